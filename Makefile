@@ -1,0 +1,36 @@
+# Two commands for a newcomer: `make demo` and `make test`. Both set up what they need in .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test test-slow lint types bench build docs-figures clean help
+
+help:  ## Show the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(INSTALLED): pyproject.toml setup.py src/hypermargin/solvers/exact/kernel.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+build: $(INSTALLED)  ## Install the project in .venv and compile its kernel
+
+demo: $(INSTALLED)  ## Fit every method on generated data, print a table, draw a picture
+	$(BIN)/hypermargin demo --output demo
+
+test: $(INSTALLED)  ## Run the tests
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(INSTALLED)  ## Run the long tests as well
+	$(BIN)/python -m pytest -n 2
+
+lint: $(INSTALLED)  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:  ## Remove what was built
+	rm -rf $(VENV) build demo src/*.egg-info
+	find src -name '*.so' -delete -o -name '*.c' -delete

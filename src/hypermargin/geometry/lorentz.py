@@ -1,0 +1,35 @@
+"""The hyperboloid (Lorentz) model: the only place where the sign of the Minkowski product is written.
+
+Points of hyperbolic space of curvature -1 are vectors ``x = (x0, xr)`` with ``x * x = 1`` and ``x0 > 0`` (paper,
+eq. hyp), where ``x * w = x0 w0 - xr . wr``. A hyperplane is given by its normal ``w = (t, wr)``; it is a real hyperplane
+where ``q(w) = |wr|^2 - t^2 > 0`` (*spacelike*), touches infinity where ``q = 0`` (*lightlike*) and misses the space
+where ``q < 0`` (*timelike*).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def covector(x: ArrayLike) -> Array:
+    """Lower the index: ``(x0, xr) -> (x0, -xr)``, so that ``x * w`` is the dot product ``covector(x) . w``.
+
+    Shape (..., d + 1) to (..., d + 1). The map is its own inverse.
+    """
+    lowered = -np.asarray(x, dtype=np.float64)
+    lowered[..., 0] *= -1.0
+    return lowered
+
+
+def minkowski_dot(x: ArrayLike, w: ArrayLike) -> Array:
+    """``x * w = x0 w0 - xr . wr``; shapes (..., d + 1) and (..., d + 1) broadcast to (...)."""
+    x, w = np.asarray(x, dtype=np.float64), np.asarray(w, dtype=np.float64)
+    return x[..., 0] * w[..., 0] - np.sum(x[..., 1:] * w[..., 1:], axis=-1)
+
+
+def quadratic_form(w: ArrayLike) -> Array:
+    """``q(w) = w' G w = |wr|^2 - t^2 = -(w * w)``, as ``(|wr| - |t|)(|wr| + |t|)``, exact near the light cone."""
+    w = np.asarray(w, dtype=np.float64)
+    space, time = np.linalg.norm(w[..., 1:], axis=-1), np.abs(w[..., 0])
+    return (space - time) * (space + time)

@@ -1,0 +1,153 @@
+"""The margin problem: minimise ``f(w) = q(w)/2 + sum_i c_i loss(m_i(w))`` over ``q(w) >= 0`` (paper, eq. soft-margin)."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hypermargin.geometry.lorentz import Array, covector, quadratic_form
+from hypermargin.geometry.validation import check_lorentz
+from hypermargin.problems.losses import get_loss
+
+
+@dataclass(frozen=True, eq=False)
+class MarginProblem:
+    """Points, labels and weights of one binary problem. Frozen, with read-only views of its arrays.
+
+    Parameters
+    ----------
+    X : (n, d + 1) array
+        Points on the hyperboloid of curvature -1.
+    y : (n,) array
+        Labels -1 or +1.
+    C : float
+        Weight of the risk; ``inf`` asks for the hard margin (every ``m_i >= 1``).
+    sample_weight : (n,) array, optional
+        Non-negative factors of C, one a sample. A weight of 2 equals the sample twice; 0 leaves it out.
+    uncertainty : object, optional
+        A set around each point; margins are then the worst over it.
+    allow_timelike : bool
+        Drop the constraint ``q(w) >= 0`` and minimise ``max(q(w), 0)/2 + risk`` instead.
+    """
+
+    X: Array
+    y: Array
+    C: float = 1.0
+    sample_weight: Array | None = None
+    uncertainty: object | None = None
+    allow_timelike: bool = False
+
+    def __post_init__(self) -> None:
+        X = check_lorentz(self.X)
+        y = np.asarray(self.y, dtype=np.float64)
+        if y.shape != (X.shape[0],):
+            raise ValueError(f"y must have shape ({X.shape[0]},) to match X, got {y.shape}")
+        if not np.all(np.abs(y) == 1.0):
+            raise ValueError("y must hold the labels -1 and +1 only")
+        C = float(self.C)
+        if not C > 0.0:
+            raise ValueError(f"C must be positive (inf asks for the hard margin), got {self.C!r}")
+        weight = None if self.sample_weight is None else check_weights(self.sample_weight, X.shape[0])
+        for name, value in (("X", X), ("y", y), ("C", C), ("sample_weight", weight)):
+            object.__setattr__(self, name, _read_only(value))
+
+    # -- sizes and weights -------------------------------------------------------------------------------------------
+
+    @property
+    def n_samples(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """The dimension d of the hyperbolic space; w has d + 1 entries."""
+        return self.X.shape[1] - 1
+
+    @property
+    def is_hard(self) -> bool:
+        return np.isinf(self.C)
+
+    @cached_property
+    def costs(self) -> Array:
+        """``c_i = C * sample_weight_i``, shape (n,); with the hard margin infinite where the weight is positive."""
+        weight = np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
+        if self.is_hard:
+            return np.where(weight > 0.0, np.inf, 0.0)
+        return self.C * weight
+
+    @cached_property
+    def signed_covectors(self) -> Array:
+        """Rows ``z_i = y_i (x_i0, -x_ir)``, so that the nominal margins are ``Z @ w``; shape (n, d + 1)."""
+        return self.y[:, None] * covector(self.X)
+
+    # -- the objective -----------------------------------------------------------------------------------------------
+
+    def margins(self, w: ArrayLike, intercept: float = 0.0) -> Array:
+        """``m_i(w) = y_i (x_i * w + intercept)``, the worst over the uncertainty set where there is one; shape (n,)."""
+        margins = self._worst_covectors(w) @ np.asarray(w, dtype=np.float64)
+        return margins + intercept * self.y if intercept else margins
+
+    def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
+        """``sum_i c_i loss(m_i(w))``; for the hard margin 0 or inf (see `violation`)."""
+        margins = self.margins(w, intercept)
+        if self.is_hard:
+            return 0.0 if self.violation(w, intercept) <= 1e-9 else float("inf")
+        return float(self.costs @ get_loss(loss).value(margins))
+
+    def risk_and_subgradient(self, w: ArrayLike, loss: str = "hinge") -> tuple[float, Array]:
+        """The risk at w and one of its subgradients, shape (d + 1,). Not defined for the hard margin."""
+        Z = self._worst_covectors(w)
+        margins = Z @ np.asarray(w, dtype=np.float64)
+        chosen = get_loss(loss)
+        return float(self.costs @ chosen.value(margins)), (self.costs * chosen.derivative(margins)) @ Z
+
+    def objective(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
+        """``f(w) = q(w)/2 + risk``; infinite where w is not feasible (see `is_feasible`)."""
+        if not self.is_feasible(w):
+            return float("inf")
+        return 0.5 * max(float(quadratic_form(w)), 0.0) + self.risk(w, loss, intercept)
+
+    def is_feasible(self, w: ArrayLike, rtol: float = 1e-12) -> bool:
+        """Whether ``q(w) >= 0`` up to rounding relative to ``|w|^2`` (always true with `allow_timelike`)."""
+        w = np.asarray(w, dtype=np.float64)
+        return self.allow_timelike or float(quadratic_form(w)) >= -rtol * float(w @ w)
+
+    def violation(self, w: ArrayLike, intercept: float = 0.0) -> float:
+        """The largest ``1 - m_i(w)`` over samples of positive weight, at least 0: how far w is from the hard margin."""
+        margins = self.margins(w, intercept)[self.costs > 0.0]
+        return float(max(0.0, np.max(1.0 - margins, initial=0.0)))
+
+    # -- variants ----------------------------------------------------------------------------------------------------
+
+    def with_C(self, C: float) -> "MarginProblem":
+        """The same problem with another C."""
+        return replace(self, C=C)
+
+    def _worst_covectors(self, w: ArrayLike) -> Array:
+        """Rows ``y_i covector(x')`` at the worst point ``x'`` of each uncertainty set for this w; nominal without one."""
+        if self.uncertainty is None:
+            return self.signed_covectors
+        return self.uncertainty.worst_covectors(self, np.asarray(w, dtype=np.float64))  # type: ignore[attr-defined]
+
+
+def check_weights(sample_weight: ArrayLike, n_samples: int) -> Array:
+    """Weights of shape (n,), finite, non-negative and not all zero, or a `ValueError` that says what is wrong."""
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight must have shape ({n_samples},), got {weight.shape}")
+    if not np.all(np.isfinite(weight)):
+        raise ValueError("sample_weight contains NaN or infinity")
+    if np.any(weight < 0.0):
+        raise ValueError("sample_weight must not be negative")
+    if not np.any(weight > 0.0):
+        raise ValueError("sample_weight is zero for every sample")
+    return weight
+
+
+def _read_only(value):
+    """A view of an array that cannot be written through; other values as they are."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view

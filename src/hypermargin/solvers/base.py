@@ -1,0 +1,210 @@
+"""The contract between problems and solvers: what a solver declares, what it returns, and how `solve` finds it.
+
+A solver is a frozen dataclass whose fields are its options; `solve` makes one, runs it, and recomputes the objective and
+the gap from the problem. Nothing a solver says of its own quality is believed. `docs/adding-a-solver.md` has the steps.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.losses import get_loss
+from hypermargin.problems.margin import MarginProblem
+
+
+class Status(Enum):
+    """How a solve ended, as a sentence."""
+
+    OPTIMAL = "Optimal: an independent check of the certificate proves the gap to be within the tolerance."
+    UNVERIFIED = "The solver's own bound is within the tolerance, but the certificate was not checked."
+    CHECK_FAILED = "The solver's own bound is within the tolerance, but the check of the certificate proved a larger gap."
+    GAP_REMAINS = "A lower bound is known, and the gap to it is larger than the tolerance."
+    CONVERGED = "The method stopped by its own rule; it offers no lower bound."
+    ITERATION_LIMIT = "The iteration or node limit was reached first; the gap reported is a true one."
+    TIME_LIMIT = "The time limit was reached first; the gap reported is a true one."
+    TIMELIKE = "The method returned a timelike w, which is no hyperplane: the objective is infinite."
+    INFEASIBLE = "No hyperplane separates the classes: the hard-margin problem has no solution."
+    FAILED = "The method broke down numerically; what it returns is the best point it had."
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether the answer (an optimum, or that there is none) has been proved."""
+        return self in (Status.OPTIMAL, Status.INFEASIBLE)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a solver hands back to `solve`. `lower_bound` and `status` are its own word; the rest is recomputed."""
+
+    w: Array
+    status: Status
+    lower_bound: float = -np.inf
+    certificate: Any = None
+    n_iter: int = 0
+    intercept: float = 0.0
+    history: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A classifier ``x -> sign(x * w + intercept)`` and what is known about its quality.
+
+    `objective` is recomputed from the problem for `loss`; `lower_bound` holds for the same problem and the same loss.
+    `history` maps names ("objective", "lower_bound", ...) to one value an iteration; `info` is what the method adds.
+    """
+
+    w: Array
+    objective: float
+    lower_bound: float
+    status: Status
+    method: str
+    loss: str = "hinge"
+    certificate: Any = None
+    n_iter: int = 0
+    time: float = 0.0
+    intercept: float = 0.0
+    history: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """``(objective - lower_bound) / max(|objective|, 1e-12)``; infinite where there is no bound."""
+        return relative_gap(self.objective, self.lower_bound)
+
+
+def relative_gap(objective: float, lower_bound: float) -> float:
+    """The relative gap of `Solution.gap`; negative only by rounding, or where the bound is wrong."""
+    if not (np.isfinite(objective) and np.isfinite(lower_bound)):
+        return float("inf")
+    return (objective - lower_bound) / max(abs(objective), 1e-12)
+
+
+class Solver(ABC):
+    """Base of all solvers. A subclass is a frozen dataclass: its fields are the options and have defaults.
+
+    `capabilities` says what the solver handles beyond the plain soft margin: "hard" (C = inf), "timelike"
+    (allow_timelike), "uncertainty" (robust margins), "intercept" (a `fit_intercept` option).
+    `losses` are those it can minimise; the first is its default.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    capabilities: ClassVar[frozenset[str]] = frozenset()
+    losses: ClassVar[tuple[str, ...]] = ("hinge",)
+
+    @property
+    def loss(self) -> str:
+        """The loss this solver minimises; solvers with a choice have a field of this name."""
+        return self.losses[0]
+
+    @abstractmethod
+    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        """Solve `problem` to relative gap `tol` as far as the method can."""
+
+
+_REGISTRY: dict[str, type[Solver]] = {}
+
+
+def register(solver: type[Solver]) -> type[Solver]:
+    """Class decorator: make a solver known to `solve` under its `name`."""
+    _REGISTRY[solver.name] = solver
+    return solver
+
+
+def available_methods() -> tuple[str, ...]:
+    """The names `solve` accepts, in the order the solvers were registered."""
+    return tuple(_REGISTRY)
+
+
+def get_solver(method: str) -> type[Solver]:
+    """The solver class called `method`, or a `ValueError` that lists the names there are."""
+    try:
+        return _REGISTRY[method]
+    except KeyError:
+        raise ValueError(f"unknown solver {method!r}; the solvers are {', '.join(_REGISTRY)}") from None
+
+
+def make_solver(method: str, **options: Any) -> Solver:
+    """An instance of the solver `method`; an option it does not have is a `TypeError` that lists those it has."""
+    solver = get_solver(method)
+    known = {f.name for f in fields(solver)}  # type: ignore[arg-type]
+    unknown = sorted(set(options) - known)
+    if unknown:
+        have = ", ".join(sorted(known)) or "none"
+        raise TypeError(f"solver {method!r} has no option {', '.join(map(repr, unknown))}; its options are: {have}")
+    return solver(**options)
+
+
+def solve(
+    problem: MarginProblem,
+    method: str = "exact",
+    tol: float = 1e-6,
+    *,
+    allow_timelike: bool | None = None,
+    **options: Any,
+) -> Solution:
+    """Solve a margin problem.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+    method : str
+        One of `available_methods()`.
+    tol : float
+        The relative gap to aim for.
+    allow_timelike : bool, optional
+        Overrides the field of the same name of `problem`.
+    **options
+        Options of the method, checked against those it declares.
+    """
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, got {tol!r}")
+    if allow_timelike is not None and allow_timelike != problem.allow_timelike:
+        problem = replace(problem, allow_timelike=allow_timelike)
+    solver = make_solver(method, **options)
+    _require(solver, problem)
+    start = time.perf_counter()
+    outcome = solver.run(problem, tol)
+    return judge(problem, solver, outcome, time.perf_counter() - start)
+
+
+def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: float) -> Solution:
+    """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem."""
+    objective = problem.objective(outcome.w, solver.loss, outcome.intercept)
+    status = outcome.status
+    if status not in (Status.INFEASIBLE, Status.FAILED) and not problem.is_feasible(outcome.w):
+        status = Status.TIMELIKE
+    return Solution(
+        w=np.asarray(outcome.w, dtype=np.float64),
+        objective=objective,
+        lower_bound=float(outcome.lower_bound),
+        status=status,
+        method=solver.name,
+        loss=solver.loss,
+        certificate=outcome.certificate,
+        n_iter=outcome.n_iter,
+        time=seconds,
+        intercept=outcome.intercept,
+        history=outcome.history,
+        info=outcome.info,
+    )
+
+
+def _require(solver: Solver, problem: MarginProblem) -> None:
+    """Refuse problems that the solver does not declare to handle, rather than answer another question."""
+    get_loss(solver.loss)
+    for needed, wanted, what in (
+        (problem.is_hard, "hard", "the hard margin (C = inf)"),
+        (problem.allow_timelike, "timelike", "allow_timelike=True"),
+        (problem.uncertainty is not None, "uncertainty", "an uncertainty set"),
+    ):
+        if needed and wanted not in solver.capabilities:
+            able = [name for name, s in _REGISTRY.items() if wanted in s.capabilities]
+            raise ValueError(f"solver {solver.name!r} does not handle {what}; {', '.join(able) or 'no solver'} does")
