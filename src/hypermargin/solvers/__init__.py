@@ -12,9 +12,13 @@ from hypermargin.solvers.base import (
     relative_gap,
     solve,
 )
+from hypermargin.solvers.euclidean import Euclidean
+from hypermargin.solvers.projected_gradient import ProjectedGradient
 
 __all__ = [
+    "Euclidean",
     "Outcome",
+    "ProjectedGradient",
     "Solution",
     "Solver",
     "Status",

@@ -1,0 +1,78 @@
+"""Linear support vector machine on the ambient Lorentz coordinates: the baseline that knows no hyperbolic geometry.
+
+It minimises ``|w|^2/2 + sum_i c_i max(0, 1 - m_i(w))/sqrt2``, which is the margin problem with ``|w|^2 = q(w) + 2 t^2``
+in place of q, so C has the same meaning as for every other method. In the frame of a point c the regulariser is
+``q(w) + 2 (w*c)^2``: with ``center="mean"`` that point is the Fréchet mean and the method commutes with isometries.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.problems.losses import SQRT2
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Solver, Status, register
+from hypermargin.solvers.hinge_qp import minimise_hinges
+
+CENTERS = ("given", "mean")
+
+
+@register
+@dataclass(frozen=True)
+class Euclidean(Solver):
+    """Options of the ambient linear SVM.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Classify by ``sign(x * w + intercept)`` with an intercept that costs nothing.
+    center : {"given", "mean"}
+        Measure ``|w|`` in the coordinates as given, or after moving the weighted Fréchet mean to the origin.
+    """
+
+    name: ClassVar[str] = "euclidean"
+    summary: ClassVar[str] = "linear SVM on the ambient coordinates; fast, no bound"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"intercept", "timelike"})
+
+    fit_intercept: bool = False
+    center: str = "given"
+
+    def __post_init__(self) -> None:
+        if self.center not in CENTERS:
+            raise ValueError(f"center must be one of {', '.join(map(repr, CENTERS))}, got {self.center!r}")
+
+    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        """Solve the convex problem to Clarabel's accuracy or `tol`, whichever is finer; the answer may be timelike."""
+        frame = self._frame(problem)
+        rows = problem.y[:, None] * covector(problem.X @ frame.T)
+        regulariser = np.eye(rows.shape[1])
+        if self.fit_intercept:
+            rows = np.column_stack([rows, problem.y])
+            regulariser = np.diag(np.r_[np.ones(problem.dim + 1), 0.0])
+        result = minimise_hinges(
+            regulariser,
+            np.zeros(rows.shape[1]),
+            rows,
+            np.ones(problem.n_samples),
+            problem.costs / SQRT2,
+            tol=min(tol, 1e-10),
+        )
+        # w transforms like a point, so the inverse isometry takes it back to the coordinates of the problem.
+        w: Array = np.linalg.solve(frame, result.w[: problem.dim + 1])
+        return Outcome(
+            w=w,
+            status=Status.CONVERGED if result.solved else Status.FAILED,
+            n_iter=result.n_iter,
+            intercept=float(result.w[-1]) if self.fit_intercept else 0.0,
+        )
+
+    def _frame(self, problem: MarginProblem) -> Array:
+        """The isometry, shape (d + 1, d + 1), into whose coordinates the SVM is fitted."""
+        if self.center == "given":
+            return np.eye(problem.dim + 1)
+        from hypermargin.geometry.isometries import translation_to_origin
+        from hypermargin.geometry.mean import frechet_mean
+
+        return translation_to_origin(frechet_mean(problem.X, problem.sample_weight))
