@@ -1,0 +1,60 @@
+"""Hyperbolic geometry: coordinates, distances, isometries, means and hyperplanes, as pure functions of arrays."""
+
+from hypermargin.geometry.isometries import (
+    boost,
+    inverse,
+    is_isometry,
+    move_from_origin,
+    move_to_origin,
+    orthogonal,
+    random_isometry,
+    rotation,
+    transform_normal,
+    transform_points,
+    translation,
+    translation_to_origin,
+)
+from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, origin, quadratic_form, radius
+from hypermargin.geometry.mean import frechet_mean
+from hypermargin.geometry.metric import distance, pairwise_distance
+from hypermargin.geometry.models import convert, distance_in, from_lorentz, to_lorentz
+from hypermargin.geometry.tangent import exp_map, exp_origin, log_map, log_origin, project_to_tangent, tangent_norm
+from hypermargin.geometry.validation import GEOMETRIES, check_coordinates, check_lorentz, check_points
+
+__all__ = [
+    "GEOMETRIES",
+    "boost",
+    "check_coordinates",
+    "check_lorentz",
+    "check_points",
+    "convert",
+    "covector",
+    "distance",
+    "distance_in",
+    "exp_map",
+    "exp_origin",
+    "frechet_mean",
+    "from_lorentz",
+    "inverse",
+    "is_isometry",
+    "lift",
+    "log_map",
+    "log_origin",
+    "minkowski_dot",
+    "move_from_origin",
+    "move_to_origin",
+    "origin",
+    "orthogonal",
+    "pairwise_distance",
+    "project_to_tangent",
+    "quadratic_form",
+    "radius",
+    "random_isometry",
+    "rotation",
+    "tangent_norm",
+    "to_lorentz",
+    "transform_normal",
+    "transform_points",
+    "translation",
+    "translation_to_origin",
+]

@@ -1,9 +1,9 @@
 """The hyperboloid (Lorentz) model: the only place where the sign of the Minkowski product is written.
 
 Points of hyperbolic space of curvature -1 are vectors ``x = (x0, xr)`` with ``x * x = 1`` and ``x0 > 0`` (paper,
-eq. hyp), where ``x * w = x0 w0 - xr . wr``. A hyperplane is given by its normal ``w = (t, wr)``; it is a real hyperplane
-where ``q(w) = |wr|^2 - t^2 > 0`` (*spacelike*), touches infinity where ``q = 0`` (*lightlike*) and misses the space
-where ``q < 0`` (*timelike*).
+eq. hyp), where ``x * w = x0 w0 - xr . wr``. A hyperplane is given by its normal ``w = (t, wr)``; it is a real
+hyperplane where ``q(w) = |wr|^2 - t^2 > 0`` (*spacelike*), touches infinity where ``q = 0`` (*lightlike*) and misses
+the space where ``q < 0`` (*timelike*).
 """
 
 import numpy as np
@@ -33,3 +33,24 @@ def quadratic_form(w: ArrayLike) -> Array:
     w = np.asarray(w, dtype=np.float64)
     space, time = np.linalg.norm(w[..., 1:], axis=-1), np.abs(w[..., 0])
     return (space - time) * (space + time)
+
+
+def lift(space: ArrayLike) -> Array:
+    """The point of the unit hyperboloid above ``xr``: ``(sqrt(1 + |xr|^2), xr)``; shape (..., d) to (..., d + 1).
+
+    ``xr`` is a chart of the whole space, and the one this package computes with: ``x0`` follows from it to full
+    relative accuracy, while ``xr`` does not follow from ``x0``.
+    """
+    space = np.asarray(space, dtype=np.float64)
+    time = np.hypot(1.0, np.linalg.norm(space, axis=-1, keepdims=True))
+    return np.concatenate([time, space], axis=-1)
+
+
+def origin(dim: int) -> Array:
+    """The origin ``(1, 0, ..., 0)`` of the hyperboloid, shape (dim + 1,)."""
+    return lift(np.zeros(dim))
+
+
+def radius(x: ArrayLike) -> Array:
+    """Distance of unit-curvature points to the origin, ``asinh |xr|``; shape (..., d + 1) to (...)."""
+    return np.arcsinh(np.linalg.norm(np.asarray(x, dtype=np.float64)[..., 1:], axis=-1))

@@ -1,12 +1,78 @@
-"""Is this array a set of points of hyperbolic space? Errors that say what is wrong and what the array looks like."""
+"""Is this array a set of points of hyperbolic space? Errors that say what is wrong and what the array looks like.
+
+`check_coordinates` asks whether an array of any shape is in the domain of a model; `check_points` and `check_lorentz`
+are for data sets: two axes, at least one row, and no point beyond what double precision holds.
+"""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import Array
 
-#: Largest ``x0`` (radius 18) for which double precision still tells the hyperboloid from its neighbourhood.
-MAX_TIME_COORDINATE = float(np.cosh(18.0))
+#: The coordinates there are; see `models` for what each means.
+GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")
+
+#: Largest radius at which double precision still tells the hyperboloid from its neighbourhood.
+MAX_RADIUS = 18.0
+MAX_TIME_COORDINATE = float(np.cosh(MAX_RADIUS))
+
+
+def check_geometry(geometry: str) -> str:
+    """Return `geometry`, or raise a `ValueError` that lists the names there are."""
+    if geometry not in GEOMETRIES:
+        raise ValueError(f"unknown geometry {geometry!r}; the geometries are {', '.join(GEOMETRIES)}")
+    return geometry
+
+
+def check_coordinates(X: ArrayLike, geometry: str, curvature: float = 1.0, *, atol: float = 1e-6) -> Array:
+    """Return X, shape (..., width), as float64 in the domain of the model, or raise `ValueError`.
+
+    Out of domain are: NaN and infinity; Lorentz vectors with ``|c x * x - 1| > atol c x0^2`` or ``x0 <= 0``; the edge
+    and the outside of the Poincaré and Klein balls, ``sqrt(c) |p| >= 1``; height 0 and below in the half-space, whose
+    point at infinity has no coordinates.
+    """
+    check_geometry(geometry)
+    scale = curvature_scale(curvature)
+    X = np.asarray(X, dtype=np.float64)
+    least = 2 if geometry == "lorentz" else 1
+    if X.ndim == 0 or X.shape[-1] < least:
+        width = "d + 1 with d >= 1" if least == 2 else "d >= 1"
+        raise ValueError(f"{geometry} coordinates need a last axis of length {width}, got shape {X.shape}")
+    if not np.all(np.isfinite(X)):
+        raise ValueError("X contains NaN or infinity")
+    rows = X.reshape(-1, X.shape[-1])
+    outside = _outside(rows, geometry, scale, atol)
+    if np.any(outside):
+        row = int(np.argmax(outside))
+        where = f"row {row} of X" if X.ndim > 1 else "X"
+        raise ValueError(f"{where} {_complaint(rows[row], geometry, scale)}{_hint(rows, geometry, scale, atol)}")
+    return X
+
+
+def check_points(X: ArrayLike, geometry: str = "lorentz", curvature: float = 1.0, *, atol: float = 1e-6) -> Array:
+    """Return the data set X, shape (n, d) or (n, d + 1) for "lorentz", as float64 coordinates, or raise `ValueError`.
+
+    Beyond `check_coordinates` it wants two axes, at least one row, and every radius (on the unit hyperboloid) at most
+    `MAX_RADIUS`.
+    """
+    check_geometry(geometry)
+    X = np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.asarray(X)
+    if X.ndim != 2:
+        width = "d + 1" if geometry == "lorentz" else "d"
+        raise ValueError(f"points must be an (n, {width}) array with d >= 1, got shape {X.shape}")
+    if X.shape[0] == 0:
+        raise ValueError("there are no points: X has 0 rows")
+    X = check_coordinates(X, geometry, curvature, atol=atol)
+    radii = _radius(X, geometry, curvature_scale(curvature))
+    worst = int(np.argmax(radii))
+    if radii[worst] > MAX_RADIUS:
+        raise ValueError(
+            f"row {worst} lies at hyperbolic radius {radii[worst]:.1f}; beyond {MAX_RADIUS:.0f} double precision "
+            "cannot tell the hyperboloid from the light cone. Move the data towards the origin or use a smaller "
+            "curvature."
+        )
+    return X
 
 
 def check_lorentz(X: ArrayLike, *, atol: float = 1e-6) -> Array:
@@ -15,25 +81,89 @@ def check_lorentz(X: ArrayLike, *, atol: float = 1e-6) -> Array:
     The residual ``|x * x - 1| / x0^2`` must be below `atol`: relative to ``x0^2`` because rounding the coordinates of a
     far point moves ``x * x`` by that much.
     """
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    if X.ndim != 2 or X.shape[1] < 2:
-        raise ValueError(f"points must be an (n, d + 1) array with d >= 1, got shape {X.shape}")
-    if X.shape[0] == 0:
-        raise ValueError("there are no points: X has 0 rows")
-    if not np.all(np.isfinite(X)):
-        raise ValueError("X contains NaN or infinity")
+    return check_points(X, "lorentz", atol=atol)
+
+
+# -- domains -----------------------------------------------------------------------------------------------------------
+
+#: Beyond this size squares of coordinates leave the range of double precision.
+_HUGE = 1e150
+
+
+def _outside(X: Array, geometry: str, scale: float, atol: float = 1e-6) -> NDArray[np.bool_]:
+    """Which rows are outside the domain of the model; shape (n,)."""
+    norm = scale * np.linalg.norm(X, axis=1)
+    if geometry == "lorentz":
+        time, space = scale * X[:, 0], scale * np.linalg.norm(X[:, 1:], axis=1)
+        residual = np.abs((time - space) * (time + space) - 1.0)
+        return (time <= 0.0) | (residual > atol * np.maximum(time**2, 1.0)) | (norm > _HUGE)
+    if geometry in ("poincare", "klein"):
+        return norm >= 1.0
+    if geometry == "halfspace":
+        return (X[:, -1] <= 1.0 / _HUGE) | (np.linalg.norm(X, axis=1) > _HUGE * np.minimum(X[:, -1], 1.0))
+    return norm > np.arcsinh(_HUGE)
+
+
+def _radius(X: Array, geometry: str, scale: float) -> Array:
+    """Distance to the origin on the unit hyperboloid of points that are in the domain; shape (n,)."""
+    norm = scale * np.linalg.norm(X, axis=1)
+    if geometry == "lorentz":
+        return np.arcsinh(scale * np.linalg.norm(X[:, 1:], axis=1))
+    if geometry == "poincare":
+        return 2.0 * np.arctanh(norm)
+    if geometry == "klein":
+        return np.arctanh(norm)
+    if geometry == "halfspace":
+        offset = np.hypot(np.linalg.norm(X[:, :-1], axis=1), X[:, -1] - 1.0)
+        return 2.0 * np.arcsinh(0.5 * offset / np.sqrt(X[:, -1]))
+    return norm
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def _complaint(row: Array, geometry: str, scale: float) -> str:
+    """What is wrong with one row that is outside the domain."""
+    if np.linalg.norm(row) > _HUGE or (geometry == "halfspace" and row[-1] > 0.0) or geometry == "tangent":
+        return "lies too far out for double precision"
+    if geometry == "lorentz":
+        level = "1" if scale == 1.0 else f"1/curvature = {1.0 / scale**2:.6g}"
+        return (
+            f"is not on the hyperboloid x0^2 - |xr|^2 = {level}, x0 > 0 "
+            f"(x0 = {row[0]:.6g}, |xr| = {np.linalg.norm(row[1:]):.6g})"
+        )
+    if geometry == "halfspace":
+        return f"is not in the upper half-space: its last coordinate must be positive, got {row[-1]:.6g}"
+    name = "Poincaré" if geometry == "poincare" else "Klein"
+    edge = "unit ball" if scale == 1.0 else f"ball of radius 1/sqrt(curvature) = {1.0 / scale:.6g}"
+    return f"is not inside the {edge} of the {name} model (norm {np.linalg.norm(row):.17g})"
+
+
+def _hint(X: Array, geometry: str, scale: float, atol: float) -> str:
+    """A guess, as the end of a sentence, at what X holds instead; empty where there is none."""
+
+    def fits(name: str, rows: Array = X, factor: float = scale) -> bool:
+        return rows.shape[1] >= 2 and not np.any(_outside(rows, name, factor, atol))
+
+    if X.shape[1] >= 2:
+        if geometry != "lorentz" and fits("lorentz"):
+            return ": these look like Lorentz coordinates: pass geometry='lorentz'"
+        if geometry == "lorentz" and fits("lorentz", np.roll(X, 1, axis=1)):
+            return ": the time coordinate seems to be the last; put it first"
+        found = _curvature_of(X)
+        if found is not None and fits("lorentz", factor=float(np.sqrt(found))):
+            return f": these look like Lorentz coordinates of curvature -{found:.6g}: pass curvature={found:.6g}"
+    if geometry in ("lorentz", "halfspace") and fits("poincare"):
+        return ": these look like Poincaré coordinates: pass geometry='poincare' (or 'klein')"
+    if geometry != "halfspace" and fits("halfspace"):
+        return ": these may be half-space or tangent coordinates: pass geometry='halfspace' or 'tangent'"
+    if X.shape[1] >= 1:
+        return ": these may be tangent vectors at the origin: pass geometry='tangent'"
+    return ""
+
+
+def _curvature_of(X: Array) -> float | None:
+    """The curvature c for which the rows would lie on ``x * x = 1/c``, by their median; None where there is none."""
     time, space = X[:, 0], np.linalg.norm(X[:, 1:], axis=1)
-    if np.any(time > MAX_TIME_COORDINATE):
-        worst = int(np.argmax(time))
-        raise ValueError(
-            f"row {worst} lies at hyperbolic radius {np.arccosh(time[worst]):.1f}; beyond 18 double precision cannot tell "
-            "the hyperboloid from the light cone. Move the data towards the origin or use a smaller curvature."
-        )
-    residual = np.abs((time - space) * (time + space) - 1.0) / np.maximum(time**2, 1.0)
-    if np.any(time <= 0.0) or np.any(residual > atol):
-        worst = int(np.argmax(np.where(time <= 0.0, np.inf, residual)))
-        raise ValueError(
-            f"row {worst} of X is not on the hyperboloid x0^2 - |xr|^2 = 1, x0 > 0 "
-            f"(x0 = {time[worst]:.6g}, |xr| = {space[worst]:.6g})"
-        )
-    return X
+    level = float(np.median((time - space) * (time + space)))
+    return 1.0 / level if level > 0.0 and np.all(time > 0.0) else None

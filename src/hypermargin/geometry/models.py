@@ -1,0 +1,156 @@
+"""Coordinates of hyperbolic space: Lorentz, Poincaré ball, Klein, upper half-space, tangent at the origin.
+
+Convention. ``curvature=c`` with c > 0 means the space of sectional curvature ``-c``. Its coordinates are, with
+``s = sqrt(c)`` and ``x = (x0, xr)`` the point of the *unit* hyperboloid (curvature -1) that they stand for:
+
+| geometry    | width | domain                        | from the unit point x                                  |
+|-------------|-------|-------------------------------|--------------------------------------------------------|
+| `lorentz`   | d + 1 | ``X0^2 - |Xr|^2 = 1/c, X0 > 0`` | ``X = x / s``                                        |
+| `poincare`  | d     | ``|p| < 1/s``                 | ``p = xr / (s (1 + x0))``                              |
+| `klein`     | d     | ``|k| < 1/s``                 | ``k = xr / (s x0)``                                    |
+| `halfspace` | d     | last coordinate ``h > 0``     | ``h = 1/(x0 - xd)``, the others ``x_i/(x0 - xd)``      |
+| `tangent`   | d     | all of R^d                    | ``v = asinh(|xr|) xr / (s |xr|)``, so ``|v|`` is the distance |
+
+The half-space with the metric ``|du|^2/(c h^2)`` needs no factor: its coordinates do not depend on c, and the origin is
+``(0, ..., 0, 1)`` there. The last space axis of the other models points to its infinity.
+
+`to_lorentz` always returns points of the **unit** hyperboloid, whatever c, because normals, problems and classifiers
+live there; `from_lorentz` is its inverse. Lengths of the space of curvature ``-c`` are ``1/s`` times those on the unit
+hyperboloid. `convert` stays at curvature ``-c`` on both sides.
+
+Accuracy. Rounding a coordinate moves a point at radius r (on the unit hyperboloid) by about ``eps cosh(r)`` in the
+Lorentz, Poincaré, half-space and tangent models, and by ``eps cosh(r)^2`` in the Klein model; no conversion loses more.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import Array, lift
+from hypermargin.geometry.metric import distance
+from hypermargin.geometry.tangent import arcsinhc, sinhc
+from hypermargin.geometry.validation import GEOMETRIES, check_coordinates, check_geometry
+
+__all__ = ["GEOMETRIES", "convert", "distance_in", "from_lorentz", "to_lorentz"]
+
+
+def to_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
+    """Points of the unit hyperboloid (curvature -1) from coordinates of the space of curvature ``-c``.
+
+    Parameters
+    ----------
+    X : (..., d) array; (..., d + 1) for "lorentz"
+    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}
+    curvature : float
+        c > 0.
+
+    Returns
+    -------
+    (..., d + 1) array with ``x0 = sqrt(1 + |xr|^2)`` to the last digit.
+
+    Raises
+    ------
+    ValueError
+        Where X is not in the domain of the model (see `validation.check_coordinates`).
+    """
+    X = check_coordinates(X, geometry, curvature)
+    scale = 1.0 if geometry == "halfspace" else curvature_scale(curvature)
+    return lift(_TO_SPACE[geometry](scale * X))
+
+
+def from_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
+    """Coordinates in the space of curvature ``-c`` of points of the unit hyperboloid: the inverse of `to_lorentz`.
+
+    Shape (..., d + 1) to (..., d), or to (..., d + 1) for "lorentz". Only ``xr`` is read. Points so far out that their
+    coordinates would round to the edge of the Poincaré ball (radius 37) or of the Klein ball (radius 18) are a
+    `ValueError`.
+    """
+    check_geometry(geometry)
+    scale = 1.0 if geometry == "halfspace" else curvature_scale(curvature)
+    X = check_coordinates(X, "lorentz")
+    coordinates = _FROM_SPACE[geometry](X[..., 1:])
+    if geometry in ("poincare", "klein") and np.any(np.linalg.norm(coordinates, axis=-1) >= 1.0):
+        raise ValueError(
+            f"a point is so far from the origin that its {geometry} coordinates round to the edge of the ball; "
+            "use lorentz, halfspace or tangent coordinates"
+        )
+    return coordinates / scale
+
+
+def convert(X: ArrayLike, source: str, target: str, curvature: float = 1.0) -> Array:
+    """Coordinates `target` from coordinates `source`, both of the space of curvature ``-c`` (so not the same as
+    `to_lorentz` for ``target="lorentz"``: the result lies on ``x * x = 1/c``)."""
+    check_geometry(target)
+    return from_lorentz(to_lorentz(X, source, curvature), target, curvature)
+
+
+def distance_in(X: ArrayLike, Y: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
+    """Distance in the space of curvature ``-c`` of points in coordinates `geometry`; shapes broadcast to (...)."""
+    x, y = to_lorentz(X, geometry, curvature), to_lorentz(Y, geometry, curvature)
+    return distance(x, y) / curvature_scale(curvature)
+
+
+# -- each model at curvature -1, to and from the space part xr ---------------------------------------------------------
+
+
+def _norm(v: Array) -> Array:
+    return np.linalg.norm(v, axis=-1, keepdims=True)
+
+
+def _poincare_to_space(p: Array) -> Array:
+    norm = _norm(p)
+    return 2.0 * p / ((1.0 - norm) * (1.0 + norm))
+
+
+def _poincare_from_space(space: Array) -> Array:
+    return space / (1.0 + np.hypot(1.0, _norm(space)))
+
+
+def _klein_to_space(k: Array) -> Array:
+    norm = _norm(k)
+    return k / np.sqrt((1.0 - norm) * (1.0 + norm))
+
+
+def _klein_from_space(space: Array) -> Array:
+    return space / np.hypot(1.0, _norm(space))
+
+
+def _halfspace_to_space(u: Array) -> Array:
+    """``x_i = u_i/h`` and ``x_d = (h^2 - 1 + |u|^2)/(2h)``, with ``h^2 - 1`` factored for the sake of the origin."""
+    floor, height = u[..., :-1], u[..., -1:]
+    last = 0.5 * ((height - 1.0) * (1.0 + 1.0 / height) + np.sum(floor * (floor / height), axis=-1, keepdims=True))
+    return np.concatenate([floor / height, last], axis=-1)
+
+
+def _halfspace_from_space(space: Array) -> Array:
+    """``1/(x0 - x_d)``, where ``x_d > 0`` as ``(x0 + x_d)/(1 + |x_floor|^2)``, which does not cancel."""
+    floor, last = space[..., :-1], space[..., -1:]
+    time = np.hypot(1.0, _norm(space))
+    height = np.where(last > 0.0, (time + last) / (1.0 + _norm(floor) ** 2), 1.0 / (time + np.abs(last)))
+    return np.concatenate([floor * height, height], axis=-1)
+
+
+def _tangent_to_space(v: Array) -> Array:
+    return v * sinhc(_norm(v))
+
+
+def _tangent_from_space(space: Array) -> Array:
+    return space * arcsinhc(_norm(space))
+
+
+_TO_SPACE: dict[str, Callable[[Array], Array]] = {
+    "lorentz": lambda x: x[..., 1:],
+    "poincare": _poincare_to_space,
+    "klein": _klein_to_space,
+    "halfspace": _halfspace_to_space,
+    "tangent": _tangent_to_space,
+}
+_FROM_SPACE: dict[str, Callable[[Array], Array]] = {
+    "lorentz": lift,
+    "poincare": _poincare_from_space,
+    "klein": _klein_from_space,
+    "halfspace": _halfspace_from_space,
+    "tangent": _tangent_from_space,
+}
