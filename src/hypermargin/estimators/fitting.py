@@ -1,0 +1,66 @@
+"""Solve and calibrate all binary problems of a scheme."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from rich.console import Console
+from rich.progress import track
+
+from hypermargin.estimators.calibration import LOCKSTEP_SAMPLES, fit_platt
+from hypermargin.estimators.inputs import TrainingSet
+from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.solvers import Solution, solve
+
+#: Pieces of work a worker: enough to even out problems of unequal size.
+PIECES_PER_WORKER = 8
+
+
+def solve_problems(
+    samples: TrainingSet,
+    code: np.ndarray,
+    *,
+    C: float,
+    allow_timelike: bool,
+    method: str,
+    tol: float,
+    options: dict[str, Any],
+    seeds: Sequence[int] | None,
+    n_jobs: int | None,
+    progress: bool,
+) -> list[Solution]:
+    """One solution a row of the code matrix, in its order."""
+
+    def solve_rows(rows: Iterable[int]) -> Iterator[Solution]:
+        for row in rows:
+            seeded = options if seeds is None else {**options, "random_state": seeds[row]}
+            yield solve(samples.problem(code[row], C, allow_timelike), method, tol, **seeded)
+
+    n_problems = len(code)
+    workers = min(effective_n_jobs(n_jobs), n_problems)
+    if workers == 1:
+        solutions = solve_rows(range(n_problems))
+    else:
+        pieces = np.array_split(np.arange(n_problems), min(n_problems, workers * PIECES_PER_WORKER))
+        done = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(lambda rows: list(solve_rows(rows)))(piece.tolist()) for piece in pieces
+        )
+        solutions = (solution for piece in done for solution in piece)
+    if progress:
+        solutions = track(solutions, "binary problems", total=n_problems, console=Console(stderr=True))
+    return list(solutions)
+
+
+def calibrate(samples: TrainingSet, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
+    """Platt coefficients A and B of every problem on its own training scores, each shape (n_problems,)."""
+    covectors = covector(samples.X)
+    fitted, parts, size = [], [], 0
+    for k in range(len(code)):
+        parts.append(samples.scores(covectors, code[k], coef[k], intercept[k]))
+        size += parts[-1][0].size
+        if size >= LOCKSTEP_SAMPLES or k == len(code) - 1:
+            starts = np.cumsum([0] + [part[0].size for part in parts[:-1]])
+            fitted.append(fit_platt(*(np.concatenate(column) for column in zip(*parts, strict=True)), starts))
+            parts, size = [], 0
+    return np.concatenate([A for A, _ in fitted]), np.concatenate([B for _, B in fitted])

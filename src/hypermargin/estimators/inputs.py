@@ -1,0 +1,169 @@
+"""From what a user passes to what the schemes work on: unit Lorentz points, weights, and samples in canonical order."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+
+from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import Array
+from hypermargin.geometry.models import to_lorentz
+from hypermargin.geometry.validation import MAX_RADIUS, check_points
+from hypermargin.problems.margin import MarginProblem, check_weights
+
+
+class RadiusWarning(UserWarning):
+    """Tangent vectors were longer than the largest radius that double precision holds."""
+
+
+def unit_points(X: Array, geometry: str, curvature: float) -> Array:
+    """Points of the unit hyperboloid from coordinates `geometry`, or a `ValueError` that says what X looks like.
+
+    Tangent vectors may have any length, so those beyond the largest radius that double precision holds are drawn in to it
+    along their ray, with a `RadiusWarning`; in the other geometries such points are an error.
+    """
+    if geometry == "tangent":
+        X = _draw_in(X, MAX_RADIUS / curvature_scale(curvature))
+    return to_lorentz(check_points(X, geometry, curvature), geometry, curvature)
+
+
+def _draw_in(X: Array, longest: float) -> Array:
+    """Rows of X, those longer than `longest` shortened to it."""
+    size = np.max(np.abs(X), axis=1)  # Squares of the entries themselves may overflow.
+    length = size * np.linalg.norm(X / np.where(size > 0.0, size, 1.0)[:, None], axis=1)
+    far = length > longest
+    if not far.any():
+        return X
+    warnings.warn(
+        f"{int(far.sum())} of {far.size} tangent vectors are longer than {longest:.4g} (hyperbolic radius {MAX_RADIUS:.0f}), "
+        "beyond which double precision holds no point; they are drawn in to that length. Scale the data or use a smaller "
+        "curvature.",
+        RadiusWarning,
+        stacklevel=4,
+    )
+    factor = (1.0 - 1e-12) * longest / np.where(far, length, longest)
+    return np.where(far[:, None], X * factor[:, None], X)
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Samples sorted by class: class k has the rows ``bounds[k] : bounds[k + 1]`` of the unit points X.
+
+    Within a class rows are in an order that depends on their values only, and equal rows are one row with the sum of their
+    weights. So a fit does not depend on the order of the samples, and a weight of 2 equals the sample twice, exactly,
+    whatever the solver. `weight` is None where every weight is 1.
+    """
+
+    X: Array
+    bounds: list[int]
+    weight: Array | None
+    uncertainty: Any = None
+
+    def problem(self, code: np.ndarray, C: float, allow_timelike: bool) -> MarginProblem:
+        """The binary problem in which class k is on the side ``code[k]``, or sits out where that is 0."""
+        blocks = self._blocks(code)
+        X = self._rows(self.X, blocks)
+        y = np.repeat(code[code != 0.0], [block.stop - block.start for block in blocks])
+        weight = None if self.weight is None else self._rows(self.weight, blocks)
+        if self.uncertainty is None:
+            return _checked_before(X, y, C, weight, allow_timelike)
+        uncertainty = self.uncertainty
+        if len(blocks) < len(code) and hasattr(uncertainty, "take"):
+            uncertainty = uncertainty.take(np.concatenate([np.arange(b.start, b.stop) for b in blocks]))
+        return MarginProblem(X, y, C, weight, uncertainty, allow_timelike)
+
+    def scores(self, covectors: Array, code: np.ndarray, w: Array, intercept: float) -> tuple[Array, Array, Array]:
+        """Scores, whether the label is +1, and weights of the samples of one binary problem; `covectors` of X."""
+        blocks = self._blocks(code)
+        scores = self._rows(covectors, blocks) @ w + intercept
+        positive = np.repeat(code[code != 0.0] > 0.0, [block.stop - block.start for block in blocks])
+        weight = np.ones(scores.size) if self.weight is None else self._rows(self.weight, blocks)
+        return scores, positive, weight
+
+    def _blocks(self, code: np.ndarray) -> list[slice]:
+        return [slice(self.bounds[k], self.bounds[k + 1]) for k in code.nonzero()[0].tolist()]
+
+    def _rows(self, values: Array, blocks: list[slice]) -> Array:
+        if len(blocks) == len(self.bounds) - 1:
+            return values
+        return np.concatenate([values[block] for block in blocks])
+
+
+def training_set(
+    X: Array, labels: np.ndarray, weight: Array | None, geometry: str, curvature: float, uncertainty: Any = None
+) -> TrainingSet:
+    """Sort, merge and convert. `labels` are class indices; `weight` is positive or None.
+
+    With an `uncertainty` set rows are not merged, because equal points may have different sets; where the set has a method
+    ``take(indices)`` it is sorted along.
+    """
+    # A column at a time, so that equal rows get equal keys wherever they stand.
+    key = np.zeros(X.shape[0])
+    for j in range(X.shape[1]):
+        key += np.cos(1.0 + j * j) * X[:, j]
+    order = np.argsort(key, kind="stable")
+    order = order[np.argsort(labels[order], kind="stable")]
+    X, labels = X[order], labels[order]
+    if weight is not None:
+        weight = weight[order]
+    if uncertainty is None:
+        differs = labels[1:] != labels[:-1]
+        for j in range(X.shape[1]):
+            differs |= X[1:, j] != X[:-1, j]
+        if not differs.all():
+            first = np.flatnonzero(np.concatenate([[True], differs]))
+            weight = np.add.reduceat(np.ones(labels.size) if weight is None else weight, first)
+            X, labels = X[first], labels[first]
+    elif hasattr(uncertainty, "take"):
+        uncertainty = uncertainty.take(order)
+    bounds = [0, *np.cumsum(np.bincount(labels)).tolist()]
+    return TrainingSet(unit_points(X, geometry, curvature), bounds, weight, uncertainty)
+
+
+def _checked_before(X: Array, y: Array, C: float, weight: Array | None, allow_timelike: bool) -> MarginProblem:
+    """A `MarginProblem` of rows whose points and weights have been checked already.
+
+    The checks cost more than a small problem's solution; one-vs-one would make them ``n_classes - 1`` times a sample.
+    """
+    problem = object.__new__(MarginProblem)
+    values = {"X": X, "y": y, "C": C, "sample_weight": weight, "allow_timelike": allow_timelike}
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.flags.writeable = False
+        object.__setattr__(problem, name, value)
+    return problem
+
+
+def total_weights(
+    sample_weight: Any, class_weight: Mapping | str | None, labels: np.ndarray, classes: np.ndarray
+) -> Array | None:
+    """``sample_weight * class_weight`` of every sample, or None where both are None.
+
+    "balanced" gives every class the same total weight: ``sum of weights / (n_classes * weight of the class)``.
+    """
+    weight = None if sample_weight is None else check_weights(sample_weight, labels.size)
+    if class_weight is not None:
+        own = np.ones(labels.size) if weight is None else weight
+        mass = np.bincount(labels, weights=own, minlength=classes.size)
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            factor = mass.sum() / (classes.size * np.where(mass > 0.0, mass, 1.0))
+        elif isinstance(class_weight, Mapping):
+            factor = compute_class_weight(dict(class_weight), classes=classes, y=classes[labels])
+            if not (np.all(np.isfinite(factor)) and np.all(factor >= 0.0)):
+                raise ValueError("class_weight must hold finite numbers that are not negative")
+        else:
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}")
+        weight = own * factor[labels]
+    if weight is not None:
+        mass = np.bincount(labels, weights=weight, minlength=classes.size)
+        if not np.all(mass > 0.0):
+            empty = classes[np.flatnonzero(mass <= 0.0)[0]]
+            raise ValueError(
+                f"the weights leave class {empty} without a sample: give one of its samples a positive weight, or remove "
+                "the class from y"
+            )
+    return weight

@@ -1,0 +1,122 @@
+"""One-vs-one and one-vs-rest: how many classes become binary problems, and how their scores become one decision.
+
+A scheme is a code matrix, one row a binary problem and one column a class: +1 and -1 are the sides, 0 sits out. What it
+adds is how the scores of all problems combine. Every scheme keeps ``predict``, ``decision`` and ``probability``
+consistent: the class predicted is the argmax of both others (for two classes, the sign of the decision).
+"""
+
+from abc import ABC, abstractmethod
+from itertools import combinations
+
+import numpy as np
+
+from hypermargin.estimators.calibration import couple_pairwise, nearest_with_mode, platt_logit
+from hypermargin.geometry.lorentz import Array
+
+
+class Scheme(ABC):
+    """Binary problems of a multi-class task. `code` has shape (n_problems, n_classes)."""
+
+    code: np.ndarray
+
+    @property
+    def n_problems(self) -> int:
+        return self.code.shape[0]
+
+    @abstractmethod
+    def decision(self, scores: Array, A: Array, B: Array) -> Array:
+        """What ``decision_function`` returns for (n, n_problems) scores, given the Platt coefficients."""
+
+    def winner(self, scores: Array, A: Array, B: Array) -> np.ndarray:
+        """Index of the predicted class, shape (n,)."""
+        return np.argmax(self.decision(scores, A, B), axis=1)
+
+    @abstractmethod
+    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+        """Class probabilities, shape (n, n_classes), whose argmax is `winner`."""
+
+
+class TwoClasses(Scheme):
+    """One problem; the second class is +1, and the sign of the score decides."""
+
+    def __init__(self) -> None:
+        self.code = np.array([[-1.0, 1.0]])
+
+    def decision(self, scores: Array, A: Array, B: Array) -> Array:
+        return scores[:, 0]
+
+    def winner(self, scores: Array, A: Array, B: Array) -> np.ndarray:
+        return (scores[:, 0] > 0.0).astype(np.intp)
+
+    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+        """Platt's probabilities, or the nearest ones that agree with the sign of the score."""
+        logit = platt_logit(scores, A, B)
+        return nearest_with_mode(_softmax(np.hstack([-logit, np.zeros_like(logit)])), self.winner(scores, A, B))
+
+
+class OneVsRest(Scheme):
+    """One problem a class, compared by Platt-scaled scores (paper, app:platt)."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.code = 2.0 * np.eye(n_classes) - 1.0
+
+    def decision(self, scores: Array, A: Array, B: Array) -> Array:
+        """The calibrated log-odds of each class against the rest, shape (n, n_classes)."""
+        return platt_logit(scores, A, B)
+
+    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+        """The calibrated probabilities of the classes, divided by their sum (in logarithms, so that it is never 0)."""
+        decision = self.decision(scores, A, B)
+        return nearest_with_mode(_softmax(-np.logaddexp(0.0, -decision)), np.argmax(decision, axis=1))
+
+
+class OneVsOne(Scheme):
+    """One problem a pair of classes; the class with most votes wins, ties go to the largest coupled probability."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.pairs = np.array(list(combinations(range(n_classes), 2)))
+        rows = np.arange(len(self.pairs))
+        self.code = np.zeros((len(self.pairs), n_classes))
+        self.code[rows, self.pairs[:, 0]] = -1.0
+        self.code[rows, self.pairs[:, 1]] = 1.0
+
+    def votes(self, scores: Array) -> Array:
+        """Pairs won by each class, shape (n, n_classes); a score of exactly 0 is a vote for the first of the pair."""
+        times_first = np.sum(self.code < 0.0, axis=0)
+        return times_first + (scores > 0.0) @ self.code
+
+    def decision(self, scores: Array, A: Array, B: Array) -> Array:
+        """Votes plus half the coupled probability, which orders classes within the same number of votes only."""
+        return self.votes(scores) + 0.5 * self._coupled(scores, A, B)
+
+    def winner(self, scores: Array, A: Array, B: Array) -> np.ndarray:
+        votes = self.votes(scores)
+        winner = np.argmax(votes, axis=1)
+        tied = np.flatnonzero(np.sum(votes == votes.max(axis=1, keepdims=True), axis=1) > 1)
+        if tied.size:  # Coupling is the costly part, so only ties pay for it.
+            winner[tied] = np.argmax(self.decision(scores[tied], A, B), axis=1)
+        return winner
+
+    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+        """The coupled probabilities, or the nearest distribution in which the winner of the votes is most probable."""
+        coupled = self._coupled(scores, A, B)
+        return nearest_with_mode(coupled, np.argmax(self.votes(scores) + 0.5 * coupled, axis=1))
+
+    def _coupled(self, scores: Array, A: Array, B: Array) -> Array:
+        return couple_pairwise(platt_logit(scores, A, B), self.pairs, self.code.shape[1])
+
+
+SCHEMES: dict[str, type[OneVsOne] | type[OneVsRest]] = {"ovo": OneVsOne, "ovr": OneVsRest}
+
+
+def make_scheme(multi_class: str, n_classes: int) -> Scheme:
+    """The scheme called `multi_class` for `n_classes` classes; with two classes both are the one binary problem."""
+    if multi_class not in SCHEMES:
+        raise ValueError(f"multi_class must be 'ovo' or 'ovr', got {multi_class!r}")
+    return TwoClasses() if n_classes == 2 else SCHEMES[multi_class](n_classes)
+
+
+def _softmax(logarithms: Array) -> Array:
+    """Rows of exp(logarithms), divided by their sums."""
+    shifted = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)

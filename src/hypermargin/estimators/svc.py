@@ -1,0 +1,244 @@
+"""The classifier: a scikit-learn estimator around schemes, solvers and calibration, which do the work."""
+
+import warnings
+from collections import Counter
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from hypermargin.estimators.fitting import calibrate, solve_problems
+from hypermargin.estimators.inputs import total_weights, training_set, unit_points
+from hypermargin.estimators.multiclass import Scheme, make_scheme
+from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.geometry.validation import check_geometry
+from hypermargin.solvers import Status, get_solver, make_solver
+
+#: Entries of the largest array that prediction makes at a time.
+CHUNK_ENTRIES = 1 << 21
+#: Ends of a solve that a user should hear of without asking.
+WORTH_A_WARNING = (
+    Status.ITERATION_LIMIT,
+    Status.TIME_LIMIT,
+    Status.CHECK_FAILED,
+    Status.INFEASIBLE,
+    Status.FAILED,
+)
+
+
+class HyperbolicSVC(ClassifierMixin, BaseEstimator):
+    """Large-margin classifier in hyperbolic space.
+
+    Every binary problem is a `MarginProblem`, solved by the solver of that name; `solutions_` keeps what is proved of
+    each. Class probabilities come from Platt scaling on the training scores (paper, app:platt).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the risk; ``inf`` asks for the hard margin where the solver can.
+    solver : str, default="exact"
+        One of `hypermargin.available_methods()`.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
+    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
+        What the columns of X are. Points off the manifold are an error that says what they look like. Tangent vectors at
+        the origin may be any numbers; those beyond hyperbolic radius 18 are drawn in to it, with a warning.
+    curvature : float, default=1.0
+        The points lie in the space of curvature ``-curvature``.
+    class_weight : dict or "balanced", optional
+        Factors of `sample_weight` by class, in the risk and in the calibration.
+    fit_intercept : bool, default=False
+        Classify by ``x * w + intercept``; an error with solvers that do not declare the capability "intercept".
+    allow_timelike : bool, default=False
+        Drop the constraint ``q(w) >= 0``; an error with solvers that do not declare the capability "timelike".
+    uncertainty : object, optional
+        A set around each training point; an error with solvers that do not declare the capability "uncertainty".
+    tol : float, default=1e-6
+        The relative gap to aim for in every binary problem.
+    solver_options : dict, optional
+        Further options of the solver.
+    n_jobs : int, optional
+        Binary problems solved at the same time, as joblib has it; the answer does not depend on it.
+    random_state : int, RandomState or None
+        Seeds solvers that have an option of that name, one seed a binary problem; others ignore it.
+    verbose : int, default=0
+        1 or more shows a progress bar over the binary problems.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    coef_ : (n_problems, d + 1) array
+        Normals w on the unit hyperboloid; the score of a point is the Minkowski product ``x * w`` plus the intercept.
+        Positive scores speak for the second class of a pair (pairs in the order (0, 1), (0, 2), ..., (1, 2), ...), in
+        one-vs-rest for the class against the rest, and with two classes for ``classes_[1]``.
+    intercept_ : (n_problems,) array
+    solutions_ : list of Solution
+        One a binary problem, with bound, status and certificate.
+    gaps_ : (n_problems,) array
+        Relative gaps, infinite where the solver gives no bound.
+    statuses_ : list of Status
+    n_iter_ : (n_problems,) array of int
+    probA_, probB_ : (n_problems,) arrays
+        Platt coefficients: ``P(+1) = 1/(1 + exp(probA_ f + probB_))``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Where X had names.
+
+    Notes
+    -----
+    ``predict(X)`` is always ``classes_[argmax(predict_proba(X))]``. Where the probabilities alone would name another class
+    than the votes (or, with two classes, than the sign of the score), `predict_proba` returns the distribution nearest to
+    them, in least squares and in Kullback-Leibler divergence alike, in which the predicted class is most probable.
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        solver: str = "exact",
+        multi_class: str = "ovo",
+        geometry: str = "lorentz",
+        curvature: float = 1.0,
+        class_weight=None,
+        fit_intercept: bool = False,
+        allow_timelike: bool = False,
+        uncertainty=None,
+        tol: float = 1e-6,
+        solver_options: dict | None = None,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.C = C
+        self.solver = solver
+        self.multi_class = multi_class
+        self.geometry = geometry
+        self.curvature = curvature
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.allow_timelike = allow_timelike
+        self.uncertainty = uncertainty
+        self.tol = tol
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicSVC":
+        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,). A weight of 2 equals the sample twice."""
+        options = self._check_parameters()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        classes, labels = np.unique(column_or_1d(y), return_inverse=True)
+        if classes.size < 2:
+            raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
+        weight = total_weights(sample_weight, self.class_weight, labels, classes)
+        uncertainty = self.uncertainty
+        if weight is not None and np.any(weight == 0.0):
+            kept = np.flatnonzero(weight > 0.0)
+            X, labels, weight = X[kept], labels[kept], weight[kept]
+            uncertainty = uncertainty.take(kept) if hasattr(uncertainty, "take") else uncertainty
+        samples = training_set(X, labels, weight, self.geometry, self.curvature, uncertainty)
+        scheme = make_scheme(self.multi_class, classes.size)
+        self.solutions_ = solve_problems(
+            samples,
+            scheme.code,
+            C=float(self.C),
+            allow_timelike=self.allow_timelike,
+            method=self.solver,
+            tol=self.tol,
+            options=options,
+            seeds=self._seeds(scheme.n_problems),
+            n_jobs=self.n_jobs,
+            progress=self.verbose >= 1,
+        )
+        self.classes_ = classes
+        self.coef_ = np.stack([solution.w for solution in self.solutions_])
+        self.intercept_ = np.array([solution.intercept for solution in self.solutions_], dtype=np.float64)
+        self.gaps_ = np.array([solution.gap for solution in self.solutions_])
+        self.statuses_ = [solution.status for solution in self.solutions_]
+        self.n_iter_ = np.array([solution.n_iter for solution in self.solutions_], dtype=np.int64)
+        self.probA_, self.probB_ = calibrate(samples, scheme.code, self.coef_, self.intercept_)
+        self._warn_of_statuses()
+        return self
+
+    def _check_parameters(self) -> dict[str, Any]:
+        """Refuse parameters that make no sense; return the options of the solver."""
+        if not (isinstance(self.C, Real) and self.C > 0.0):
+            raise ValueError(f"C must be positive (inf asks for the hard margin), got {self.C!r}")
+        if not (isinstance(self.tol, Real) and self.tol > 0.0):
+            raise ValueError(f"tol must be positive, got {self.tol!r}")
+        if not isinstance(self.verbose, Integral):
+            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
+        make_scheme(self.multi_class, 3)
+        check_geometry(self.geometry)
+        curvature_scale(self.curvature)
+        if self.solver_options is not None and not isinstance(self.solver_options, dict):
+            raise ValueError(f"solver_options must be a dict or None, got {self.solver_options!r}")
+        options = dict(self.solver_options or {})
+        for name in ("fit_intercept", "random_state"):
+            if name in options:
+                raise ValueError(f"pass {name} to HyperbolicSVC itself, not in solver_options")
+        if self.fit_intercept:
+            if "intercept" not in get_solver(self.solver).capabilities:
+                raise ValueError(f"solver {self.solver!r} does not fit an intercept; use fit_intercept=False")
+            options["fit_intercept"] = True
+        make_solver(self.solver, **options)
+        return options
+
+    def _seeds(self, n_problems: int) -> list[int] | None:
+        """One seed a problem, drawn before any is solved so that they do not depend on `n_jobs`."""
+        known = {field.name for field in fields(get_solver(self.solver))}  # type: ignore[arg-type]
+        if self.random_state is None or "random_state" not in known:
+            return None
+        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_problems).tolist()
+
+    def _warn_of_statuses(self) -> None:
+        for status, count in Counter(self.statuses_).items():
+            if status in WORTH_A_WARNING:
+                warnings.warn(
+                    f"{count} of {len(self.statuses_)} binary problems ended so: {status.value}",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+
+    # -- prediction --------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X) -> Array:
+        """Two classes: the score ``x * w + intercept``, shape (n,), positive for ``classes_[1]``.
+
+        More classes: shape (n, n_classes), largest for the predicted class. One-vs-one: votes plus half the coupled
+        probability; one-vs-rest: Platt-scaled log-odds.
+        """
+        return self._combine(X, lambda scheme, scores: scheme.decision(scores, self.probA_, self.probB_))
+
+    def predict(self, X) -> np.ndarray:
+        """The predicted labels, shape (n,)."""
+        winner = self._combine(X, lambda scheme, scores: scheme.winner(scores, self.probA_, self.probB_))
+        return self.classes_[winner]
+
+    def predict_proba(self, X) -> Array:
+        """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class (see Notes)."""
+        return self._combine(X, lambda scheme, scores: scheme.probability(scores, self.probA_, self.probB_))
+
+    def _combine(self, X, combine) -> np.ndarray:
+        """`combine` applied to the scores of all binary problems, some rows at a time to bound memory."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        covectors = covector(unit_points(X, self.geometry, self.curvature))
+        scheme: Scheme = make_scheme(self.multi_class, self.classes_.size)
+        rows = max(1, CHUNK_ENTRIES // (self.coef_.shape[0] + self.classes_.size**2))
+        return np.concatenate(
+            [
+                combine(scheme, covectors[start : start + rows] @ self.coef_.T + self.intercept_)
+                for start in range(0, covectors.shape[0], rows)
+            ]
+        )
