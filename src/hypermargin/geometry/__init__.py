@@ -1,5 +1,15 @@
 """Hyperbolic geometry: coordinates, distances, isometries, means and hyperplanes, as pure functions of arrays."""
 
+from hypermargin.geometry.hyperplanes import (
+    Arc,
+    arc_points,
+    boundary_arc,
+    hyperplane_through,
+    nearest_on_hyperplane,
+    reflect,
+    reflection,
+    signed_distance,
+)
 from hypermargin.geometry.isometries import (
     boost,
     inverse,
@@ -23,7 +33,10 @@ from hypermargin.geometry.validation import GEOMETRIES, check_coordinates, check
 
 __all__ = [
     "GEOMETRIES",
+    "Arc",
+    "arc_points",
     "boost",
+    "boundary_arc",
     "check_coordinates",
     "check_lorentz",
     "check_points",
@@ -35,6 +48,7 @@ __all__ = [
     "exp_origin",
     "frechet_mean",
     "from_lorentz",
+    "hyperplane_through",
     "inverse",
     "is_isometry",
     "lift",
@@ -43,6 +57,7 @@ __all__ = [
     "minkowski_dot",
     "move_from_origin",
     "move_to_origin",
+    "nearest_on_hyperplane",
     "origin",
     "orthogonal",
     "pairwise_distance",
@@ -50,7 +65,10 @@ __all__ = [
     "quadratic_form",
     "radius",
     "random_isometry",
+    "reflect",
+    "reflection",
     "rotation",
+    "signed_distance",
     "tangent_norm",
     "to_lorentz",
     "transform_normal",
