@@ -1,11 +1,12 @@
 """Tiny instances solved by trying every stationary point: no bounds, no cuts, no branching, only linear algebra.
 
-Let V be the samples with margin below 1 and S those with margin exactly 1 at a minimiser w. On that piece the objective is
-``q(w)/2 + b + g.w`` with ``g = -sum_V c_i z_i / sqrt2``, so w is a stationary point of it on the flat ``z_i.w = 1, i in S``,
-or of ``g.w`` on the flat and the light cone. With multipliers both solve ``G w + Z_S' nu = lam g, Z_S w = 1``, linear in
-``lam``: ``w = a_S + lam P_S g``, with ``lam = -1`` for the first and a root of ``q(w) = 0`` for the second. All S of at most
-d + 1 samples and all V are tried. Every candidate is evaluated by the objective itself, so the best value is an upper bound
-on the optimum whatever happens, and apart from rounding and degenerate pieces it is the optimum.
+Let V be the samples with margin below 1 and S those with margin exactly 1 at a minimiser w. On that piece the
+objective is ``q(w)/2 + b + g.w`` with ``g = -sum_V c_i z_i / sqrt2``, so w is a stationary point of it on the flat
+``z_i.w = 1, i in S``, or of ``g.w`` on the flat and the light cone. With multipliers both solve ``G w + Z_S' nu = lam
+g, Z_S w = 1``, linear in ``lam``: ``w = a_S + lam P_S g``, with ``lam = -1`` for the first and a root of ``q(w) = 0``
+for the second. All S of at most d + 1 samples and all V are tried. Every candidate is evaluated by the objective
+itself, so the best value is an upper bound on the optimum whatever happens, and apart from rounding and degenerate
+pieces it is the optimum.
 """
 
 from itertools import combinations
@@ -50,7 +51,7 @@ def _patterns(n: int, S: tuple[int, ...]) -> Array:
 
 
 def _flat(Z_S: Array) -> tuple[Array, Array]:
-    """``a_S`` (k, d + 1) and ``P_S`` (k, d + 1, d + 1) of the module's docstring; both 0 where the system is singular."""
+    """``a_S`` (k, d + 1) and ``P_S`` (k, d + 1, d + 1) of the docstring above; both 0 where the system is singular."""
     k, size, dim = Z_S.shape
     system = np.zeros((k, dim + size, dim + size))
     system[:, :dim, :dim] = np.diag([-1.0] + [1.0] * (dim - 1))
@@ -64,7 +65,7 @@ def _flat(Z_S: Array) -> tuple[Array, Array]:
 
 
 def _candidates(anchor: Array, steps: Array) -> Array:
-    """``a + lam step`` for ``lam = -1`` and both roots of ``q = 0``: (k, d + 1) and (k, p, d + 1) to (k, 3 p, d + 1)."""
+    """``a + lam step`` for ``lam = -1`` and both roots of ``q = 0``: (k, d + 1), (k, p, d + 1) to (k, 3 p, d + 1)."""
     a = anchor[:, None, :]
     sign = np.ones(anchor.shape[1])
     sign[0] = -1.0
@@ -80,8 +81,21 @@ def _candidates(anchor: Array, steps: Array) -> Array:
 
 
 def _keep_best(Z: Array, costs: Array, found: Array, best: Array, best_w: Array) -> tuple[Array, Array]:
-    values = hinge_value(Z, costs, found)
+    if np.isinf(costs).all():  # candidates that miss the margin by rounding are stretched until they reach it
+        least = np.min(found @ np.swapaxes(Z, -1, -2), axis=-1, keepdims=True)
+        found = found / np.where(np.abs(least - 1.0) < 1e-6, np.minimum(least, 1.0), 1.0)
+    values = hinge_value(Z, costs, found) + _rounding(Z, costs, found)
     index = np.argmin(values, axis=1)
     rows = np.arange(len(best))
     better = values[rows, index] < best
     return np.where(better, values[rows, index], best), np.where(better[:, None], found[rows, index], best_w)
+
+
+def _rounding(Z: Array, costs: Array, found: Array) -> Array:
+    """More than the rounding error of the value at each candidate, so that value plus error is an upper bound.
+
+    It covers as well a w on the light cone being off it by a rounding error.
+    """
+    size = np.linalg.norm(found, axis=-1)
+    reach = np.sum(np.where(np.isinf(costs), 0.0, costs) * np.linalg.norm(Z, axis=-1), axis=-1)
+    return 8.0 * np.finfo(np.float64).eps * size * (size + reach[:, None])

@@ -1,7 +1,7 @@
-"""The hinge problem written out once more, in plain NumPy and apart from the package (paper, eq. soft-margin-first-order).
+"""The hinge problem written out once more in plain NumPy, apart from the package (paper, eq. soft-margin-first-order).
 
-Minimise ``q(w)/2 + sum_i c_i max(0, 1 - m_i)/sqrt(2)`` over ``q(w) >= 0``, with ``q(w) = |wr|^2 - t^2`` and
-``m_i = y_i (x_i0 t - x_ir . wr)``; in the `timelike` form ``max(q, 0)/2`` and no constraint. With ``C = inf`` the margins
+Minimise ``q(w)/2 + sum_i c_i max(0, 1 - m_i)/sqrt(2)`` over ``q(w) >= 0``, with ``q(w) = |wr|^2 - t^2`` and ``m_i =
+y_i (x_i0 t - x_ir . wr)``; in the `timelike` form ``max(q, 0)/2`` and no constraint. With ``C = inf`` the margins
 must reach 1 instead.
 """
 
@@ -26,9 +26,10 @@ def signed_rows(X: Array, y: Array) -> Array:
 def onto_cone(w: Array) -> Array:
     """Move w that are timelike to the light cone by stretching ``wr``; others stay. Shape (..., d + 1)."""
     w = np.array(w, dtype=np.float64)
-    space, time = np.linalg.norm(w[..., 1:], axis=-1, keepdims=True), np.abs(w[..., :1])
+    space, time = np.linalg.norm(w[..., 1:], axis=-1), np.abs(w[..., 0])
+    w[..., 1] = np.where((space == 0.0) & (time > 0.0), time, w[..., 1])
     short = (space < time) & (space > 0.0)
-    w[..., 1:] *= np.where(short, time / np.where(short, space, 1.0), 1.0)
+    w[..., 1:] *= np.where(short, time / np.where(short, space, 1.0), 1.0)[..., None]
     return w
 
 

@@ -122,13 +122,13 @@ def box_radius(X: Array, y: Array, costs: Array, upper: float) -> float:
     """A radius within which (Euclidean norm) some minimiser w lies, given the value `upper` at a feasible point.
 
     Let ``c+, c-`` be the summed costs of the classes and ``p, n`` their cost-weighted means, ``p = P u``, ``n = N v``
-    with u, v on the hyperboloid and ``P, N >= 1``. At a minimiser ``q <= 2 upper`` and the risk is at most `upper`; by
-    convexity of the hinge ``1 - p*w <= sqrt2 upper / c+``, hence ``u*w >= -a`` with ``a = max(0, sqrt2 upper/c+ - 1)/P``,
-    and likewise ``v*w <= b``. In the frame of u write ``w = (s, wr)``, so ``s >= -a`` and ``|wr| <= sqrt(2 upper) + |s|``.
-    With r the distance of u and v, ``v*w >= cosh(r) s - sinh(r) |wr|``, which for ``s > 0`` gives
-    ``s <= exp(r) (b + sinh(r) sqrt(2 upper))``. So ``|s| <= T``, the larger of the two, ``|w| <= T + sqrt(2 upper) + T``
-    in the frame of u, and moving back to the frame of the data stretches by at most ``exp(radius of u)``.
-    For the hard margin ``u*w >= 0 >= v*w``, so a = b = 0. If a class is missing or weighs nothing, ``s = max_i exp(r_i)``
+    with u, v on the hyperboloid and ``P, N >= 1``. At a minimiser ``q <= 2 upper`` and the risk is at most `upper`;
+    by convexity of the hinge ``1 - p*w <= sqrt2 upper / c+``, hence ``u*w >= -a`` with ``a = max(0, sqrt2 upper/c+ -
+    1)/P``, and likewise ``v*w <= b``. In the frame of u write ``w = (s, wr)``, so ``s >= -a`` and ``|wr| <= sqrt(2
+    upper) + |s|``. With r the distance of u and v, ``v*w >= cosh(r) s - sinh(r) |wr|``, which for ``s > 0`` gives ``s
+    <= exp(r) (b + sinh(r) sqrt(2 upper))``. So ``|s| <= T``, the larger of the two, ``|w| <= T + sqrt(2 upper) + T``
+    in the frame of u, and moving back to the frame of the data stretches by at most ``exp(radius of u)``. For the
+    hard margin ``u*w >= 0 >= v*w``, so a = b = 0. If a class is missing or weighs nothing, ``s = max_i exp(r_i)``
     makes ``s (1, 0, .., 1)`` (with the sign of the label) lightlike of risk 0: a minimiser of norm ``sqrt2 s``.
     """
     used = costs > 0.0
