@@ -10,7 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.geometry.isometries import boost, move_to_origin, transform_normal
+from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.mean import frechet_mean
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register
@@ -45,8 +47,9 @@ class Euclidean(Solver):
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
         """Solve the convex problem to Clarabel's accuracy or `tol`, whichever is finer; the answer may be timelike."""
-        frame = self._frame(problem)
-        rows = problem.y[:, None] * covector(problem.X @ frame.T)
+        mean = frechet_mean(problem.X, problem.sample_weight) if self.center == "mean" else None
+        X = problem.X if mean is None else move_to_origin(problem.X, mean)
+        rows = problem.y[:, None] * covector(X)
         regulariser = np.eye(rows.shape[1])
         if self.fit_intercept:
             rows = np.column_stack([rows, problem.y])
@@ -59,20 +62,10 @@ class Euclidean(Solver):
             problem.costs / SQRT2,
             tol=min(tol, 1e-10),
         )
-        # w transforms like a point, so the inverse isometry takes it back to the coordinates of the problem.
-        w: Array = np.linalg.solve(frame, result.w[: problem.dim + 1])
+        w = result.w[: problem.dim + 1]
         return Outcome(
-            w=w,
+            w=w if mean is None else transform_normal(w, boost(mean)),
             status=Status.CONVERGED if result.solved else Status.FAILED,
             n_iter=result.n_iter,
             intercept=float(result.w[-1]) if self.fit_intercept else 0.0,
         )
-
-    def _frame(self, problem: MarginProblem) -> Array:
-        """The isometry, shape (d + 1, d + 1), into whose coordinates the SVM is fitted."""
-        if self.center == "given":
-            return np.eye(problem.dim + 1)
-        from hypermargin.geometry.isometries import translation_to_origin
-        from hypermargin.geometry.mean import frechet_mean
-
-        return translation_to_origin(frechet_mean(problem.X, problem.sample_weight))

@@ -1,0 +1,159 @@
+"""Local descent on the soft margin from any start: a step that can follow every method.
+
+Majorise and minimise. At a feasible ``w_k = (t_k, wr_k)`` the objective touches a convex function and lies below it:
+
+* ``-t^2/2`` is concave, so it lies below its tangent at ``t_k``;
+* ``loss(m) <= max(0, tangent at m_k) + curvature/2 (m - m_k)^2`` once `curvature` is large enough (0 for the hinge; and
+  0 suffices left of ``m_k = -1``, where the asinh loss is concave, and well right of the margin for a steeper tangent);
+* ``u.wr >= |t|`` with ``u = wr_k/|wr_k|`` is a convex part of ``q(w) >= 0`` that contains ``w_k``.
+
+The minimiser of that function is the next iterate (`hinge_qp`), so the objective falls at every step and every iterate
+is feasible. `curvature` is found by trying: a step that does not descend is thrown away and the curvature raised.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.losses import get_loss
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Solution, Status
+from hypermargin.solvers.hinge_qp import minimise_hinges
+from hypermargin.solvers.projected_gradient import project
+
+_LARGEST_CURVATURE = 10.0  # of the asinh loss it is at most 2/sqrt(27) = 0.39, of taylor3 at most 1/2
+
+
+def refine(
+    problem: MarginProblem,
+    w: ArrayLike,
+    loss: str = "hinge",
+    *,
+    max_iter: int = 50,
+    tol: float = 1e-9,
+) -> tuple[Array, list[float]]:
+    """Descend from w to a local optimum of ``q(w)/2 + risk`` over ``q(w) >= 0``.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        A soft-margin problem without uncertainty.
+    w : (d + 1,) array
+        Any start; an infeasible one is first moved to the nearest feasible point.
+    loss : str
+        The loss to descend on.
+    max_iter : int
+        Most steps to take, thrown-away ones included.
+    tol : float
+        Stop when a step lowers the objective by less than this, relatively.
+
+    Returns
+    -------
+    w : (d + 1,) array
+        Feasible, and never worse than the start.
+    history : list of float
+        The objective at the (mended) start and after each step; never rises.
+    """
+    if problem.is_hard:
+        raise ValueError("refine descends on the soft margin; give the problem a finite C")
+    if problem.uncertainty is not None:
+        raise ValueError("refine does not handle an uncertainty set; use a solver that does")
+    chosen = get_loss(loss)
+    start = np.array(w, dtype=np.float64)
+    if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
+        raise ValueError(f"w must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
+    current = project(start)
+    history = [problem.objective(current, loss)]
+    curvature = 0.0
+    small_steps = 0
+    for _ in range(max_iter):
+        target = project(_majorised_step(problem, current, loss, curvature))
+        trial, value = _stride(problem, current, target, loss)
+        if value <= history[-1]:
+            small_steps = small_steps + 1 if history[-1] - value <= tol * abs(value) else 0
+            current = trial
+            history.append(value)
+            curvature = curvature / 4.0 if curvature > 1e-3 else 0.0
+            if small_steps == 2:
+                break
+        elif chosen.convex or curvature > _LARGEST_CURVATURE:
+            break  # no descent although the model lies above the objective: stationary up to rounding
+        else:
+            curvature = max(4.0 * curvature, 0.05)
+    if problem.objective(start, loss) < history[-1]:  # a timelike start, where the problem allows it
+        return start, history
+    return current, history
+
+
+def refine_solution(problem: MarginProblem, solution: Solution, loss: str | None = None) -> Solution:
+    """`solution` after `refine` on `loss` (its own by default): same method and bound, better or equal objective.
+
+    The lower bound is kept only where the loss stays the same, since a bound holds for one loss. An intercept, which
+    the hyperbolic objective does not know, is refused.
+    """
+    if solution.intercept:
+        raise ValueError("refine does not handle an intercept; fit with fit_intercept=False")
+    chosen = solution.loss if loss is None else loss
+    w, history = refine(problem, solution.w, chosen)
+    same = chosen == solution.loss
+    mended = solution.status is Status.TIMELIKE
+    return replace(
+        solution,
+        w=w,
+        objective=problem.objective(w, chosen),
+        lower_bound=solution.lower_bound if same else -np.inf,
+        certificate=solution.certificate if same else None,
+        status=solution.status if same and not mended else Status.CONVERGED,
+        loss=chosen,
+        info={**solution.info, "refine_history": history},
+    )
+
+
+def _stride(problem: MarginProblem, w: Array, target: Array, loss: str) -> tuple[Array, float]:
+    """The best of the points w + (1, 2, 4, ...) (target - w), as long as they improve, and its objective.
+
+    Majorisation is cautious where t is the slow direction; a few more objectives are cheaper than another model.
+    """
+    best, value = target, problem.objective(target, loss)
+    for doubling in range(1, 12):
+        longer = project(w + 2.0**doubling * (target - w))
+        longer_value = problem.objective(longer, loss)
+        if longer_value >= value:
+            break
+        best, value = longer, longer_value
+    return best, value
+
+
+def _majorised_step(problem: MarginProblem, w: Array, loss: str, curvature: float) -> Array:
+    """The minimiser of the convex model of the objective at w; `curvature` is that of the model of one loss."""
+    Z = problem.signed_covectors
+    chosen = get_loss(loss)
+    margins = Z @ w
+    # Samples beyond the margin cost nothing where they are, and enter with the tangent at its edge.
+    touch = np.minimum(margins, np.nextafter(1.0, 0.0))
+    slope = -chosen.derivative(touch) + np.where(margins >= 2.0, curvature, 0.0)
+    P = np.diag(np.r_[0.0, np.ones(problem.dim)])
+    p = np.r_[-w[0], np.zeros(problem.dim)]
+    if curvature > 0.0:
+        near = (margins > -1.0) & (margins < 2.0)
+        bend = curvature * (Z[near] * problem.costs[near, None]).T @ Z[near]
+        P, p = P + bend, p - bend @ w
+    return minimise_hinges(
+        P,
+        p,
+        rows=Z,
+        offsets=touch + chosen.value(touch) / slope,
+        costs=problem.costs * slope,
+        direction=_space_direction(problem, w, loss),
+    ).w
+
+
+def _space_direction(problem: MarginProblem, w: Array, loss: str) -> Array:
+    """The unit vector along ``wr``; at w = 0 the direction in which the risk falls."""
+    for space in (w[1:], -problem.risk_and_subgradient(w, loss)[1][1:]):
+        length = float(np.linalg.norm(space))
+        if length > 0.0:
+            return space / length
+    return np.eye(problem.dim)[0]

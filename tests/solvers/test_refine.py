@@ -1,0 +1,114 @@
+"""`refine`: monotone, feasible, locally optimal by judges that share nothing with it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from hypermargin import MarginProblem, Status, solve
+from hypermargin.solvers.refine import refine, refine_solution
+from reference.brute import brute_force
+from reference.objective import lift
+
+
+def clouds(seed, n=30, d=2):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    return lift(rng.normal(size=(n, d)) + 0.5 * y[:, None]), y
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["hinge", "asinh", "taylor3"]), st.sampled_from([0.1, 1.0, 10.0]))
+def test_never_worse_than_its_start_and_always_feasible(seed, loss, C):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 5))
+    problem = MarginProblem(*clouds(seed, d=d), C=C, sample_weight=rng.uniform(0.0, 2.0, 30))
+    start = rng.normal(size=d + 1) * rng.choice([0.0, 1e-3, 1.0, 30.0])
+    w, history = refine(problem, start, loss)
+    assert problem.is_feasible(w)
+    assert np.all(np.diff(history) <= 0.0)
+    assert problem.objective(w, loss) == pytest.approx(history[-1], rel=1e-14)
+    assert problem.objective(w, loss) <= problem.objective(start, loss)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "asinh", "taylor3"])
+@pytest.mark.parametrize("seed", range(5))
+def test_nelder_mead_finds_nothing_better_nearby(seed, loss):
+    problem = MarginProblem(*clouds(seed), C=10.0 ** (seed % 3 - 1))
+    w, history = refine(problem, solve(problem, "euclidean").w, loss)
+    for size in (1e-4, 1e-2):
+        simplex = np.vstack([w, w + size * np.eye(3)])
+        judge = minimize(
+            problem.objective,
+            w,
+            args=(loss,),
+            method="Nelder-Mead",
+            options={"initial_simplex": simplex, "xatol": 1e-10, "fatol": 1e-12, "maxfev": 3000},
+        )
+        assert history[-1] <= judge.fun * (1 + 1e-6)
+
+
+def test_from_many_starts_it_finds_the_global_optimum_of_tiny_problems():
+    """Brute force over all stationary points is the judge; most starts lead there, the best of 8 always does here."""
+    rng = np.random.default_rng(0)
+    for seed in range(8):
+        X, y = clouds(seed, n=6)
+        best, _ = brute_force(X[None], y[None], np.ones((1, 6)))
+        problem = MarginProblem(X, y)
+        found = [refine(problem, start)[1][-1] for start in rng.normal(size=(8, 3))]
+        assert min(found) == pytest.approx(best[0], rel=1e-6)
+        assert min(found) >= best[0] * (1 - 1e-9)
+
+
+def test_improves_pgd_on_the_loss_pgd_descends_on():
+    problem = MarginProblem(*clouds(9), C=1.0)
+    rough = solve(problem, "pgd", epochs=20)
+    fine = refine_solution(problem, rough)
+    assert fine.loss == rough.loss == "asinh"
+    assert fine.objective < rough.objective
+    assert fine.method == "pgd"
+    assert fine.objective == problem.objective(fine.w, "asinh")
+
+
+def test_a_bound_is_kept_for_its_own_loss_only():
+    problem = MarginProblem(*clouds(10))
+    bounded = replace(solve(problem, "euclidean"), lower_bound=0.5, status=Status.GAP_REMAINS, certificate="proof")
+    same, other = refine_solution(problem, bounded), refine_solution(problem, bounded, "asinh")
+    assert (same.lower_bound, same.status, same.certificate) == (0.5, Status.GAP_REMAINS, "proof")
+    assert (other.lower_bound, other.status, other.certificate) == (-np.inf, Status.CONVERGED, None)
+
+
+def test_a_timelike_solution_is_mended():
+    angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    problem = MarginProblem(lift(np.vstack([0.2 * ring, 3.0 * ring])), np.repeat([1.0, -1.0], 12), C=1.0)
+    timelike = solve(problem, "euclidean")
+    assert timelike.status is Status.TIMELIKE
+    mended = refine_solution(problem, timelike)
+    assert mended.status is Status.CONVERGED
+    assert np.isfinite(mended.objective)
+    allowed = MarginProblem(problem.X, problem.y, 1.0, allow_timelike=True)
+    w, _ = refine(allowed, timelike.w)
+    assert allowed.objective(w) <= allowed.objective(timelike.w)
+
+
+@pytest.mark.parametrize(
+    ("C", "w", "message"),
+    [
+        (np.inf, [0.0, 1.0, 0.0], "finite C"),
+        (1.0, [0.0, 1.0], r"shape \(3,\)"),
+        (1.0, [np.nan, 1.0, 0.0], "finite vector"),
+    ],
+)
+def test_what_it_cannot_refine_is_refused(C, w, message):
+    with pytest.raises(ValueError, match=message):
+        refine(MarginProblem(*clouds(0), C=C), w)
+
+
+def test_an_intercept_is_refused():
+    problem = MarginProblem(*clouds(0))
+    with pytest.raises(ValueError, match="intercept"):
+        refine_solution(problem, solve(problem, "euclidean", fit_intercept=True, allow_timelike=True))
