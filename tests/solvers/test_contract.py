@@ -93,11 +93,14 @@ class TestEverySolverOnEveryProblem:
             assert solution.objective == pytest.approx(optimum, rel=1e-5, abs=1e-6)
 
     def test_is_no_worse_than_saying_nothing_unless_it_has_no_hyperplane(self, solutions, method, name):
-        """w = 0 is feasible and costs the risk of margins 0; an answer above that is worse than none."""
+        """w = 0 is feasible and costs the risk of margins 0; an answer above that is worse than none.
+
+        It holds for the ambient SVM too, as q <= |w|^2. Projected gradient keeps to q >= 1e-6 and pays half of that.
+        """
         solution, problem = solutions[method, name], PROBLEMS[name]
-        if solution.status is Status.TIMELIKE or method == "euclidean":
-            return  # the ambient SVM minimises another regulariser, and says nothing of q
-        assert solution.objective <= problem.objective(np.zeros(problem.dim + 1), solution.loss) * (1 + 1e-9)
+        if solution.status is not Status.TIMELIKE:
+            nothing = problem.objective(np.zeros(problem.dim + 1), solution.loss)
+            assert solution.objective <= nothing * (1 + 1e-9) + 0.5e-6
 
 
 @pytest.mark.parametrize("method", METHODS)
