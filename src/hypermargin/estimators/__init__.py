@@ -1,5 +1,6 @@
 """Estimators: scikit-learn's interface to the solvers, and model files."""
 
+from hypermargin.estimators.model_file import load_model, save_model
 from hypermargin.estimators.svc import HyperbolicSVC
 
-__all__ = ["HyperbolicSVC"]
+__all__ = ["HyperbolicSVC", "load_model", "save_model"]

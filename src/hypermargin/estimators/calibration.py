@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from hypermargin.geometry.lorentz import Array
 
-#: Samples (over all problems) that are calibrated together: enough to hide the cost of a NumPy call, few enough for cache.
+#: Samples (over all problems) calibrated together: enough to hide the cost of a NumPy call, few enough for the cache.
 LOCKSTEP_SAMPLES = 1 << 16
 MAX_ROUNDS = 200
 GRADIENT_TOL = 1e-6
@@ -144,8 +144,8 @@ def couple_pairwise(logits: Array, pairs: np.ndarray, n_classes: int) -> Array:
     Notes
     -----
     With ``r_st`` the probability of s given "s or t", p minimises ``sum_{s<t} (r_ts p_s - r_st p_t)^2`` on
-    ``sum p = 1``, so ``Q p`` is constant, ``Q_tt = sum_s r_st^2``, ``Q_ts = -r_st r_ts``; adding ``1 1'`` to Q makes the
-    system definite and changes p by a factor only. The solution is non-negative (Wu, Lin and Weng, theorem 2).
+    ``sum p = 1``, so ``Q p`` is constant, ``Q_tt = sum_s r_st^2``, ``Q_ts = -r_st r_ts``; adding ``1 1'`` to Q makes
+    the system definite and changes p by a factor only. The solution is non-negative (Wu, Lin and Weng, theorem 2).
     """
     first, second = pairs[:, 0], pairs[:, 1]
     probability = np.clip(expit(logits), PAIRWISE_MARGIN, 1.0 - PAIRWISE_MARGIN)
@@ -163,9 +163,9 @@ def couple_pairwise(logits: Array, pairs: np.ndarray, n_classes: int) -> Array:
 def nearest_with_mode(probability: Array, winner: np.ndarray) -> Array:
     """The distribution nearest to each row of `probability` whose largest entry is that of `winner`.
 
-    This is an isotonic regression, nearest in least squares and in Kullback-Leibler divergence alike: the winner and the
-    classes above it are pooled to their mean. Rows where the winner leads already stay as they are; in the others it
-    leads by one unit in the last place, so that ``argmax`` returns it.
+    This is an isotonic regression, nearest in least squares and in Kullback-Leibler divergence alike: the winner and
+    the classes above it are pooled to their mean. Rows where the winner leads already stay as they are; in the others
+    it leads by one unit in the last place, so that ``argmax`` returns it.
     """
     rows = np.arange(probability.shape[0])
     leads = np.argmax(probability, axis=1) == winner

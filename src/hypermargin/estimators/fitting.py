@@ -31,25 +31,40 @@ def solve_problems(
     progress: bool,
 ) -> list[Solution]:
     """One solution a row of the code matrix, in its order."""
-
-    def solve_rows(rows: Iterable[int]) -> Iterator[Solution]:
-        for row in rows:
-            seeded = options if seeds is None else {**options, "random_state": seeds[row]}
-            yield solve(samples.problem(code[row], C, allow_timelike), method, tol, **seeded)
-
     n_problems = len(code)
+    choices = [options if seeds is None else {**options, "random_state": seeds[row]} for row in range(n_problems)]
     workers = min(effective_n_jobs(n_jobs), n_problems)
+    solutions: Iterable[Solution]
     if workers == 1:
-        solutions = solve_rows(range(n_problems))
+        solutions = _solve_rows(samples, code, choices, C, allow_timelike, method, tol)
     else:
         pieces = np.array_split(np.arange(n_problems), min(n_problems, workers * PIECES_PER_WORKER))
         done = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(lambda rows: list(solve_rows(rows)))(piece.tolist()) for piece in pieces
+            delayed(_solve_piece)(samples, code[piece], [choices[row] for row in piece], C, allow_timelike, method, tol)
+            for piece in pieces
         )
         solutions = (solution for piece in done for solution in piece)
     if progress:
         solutions = track(solutions, "binary problems", total=n_problems, console=Console(stderr=True))
     return list(solutions)
+
+
+def _solve_rows(
+    samples: TrainingSet,
+    code: np.ndarray,
+    choices: Sequence[dict[str, Any]],
+    C: float,
+    allow_timelike: bool,
+    method: str,
+    tol: float,
+) -> Iterator[Solution]:
+    for row, options in zip(code, choices, strict=True):
+        yield solve(samples.problem(row, C, allow_timelike), method, tol, **options)
+
+
+def _solve_piece(*arguments) -> list[Solution]:
+    """`_solve_rows` as a list, which workers can send back."""
+    return list(_solve_rows(*arguments))
 
 
 def calibrate(samples: TrainingSet, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
@@ -61,6 +76,8 @@ def calibrate(samples: TrainingSet, code: np.ndarray, coef: Array, intercept: Ar
         size += parts[-1][0].size
         if size >= LOCKSTEP_SAMPLES or k == len(code) - 1:
             starts = np.cumsum([0] + [part[0].size for part in parts[:-1]])
-            fitted.append(fit_platt(*(np.concatenate(column) for column in zip(*parts, strict=True)), starts))
+            scores, positive, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+            fitted.append(fit_platt(scores, positive, weight, starts))
             parts, size = [], 0
-    return np.concatenate([A for A, _ in fitted]), np.concatenate([B for _, B in fitted])
+    A, B = np.concatenate(fitted, axis=1)
+    return A, B

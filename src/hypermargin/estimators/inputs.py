@@ -22,8 +22,8 @@ class RadiusWarning(UserWarning):
 def unit_points(X: Array, geometry: str, curvature: float) -> Array:
     """Points of the unit hyperboloid from coordinates `geometry`, or a `ValueError` that says what X looks like.
 
-    Tangent vectors may have any length, so those beyond the largest radius that double precision holds are drawn in to it
-    along their ray, with a `RadiusWarning`; in the other geometries such points are an error.
+    Tangent vectors may have any length, so those beyond the largest radius that double precision holds are drawn in to
+    it along their ray, with a `RadiusWarning`; in the other geometries such points are an error.
     """
     if geometry == "tangent":
         X = _draw_in(X, MAX_RADIUS / curvature_scale(curvature))
@@ -38,9 +38,9 @@ def _draw_in(X: Array, longest: float) -> Array:
     if not far.any():
         return X
     warnings.warn(
-        f"{int(far.sum())} of {far.size} tangent vectors are longer than {longest:.4g} (hyperbolic radius {MAX_RADIUS:.0f}), "
-        "beyond which double precision holds no point; they are drawn in to that length. Scale the data or use a smaller "
-        "curvature.",
+        f"{int(far.sum())} of {far.size} tangent vectors are longer than {longest:.4g} (hyperbolic radius "
+        f"{MAX_RADIUS:.0f}), beyond which double precision holds no point; they are drawn in to that length. Scale the "
+        "data or use a smaller curvature.",
         RadiusWarning,
         stacklevel=4,
     )
@@ -52,9 +52,9 @@ def _draw_in(X: Array, longest: float) -> Array:
 class TrainingSet:
     """Samples sorted by class: class k has the rows ``bounds[k] : bounds[k + 1]`` of the unit points X.
 
-    Within a class rows are in an order that depends on their values only, and equal rows are one row with the sum of their
-    weights. So a fit does not depend on the order of the samples, and a weight of 2 equals the sample twice, exactly,
-    whatever the solver. `weight` is None where every weight is 1.
+    Within a class rows are in an order that depends on their values only, and equal rows are one row with the sum of
+    their weights. So a fit does not depend on the order of the samples, and a weight of 2 equals the sample twice,
+    exactly, whatever the solver. `weight` is None where every weight is 1.
     """
 
     X: Array
@@ -97,8 +97,8 @@ def training_set(
 ) -> TrainingSet:
     """Sort, merge and convert. `labels` are class indices; `weight` is positive or None.
 
-    With an `uncertainty` set rows are not merged, because equal points may have different sets; where the set has a method
-    ``take(indices)`` it is sorted along.
+    With an `uncertainty` set rows are not merged, because equal points may have different sets; where the set has a
+    method ``take(indices)`` it is sorted along.
     """
     # A column at a time, so that equal rows get equal keys wherever they stand.
     key = np.zeros(X.shape[0])
@@ -163,7 +163,7 @@ def total_weights(
         if not np.all(mass > 0.0):
             empty = classes[np.flatnonzero(mass <= 0.0)[0]]
             raise ValueError(
-                f"the weights leave class {empty} without a sample: give one of its samples a positive weight, or remove "
-                "the class from y"
+                f"the weights leave class {empty} without a sample: give one of its samples a positive weight, or "
+                "remove the class from y"
             )
     return weight

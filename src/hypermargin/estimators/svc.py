@@ -48,8 +48,8 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
     multi_class : {"ovo", "ovr"}, default="ovo"
         One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
-        What the columns of X are. Points off the manifold are an error that says what they look like. Tangent vectors at
-        the origin may be any numbers; those beyond hyperbolic radius 18 are drawn in to it, with a warning.
+        What the columns of X are. Points off the manifold are an error that says what they look like. Tangent vectors
+        at the origin may be any numbers; those beyond hyperbolic radius 18 are drawn in to it, with a warning.
     curvature : float, default=1.0
         The points lie in the space of curvature ``-curvature``.
     class_weight : dict or "balanced", optional
@@ -93,9 +93,14 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    ``predict(X)`` is always ``classes_[argmax(predict_proba(X))]``. Where the probabilities alone would name another class
-    than the votes (or, with two classes, than the sign of the score), `predict_proba` returns the distribution nearest to
-    them, in least squares and in Kullback-Leibler divergence alike, in which the predicted class is most probable.
+    ``predict(X)`` is always ``classes_[argmax(predict_proba(X))]``. Where the probabilities alone would name another
+    class than the votes (or, with two classes, than the sign of the score), `predict_proba` returns the distribution
+    nearest to them, in least squares and in Kullback-Leibler divergence alike, in which the predicted class is most
+    probable.
+
+    With skops, ``skops.io.load(file, trusted=...)`` wants this class, `hypermargin.solvers.base.Solution` and `Status`
+    (and the class of the certificates, where there are any) as trusted types; all are in `hypermargin`.
+    `hypermargin.estimators.save_model` needs no such list.
     """
 
     def __init__(
@@ -133,7 +138,10 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
     # -- fitting -----------------------------------------------------------------------------------------------------
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicSVC":
-        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,). A weight of 2 equals the sample twice."""
+        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
+
+        Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
+        """
         options = self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
