@@ -27,7 +27,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeE
 def save_model(estimator: HyperbolicSVC, path: str | os.PathLike) -> None:
     """Write a fitted `HyperbolicSVC` to `path`: parameters, classes, coefficients, calibration and solutions.
 
-    Kept of each solution are all its numbers, its history, its certificate (where it has ``to_dict``), and those entries
+    Kept of each solution are its numbers, its history, its certificate (where it has ``to_dict``), and those entries
     of `info` that are numbers, strings, arrays, lists or dicts of them. Parameters must be plain values: a model with a
     `RandomState` or an uncertainty set is refused.
     """

@@ -1,0 +1,186 @@
+"""Platt scaling against scikit-learn's logistic regression and libsvm; coupling and mode projection against SLSQP."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.calibration import _SigmoidCalibration
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from hypermargin.estimators.calibration import couple_pairwise, fit_platt, nearest_with_mode
+
+
+def make_problems(seed, sizes, scale=1.0):
+    """Noisy scores, labels and weights of several problems in flat arrays; both labels occur in each."""
+    rng = np.random.default_rng(seed)
+    total = sum(sizes)
+    positive = rng.random(total) < 0.4
+    starts = np.cumsum([0, *sizes[:-1]])
+    positive[starts], positive[starts + 1] = True, False
+    scores = scale * (rng.normal(size=total) + 1.2 * positive - 0.3)
+    return scores, positive, rng.uniform(0.2, 3.0, size=total), starts
+
+
+def logistic_oracle(scores, positive, weight):
+    """A and B by scikit-learn: a soft target t is the sample once with label 1 and weight t, once with 0 and 1 - t."""
+    n_pos, n_neg = weight[positive].sum(), weight[~positive].sum()
+    t = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-13, max_iter=500)
+    model.fit(
+        np.r_[scores, scores][:, None], np.r_[np.ones(t.size), np.zeros(t.size)], np.r_[weight * t, weight * (1 - t)]
+    )
+    return -model.coef_[0, 0], -model.intercept_[0]
+
+
+def test_platt_equals_weighted_logistic_regression_on_smoothed_targets():
+    sizes = [2, 7, 40, 300]
+    scores, positive, weight, starts = make_problems(0, sizes)
+    A, B = fit_platt(scores, positive, weight, starts)
+    for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        part = slice(start, start + size)
+        a, b = logistic_oracle(scores[part], positive[part], weight[part])
+        assert_allclose([A[k], B[k]], [a, b], rtol=1e-8, atol=1e-8)
+
+
+def test_platt_is_no_worse_than_sklearns_sigmoid_calibration():
+    scores, positive, weight, starts = make_problems(1, [150])
+    A, B = fit_platt(scores, positive, weight, starts)
+    theirs = _SigmoidCalibration().fit(scores, positive.astype(float), weight)
+    n_pos, n_neg = weight[positive].sum(), weight[~positive].sum()
+    t = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+
+    def loss(a, b):
+        return weight @ (np.logaddexp(0, -(a * scores + b)) + t * (a * scores + b))
+
+    assert loss(A[0], B[0]) <= loss(theirs.a_, theirs.b_) * (1 + 1e-14)
+    assert_allclose(expit(-(A[0] * scores + B[0])), theirs.predict(scores), atol=1e-5)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1.0, 1e5])
+def test_platt_on_separable_scores_reaches_the_targets(gap):
+    # One sample a side, repeated: the smoothed targets can be met exactly, so the optimum is known in closed form.
+    scores, positive = np.repeat([0.0, gap], [30, 50]), np.repeat([False, True], [30, 50])
+    A, B = fit_platt(scores, positive, np.ones(80), np.array([0]))
+    assert_allclose(expit(-(A[0] * np.array([0.0, gap]) + B[0])), [1 / 32, 51 / 52], rtol=1e-9)
+
+
+def test_platt_of_constant_scores_is_the_prior():
+    scores, positive = np.full(12, 3.0), np.arange(12) < 4
+    A, B = fit_platt(scores, positive, np.ones(12), np.array([0]))
+    smoothed = (4 * (5 / 6) + 8 * (1 / 10)) / 12
+    assert A[0] == 0.0
+    assert_allclose(expit(-B[0]), smoothed, rtol=1e-10)
+
+
+def test_problems_in_lockstep_do_not_influence_each_other():
+    sizes = [9, 60, 4, 25, 33]
+    scores, positive, weight, starts = make_problems(2, sizes)
+    A, B = fit_platt(scores, positive, weight, starts)
+    for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        part = slice(start, start + size)
+        alone = fit_platt(scores[part], positive[part], weight[part], np.array([0]))
+        assert_allclose([A[k], B[k]], np.ravel(alone), rtol=1e-10)
+
+
+def test_a_weight_equals_repetition_in_platt_scaling():
+    scores, positive, _, starts = make_problems(3, [50])
+    times = np.random.default_rng(3).integers(1, 5, size=50)
+    weighted = fit_platt(scores, positive, times.astype(float), starts)
+    repeated = fit_platt(scores.repeat(times), positive.repeat(times), np.ones(times.sum()), starts)
+    assert_allclose(np.ravel(weighted), np.ravel(repeated), rtol=1e-11)
+
+
+def test_platt_follows_a_change_of_units():
+    scores, positive, weight, starts = make_problems(4, [80])
+    A, B = fit_platt(scores, positive, weight, starts)
+    A2, B2 = fit_platt(1e6 * scores + 5e5, positive, weight, starts)
+    assert_allclose([A2[0] * 1e6, B2[0] + A2[0] * 5e5], [A[0], B[0]], rtol=1e-7)
+
+
+# -- pairwise coupling -------------------------------------------------------------------------------------------------
+
+PAIRS = np.array([(i, j) for i in range(4) for j in range(i + 1, 4)])
+
+
+def test_coupling_recovers_probabilities_that_made_the_pairs():
+    p = np.random.default_rng(0).dirichlet(np.ones(4), size=50)
+    logits = np.log(p[:, PAIRS[:, 1]]) - np.log(p[:, PAIRS[:, 0]])
+    assert_allclose(couple_pairwise(logits, PAIRS, 4), p, atol=1e-6)
+
+
+def test_coupling_minimises_the_stated_objective():
+    logits = np.random.default_rng(1).normal(scale=1.5, size=(6, len(PAIRS)))
+    for row, p in zip(logits, couple_pairwise(logits, PAIRS, 4), strict=True):
+        second = expit(row)
+
+        def objective(x, second=second):
+            return np.sum((second * x[PAIRS[:, 0]] - (1 - second) * x[PAIRS[:, 1]]) ** 2)
+
+        best = minimize(
+            objective,
+            np.full(4, 0.25),
+            bounds=[(0, 1)] * 4,
+            constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
+            options={"ftol": 1e-15, "maxiter": 500},
+        )
+        assert objective(p) <= best.fun + 1e-12
+        assert_allclose(p.sum(), 1.0, rtol=1e-12)
+        assert np.all(p >= 0)
+
+
+def test_coupling_agrees_with_libsvm():
+    X, y = load_iris(return_X_y=True)
+    X = X[:, :2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        svc = SVC(kernel="linear", probability=True, decision_function_shape="ovo", random_state=0).fit(X, y)
+        # libsvm's A belongs to its own sign: there the first class of a pair is +1.
+        logits = svc.decision_function(X) * svc.probA_ + svc.probB_
+        theirs = svc.predict_proba(X)
+    ours = couple_pairwise(logits, np.array([(0, 1), (0, 2), (1, 2)]), 3)
+    # libsvm stops its iteration at 0.005 / n_classes.
+    assert_allclose(ours, theirs, atol=0.005)
+
+
+def test_coupling_of_certain_pairs_stays_a_distribution():
+    p = couple_pairwise(np.array([[800.0, 800.0, -800.0, 0.0, 800.0, -800.0]]), PAIRS, 4)
+    assert_allclose(p.sum(), 1.0, rtol=1e-12)
+    assert np.all(p >= 0)
+
+
+# -- the nearest distribution with a given mode ------------------------------------------------------------------------
+
+
+def test_nearest_with_mode_is_the_projection():
+    rng = np.random.default_rng(5)
+    P = rng.dirichlet(np.ones(5), size=15)
+    winner = rng.integers(0, 5, size=15)
+    Q = nearest_with_mode(P, winner)
+    assert_array_equal(np.argmax(Q, axis=1), winner)
+    assert_allclose(Q.sum(axis=1), 1.0, rtol=1e-14)
+    for p, w, q in zip(P, winner, Q, strict=True):
+        best = minimize(
+            lambda x, p=p: np.sum((x - p) ** 2),
+            np.full(5, 0.2),
+            jac=lambda x, p=p: 2 * (x - p),
+            constraints=[
+                {"type": "eq", "fun": lambda x: x.sum() - 1},
+                {"type": "ineq", "fun": lambda x, w=w: x[w] - x},
+                {"type": "ineq", "fun": lambda x: x},
+            ],
+            options={"ftol": 1e-15, "maxiter": 500},
+        )
+        assert_allclose(q, best.x, atol=1e-6)
+
+
+def test_nearest_with_mode_leaves_agreeing_rows_alone_and_breaks_exact_ties():
+    P = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [1 / 3, 1 / 3, 1 / 3]])
+    Q = nearest_with_mode(P, np.array([1, 1, 2]))
+    assert_array_equal(Q[0], P[0])
+    assert_array_equal(np.argmax(Q, axis=1), [1, 1, 2])
+    assert_allclose(Q, P, rtol=1e-15)
