@@ -17,7 +17,7 @@ def make_tree(
     *,
     positive_fraction: float = 0.1,
     max_children: int = 3,
-    radius: float = 10.0,
+    radius: float = 6.0,
     random_state: int | np.random.RandomState | None = None,
     return_X_y: bool = False,
 ) -> Dataset:

@@ -1,0 +1,43 @@
+"""Colours and line styles that stay apart for colour-blind readers as far as their number allows."""
+
+#: One colour a class. The first seven are Okabe and Ito's (without black, which boundaries have), the next seven Tol's
+#: "muted" ones that differ from them, the rest light and dark shades for pictures with many classes.
+CLASS_COLOURS = (
+    "#0072B2",  # blue
+    "#E69F00",  # orange
+    "#009E73",  # green
+    "#CC79A7",  # pink
+    "#56B4E9",  # sky
+    "#D55E00",  # vermilion
+    "#F0E442",  # yellow
+    "#332288",  # indigo
+    "#999933",  # olive
+    "#882255",  # wine
+    "#DDCC77",  # sand
+    "#AA4499",  # purple
+    "#117733",  # dark green
+    "#88CCEE",  # pale blue
+    "#7F7F7F",  # grey
+    "#663300",  # brown
+    "#B5E550",  # lime
+    "#FFB0B0",  # rose
+    "#003C50",  # petrol
+    "#C0C0E8",  # lilac
+)
+
+#: Colour, dashes and width of boundaries. Later lines are thinner, so that those they cover can still be seen.
+LINE_STYLES = (
+    ("#000000", "solid", 2.4),
+    ("#E41A1C", (0, (5, 2)), 2.0),
+    ("#00B8A9", (0, (1.5, 1.2)), 1.8),
+    ("#6A3D9A", (0, (6, 2, 1, 2)), 1.6),
+    ("#8C510A", (0, (3, 3)), 1.4),
+    ("#5A5A5A", (0, (1, 3)), 1.4),
+)
+
+
+def class_colours(n_classes: int) -> tuple[str, ...]:
+    """The colours of `n_classes` classes, at most 20."""
+    if n_classes > len(CLASS_COLOURS):
+        raise ValueError(f"a picture tells at most {len(CLASS_COLOURS)} classes apart by colour, got {n_classes}")
+    return CLASS_COLOURS[:n_classes]
