@@ -81,21 +81,30 @@ def _candidates(anchor: Array, steps: Array) -> Array:
 
 
 def _keep_best(Z: Array, costs: Array, found: Array, best: Array, best_w: Array) -> tuple[Array, Array]:
-    if np.isinf(costs).all():  # candidates that miss the margin by rounding are stretched until they reach it
-        least = np.min(found @ np.swapaxes(Z, -1, -2), axis=-1, keepdims=True)
-        found = found / np.where(np.abs(least - 1.0) < 1e-6, np.minimum(least, 1.0), 1.0)
-    values = hinge_value(Z, costs, found) + _rounding(Z, costs, found)
+    """The better, instance by instance, of the best so far and the candidates `found`, shape (k, p, d + 1)."""
+    few = min(4, found.shape[1])
+    plain = hinge_value(Z, costs, found)
+    leaders = np.argpartition(plain, few - 1, axis=1)[:, :few]
+    first = np.argmin(plain, axis=1)[:, None]
+    # Where costs are large it is cheaper to stretch the first, so that no margin of 1 is missed by rounding.
+    stretched = np.take_along_axis(found, first[..., None], axis=1) * (1.0 + np.array([[1e-12], [1e-10], [1e-8]]))
+    trial = np.concatenate([np.take_along_axis(found, leaders[..., None], axis=1), stretched], axis=1)
+    values = hinge_value(Z, costs, trial) + _rounding(Z, costs, trial)
     index = np.argmin(values, axis=1)
     rows = np.arange(len(best))
     better = values[rows, index] < best
-    return np.where(better, values[rows, index], best), np.where(better[:, None], found[rows, index], best_w)
+    return np.where(better, values[rows, index], best), np.where(better[:, None], trial[rows, index], best_w)
 
 
-def _rounding(Z: Array, costs: Array, found: Array) -> Array:
-    """More than the rounding error of the value at each candidate, so that value plus error is an upper bound.
+def _rounding(Z: Array, costs: Array, w: Array) -> Array:
+    """More than the rounding error of the value at each w, so that value plus error is an upper bound; (k, p).
 
-    It covers as well a w on the light cone being off it by a rounding error.
+    It covers as well a w on the light cone being off it by a rounding error. Infinite costs: see `hinge_value`.
     """
-    size = np.linalg.norm(found, axis=-1)
-    reach = np.sum(np.where(np.isinf(costs), 0.0, costs) * np.linalg.norm(Z, axis=-1), axis=-1)
-    return 8.0 * np.finfo(np.float64).eps * size * (size + reach[:, None])
+    unit = 8.0 * np.finfo(np.float64).eps
+    size = np.linalg.norm(w, axis=-1)
+    error = unit * size[..., None] * np.linalg.norm(Z, axis=-1)[:, None, :]
+    counts = 1.0 - w @ np.swapaxes(Z, -1, -2) + error > 0.0
+    soft = np.where(np.isinf(costs), 0.0, costs)[:, None, :]
+    missed = np.any(counts & np.isinf(costs)[:, None, :], axis=-1)
+    return np.where(missed, np.inf, unit * size**2 + np.sum(soft * error * counts, axis=-1))

@@ -32,13 +32,14 @@ def solve_scip(
     gap: float = 1e-7,
     time_limit: float = 600.0,
     upper: float | None = None,
+    feastol: float = 1e-8,
 ) -> ScipResult:
     """The optimum of the hinge problem to a proven relative `gap`; see `solve_once` for the parameters.
 
     SCIP's tolerances are absolute and scaled by `upper`. Where the value at w = 0 is far above the optimum they leave a
     gap larger than the one asked for; the value just found is then the better scale, and the problem is solved again.
     """
-    options = {"timelike": timelike, "gap": gap, "time_limit": time_limit}
+    options = {"timelike": timelike, "gap": gap, "time_limit": time_limit, "feastol": feastol}
     first = solve_once(X, y, costs, upper=upper, **options)
     if first.infeasible or first.gap <= 5.0 * gap or not 0.0 < first.value < np.inf or first.seconds >= time_limit:
         return first
@@ -56,6 +57,7 @@ def solve_once(
     gap: float = 1e-7,
     time_limit: float = 600.0,
     upper: float | None = None,
+    feastol: float = 1e-8,
 ) -> ScipResult:
     """Minimise ``q(w)/2 + sum c_i xi_i`` with ``m_i >= 1 - sqrt2 xi_i``, ``xi >= 0``, ``q(w) >= 0``, to a proven gap.
 
@@ -67,6 +69,8 @@ def solve_once(
         Minimise ``max(q, 0)/2 + risk`` without ``q >= 0``.
     upper : float, optional
         The value at some feasible w, where one is known: it makes the box on w smaller.
+    feastol : float
+        How far SCIP may miss a constraint; its own default is 1e-6.
     """
     Z = signed_rows(X, y)
     hard = bool(np.all(np.isinf(costs)))
@@ -81,7 +85,7 @@ def solve_once(
     model.setParam("limits/gap", gap)
     model.setParam("limits/absgap", 0.0)
     model.setParam("limits/time", time_limit)
-    model.setParam("numerics/feastol", 1e-8)
+    model.setParam("numerics/feastol", feastol)
     # SCIP's tolerances are absolute, so the objective is brought to size 1 and so are the slacks.
     scale = 1.0 / upper if upper > 0.0 else 1.0
     w = [model.addVar(f"w{j}", lb=-box, ub=box) for j in range(Z.shape[1])]
