@@ -93,15 +93,16 @@ def boundary_arc(w: ArrayLike, level: float = 0.0, curvature: float = 1.0) -> Ar
 
 
 def arc_points(w: ArrayLike, n_points: int = 200, level: float = 0.0, curvature: float = 1.0) -> Array:
-    """Points along ``x * w = level`` on the closed Poincaré disk (d = 2), in order, to draw a line through.
+    """Points along ``x * w = level`` on the closed Poincaré disk (d = 2), evenly spaced, to draw a line through.
 
     For a spacelike w from one point at infinity to the other (on the edge of the disk up to rounding); for a lightlike
-    or timelike one once around the circle. With ``Q = sqrt(q)``, ``K = sqrt(q + b^2)``, n the direction of wr, n' that
-    turned by a right angle, s the arc length along the hyperplane and ``T = tanh(s/2)`` evenly spaced in [-1, 1],
+    or timelike one once around the circle. Straight lines and arcs of any radius come from one formula without
+    cancellation: with ``K = sqrt(q + b^2)``, n the direction of wr and n' that turned by a right angle, the arc passes
+    through ``v n``, ``v = (w0 - b)/(|wr| + K)``, along n' with curvature ``k = (w0 + b)/K``, so its points are
 
-        p = (K ((1 + T^2) w0 n + 2 T Q n') - (1 - T^2) b |wr| n) / ((1 - T^2) (q - b w0) + (1 + T^2) K |wr|),
+        p = v n + (2/k) sin(phi) (cos(phi) n' + sin(phi) n),
 
-    which is finite for every T and needs no case for straight lines.
+    and it ends at the ideal points ``(w0 n +- sqrt(q) n')/|wr|``, which all levels share.
 
     Returns
     -------
@@ -119,14 +120,18 @@ def arc_points(w: ArrayLike, n_points: int = 200, level: float = 0.0, curvature:
         assert arc.center is not None  # w0 and b have the same sign here, so that w0 + b is not 0
         angles = np.linspace(0.0, 2.0 * np.pi, n_points)
         return (arc.center + arc.radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)) / scale
-    space = float(np.linalg.norm(w[1:]))
-    n = w[1:] / space
-    across = np.array([-n[1], n[0]])
-    K = float(np.sqrt(q + level**2))
-    T = np.linspace(-1.0, 1.0, n_points)[:, None]
-    rise, fall = 1.0 + T**2, 1.0 - T**2
-    points = (K * rise * w[0] - fall * level * space) * n + 2.0 * K * np.sqrt(q) * T * across
-    return points / (fall * (q - level * w[0]) + K * rise * space) / scale
+    space, K = float(np.linalg.norm(w[1:])), float(np.sqrt(q + level**2))
+    along = w[1:] / space
+    across = np.array([-along[1], along[0]])
+    vertex = (w[0] - level) / (space + K)
+    # The end as seen from the vertex, along n and across; a chord from there at the angle phi is (2/k) sin(phi) long.
+    rise, half = (w[0] * K + level * space) / (space * (space + K)), np.sqrt(q) / space
+    last = np.arctan2(rise, half)
+    share = np.linspace(-1.0, 1.0, n_points)[:, None]
+    phi = last * share
+    # sin(phi)/sin(last) in a form that is right for the straight line too, where both are 0.
+    chord = np.hypot(rise, half) * share * np.sinc(phi / np.pi) / np.sinc(last / np.pi)
+    return (vertex * along + chord * (np.cos(phi) * across + np.sin(phi) * along)) / scale
 
 
 def _spacelike(w: ArrayLike) -> tuple[Array, float]:

@@ -29,7 +29,7 @@ def minkowski_dot(x: ArrayLike, w: ArrayLike) -> Array:
 
 
 def quadratic_form(w: ArrayLike) -> Array:
-    """``q(w) = w' G w = |wr|^2 - t^2 = -(w * w)``, as ``(|wr| - |t|)(|wr| + |t|)``, exact near the light cone."""
+    """``q(w) = w' G w = |wr|^2 - t^2 = -(w * w)``, as ``(|wr| - |t|)(|wr| + |t|)``, to a few ``eps |w|^2``."""
     w = np.asarray(w, dtype=np.float64)
     space, time = np.linalg.norm(w[..., 1:], axis=-1), np.abs(w[..., 0])
     return (space - time) * (space + time)

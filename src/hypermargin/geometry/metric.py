@@ -30,13 +30,12 @@ def half_chord_squared(x: ArrayLike, y: ArrayLike) -> Array:
     denominator = x_norm * np.hypot(1.0, y_norm) + y_norm * np.hypot(1.0, x_norm)
     sinh_radial = _divide(squares, denominator)
     radial = sinh_radial**2 / (2.0 * (1.0 + np.hypot(1.0, sinh_radial)))
-    # The difference of the unit vectors, as (difference - smaller_unit (|larger| - |smaller|)) / |larger|.
+    # The difference of the unit vectors, as (difference - smaller_unit (|xr| - |yr|)) / |larger| up to sign.
     swap = x_norm < y_norm
     larger, smaller = np.maximum(x_norm, y_norm), np.minimum(x_norm, y_norm)
     smaller_unit = _divide(np.where(swap[..., None], xr, yr), smaller[..., None])
-    excess = np.abs(_divide(squares, x_norm + y_norm))
-    towards_larger = np.where(swap[..., None], -difference, difference)
-    tangential = towards_larger - smaller_unit * excess[..., None]
+    excess = _divide(squares, x_norm + y_norm)[..., None]  # |xr| - |yr|; its sign goes with that of the difference
+    tangential = difference - smaller_unit * excess
     angular = 0.25 * _divide(smaller, larger) * np.sum(tangential**2, axis=-1)
     return radial + angular
 

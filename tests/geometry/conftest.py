@@ -1,0 +1,9 @@
+"""A seeded generator for the geometry tests."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240607)

@@ -1,0 +1,45 @@
+"""The Minkowski product and its relatives, against 50-digit arithmetic and the signs of the paper."""
+
+import mp_hyperbolic as ref
+import numpy as np
+import pytest
+
+from hypermargin.geometry import covector, lift, minkowski_dot, origin, quadratic_form, radius
+
+
+def test_the_sign_is_the_paper_s():
+    """``x * w = x0 w0 - xr . wr``: time counts positive, and points have ``x * x = 1``."""
+    assert minkowski_dot([2.0, 3.0, 5.0], [7.0, 11.0, 13.0]) == 14 - 33 - 65
+    assert quadratic_form([2.0, 3.0, 5.0]) == pytest.approx(9 + 25 - 4)
+    assert np.array_equal(covector([2.0, 3.0, 5.0]), [2.0, -3.0, -5.0])
+
+
+def test_product_broadcasts_as_the_dot_with_the_covector(rng):
+    X, W = rng.standard_normal((6, 1, 4)), rng.standard_normal((5, 4))
+    expected = np.einsum("iaj,kj->ik", X * [1.0, -1.0, -1.0, -1.0], W)
+    assert np.allclose(minkowski_dot(X, W), expected, rtol=1e-14, atol=1e-14)
+    assert np.allclose(covector(X)[:, 0] @ W.T, expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-15, 1e-9, 1e-3, 1.0])
+def test_quadratic_form_near_the_light_cone(tilt, rng):
+    for _ in range(20):
+        wr = rng.standard_normal(3)
+        w = np.concatenate([[(1.0 - tilt) * np.linalg.norm(wr)], wr])
+        exact = ref.exact(w)
+        assert abs(float(-ref.minkowski(exact, exact) - ref.mp.mpf(float(quadratic_form(w))))) <= 8 * ref.EPS * w @ w
+
+
+@pytest.mark.parametrize("r", [0.0, 1e-12, 1e-4, 1.0, 15.0, 300.0])
+def test_lift_and_radius(r):
+    space = np.sinh(r) * np.array([0.6, 0.0, -0.8])
+    x = lift(space)
+    true = ref.mp.sqrt(1 + ref.dot(ref.exact(space), ref.exact(space)))
+    assert abs(x[0] - float(true)) <= 4 * ref.EPS * float(true)
+    assert np.array_equal(x[1:], space)
+    assert float(radius(x)) == pytest.approx(r, rel=8 * ref.EPS)
+
+
+def test_origin():
+    assert np.array_equal(origin(3), [1.0, 0.0, 0.0, 0.0])
+    assert radius(origin(2)) == 0.0
