@@ -1,0 +1,276 @@
+"""A primal-dual predictor-corrector interior-point method (HKM direction) for moment relaxations.
+
+Unknowns: moments z, the matrices ``S = B(z)`` they make, and the Gram matrices X of the SOS side, all batched over
+groups. Each iteration solves ``X S = mu I`` to first order with Mehrotra's second-order correction. The same code runs
+on NumPy, PyTorch and any other array-API library.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.solvers.moment.arrow import ArrowSystem, symmetric
+from hypermargin.solvers.moment.operators import RelaxationOperator
+from hypermargin.solvers.moment.relaxation import Relaxation
+
+#: Fraction of the way to the boundary of the cone that a step may go.
+STEP_FRACTION = 0.95
+#: Steps shorter than this in both spaces mean that rounding has the upper hand.
+SHORTEST_STEP = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An iterate: moments (private, shared), their matrices S and the Gram matrices X, block by block."""
+
+    private: Any
+    shared: Any
+    S: list[Any]
+    X: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """How far a point is from satisfying both sides' equations, and from complementarity."""
+
+    private: Any
+    shared: Any
+    matrices: list[Any]
+    mu: float
+    moment_value: float
+    sos_value: float
+    infeasibility: float
+
+    @property
+    def gap(self) -> float:
+        return abs(self.moment_value - self.sos_value) / (1.0 + abs(self.sos_value))
+
+
+@dataclass(frozen=True, eq=False)
+class InteriorResult:
+    """Moments (N, S) and Gram matrices as NumPy arrays in the relaxation's order, and how the method ended."""
+
+    moments: Array
+    grams: tuple[Array, ...]
+    status: str
+    n_iter: int
+    gap: float
+    infeasibility: float
+    history: dict[str, list[float]] = field(default_factory=dict)
+
+
+def interior_point(
+    relaxation: Relaxation,
+    *,
+    xp: Any,
+    device: Any = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    time_limit: float = np.inf,
+    callback: Callable[[int, dict[str, float]], None] | None = None,
+) -> InteriorResult:
+    """Solve a relaxation. `status` is "solved", "inaccurate", "iteration limit" or "time limit"."""
+    deadline = time.perf_counter() + time_limit
+    operator = RelaxationOperator(relaxation, xp, device)
+    point = start(operator)
+    residuals = measure(operator, point)
+    history: dict[str, list[float]] = {"moment_value": [], "sos_value": [], "gap": [], "infeasibility": []}
+    status, iteration = "iteration limit", 0
+    best = (point, residuals)
+
+    for iteration in range(max_iter):
+        _record(history, residuals, iteration, callback)
+        if max(residuals.gap, residuals.infeasibility) <= tol:
+            status = "solved"
+            break
+        if time.perf_counter() > deadline:
+            status = "time limit"
+            break
+        try:
+            factors = factorise(point, xp)
+            newton = ArrowSystem(operator, point.X, factors.S_inverse)
+            predictor = direction(operator, newton, point, factors, residuals, target=0.0)
+            lengths = step_lengths(factors, predictor, xp)
+            target = centring(point, predictor, lengths, residuals.mu, operator)
+            corrector = direction(operator, newton, point, factors, residuals, target=target, second_order=predictor)
+            lengths = step_lengths(factors, corrector, xp)
+        except (np.linalg.LinAlgError, RuntimeError):
+            status = "inaccurate"
+            break
+        point = advance(point, corrector, lengths)
+        residuals = measure(operator, point)
+        if _merit(residuals) < _merit(best[1]):
+            best = (point, residuals)
+        if max(lengths) < SHORTEST_STEP or _merit(residuals) > 1e3 * _merit(best[1]):
+            status = "inaccurate"
+            break
+
+    point, residuals = best if status != "solved" else (point, residuals)
+    return _result(relaxation, operator, point, residuals, status, iteration, history)
+
+
+# -- the pieces of an iteration --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Inverse Cholesky factors of S and X, and ``S^-1``, block by block."""
+
+    S_root: list[Any]
+    X_root: list[Any]
+    S_inverse: list[Any]
+
+
+def start(operator: RelaxationOperator) -> Point:
+    """Multiples of the identity: the frame has made moments of order 1, and Gram matrices of order 1 / groups."""
+    xp, device = operator.xp, operator.device
+    private = xp.zeros((operator.n_groups, operator.n_private), dtype=xp.float64, device=device)
+    shared = xp.zeros((operator.n_shared,), dtype=xp.float64, device=device)
+
+    def identities(amount: float) -> list[Any]:
+        return [
+            amount * xp.broadcast_to(xp.eye(b.size, dtype=xp.float64, device=device), (b.copies, b.size, b.size))
+            for b in operator.blocks
+        ]
+
+    return Point(private, shared, identities(2.0), identities(2.0 / operator.n_groups))
+
+
+def measure(operator: RelaxationOperator, point: Point) -> Residuals:
+    """Residuals of ``B(z) = S`` and of the SOS identity, and the two objective values."""
+    xp = operator.xp
+    sos_private, sos_shared, sos_constant = operator.adjoint(point.X)
+    private, shared = operator.private_cost - sos_private, operator.shared_cost - sos_shared
+    made = operator.matrices(point.private, point.shared, 1.0)
+    matrices = [B - S for B, S in zip(made, point.S, strict=True)]
+    moment_value = operator.constant + float(xp.sum(operator.private_cost * point.private))
+    if operator.n_shared:
+        moment_value += float(xp.sum(operator.shared_cost * point.shared))
+    largest = max(
+        _largest(private, xp) * operator.n_groups,
+        _largest(shared, xp),
+        max(_largest(R, xp) / (1.0 + _largest(S, xp)) for R, S in zip(matrices, point.S, strict=True)),
+    )
+    return Residuals(
+        private, shared, matrices, _mu(operator, point.X, point.S), moment_value, operator.constant - sos_constant, largest
+    )
+
+
+def factorise(point: Point, xp: Any) -> Factors:
+    S_root = [xp.linalg.inv(xp.linalg.cholesky(S)) for S in point.S]
+    X_root = [xp.linalg.inv(xp.linalg.cholesky(X)) for X in point.X]
+    return Factors(S_root, X_root, [xp.matmul(xp.permute_dims(R, (0, 2, 1)), R) for R in S_root])
+
+
+def direction(
+    operator: RelaxationOperator,
+    newton: ArrowSystem,
+    point: Point,
+    factors: Factors,
+    residuals: Residuals,
+    *,
+    target: float,
+    second_order: Point | None = None,
+) -> Point:
+    """The step towards ``X S = target I``; `second_order` is the predictor whose products are corrected for."""
+    xp = operator.xp
+    wanted = []  # what the Gram matrices would become if the moments stayed where they are
+    for k, (X, Si, R) in enumerate(zip(point.X, factors.S_inverse, residuals.matrices, strict=True)):
+        products = xp.matmul(X, R)
+        if second_order is not None:
+            products = products + xp.matmul(second_order.X[k], second_order.S[k])
+        wanted.append(target * Si - symmetric(xp.matmul(products, Si), xp))
+    sos_private, sos_shared, _ = operator.adjoint(wanted)
+    private, shared = newton.solve(sos_private - operator.private_cost, sos_shared - operator.shared_cost)
+    moved = operator.matrices(private, shared)
+    S = [M + R for M, R in zip(moved, residuals.matrices, strict=True)]
+    X = [
+        Wk - Xk - symmetric(xp.matmul(xp.matmul(Xk, M), Si), xp)
+        for Wk, Xk, M, Si in zip(wanted, point.X, moved, factors.S_inverse, strict=True)
+    ]
+    return Point(private, shared, S, X)
+
+
+def step_lengths(factors: Factors, step: Point, xp: Any) -> tuple[float, float]:
+    """The longest steps, at most 1, that keep S and X positive definite."""
+    return _longest(factors.S_root, step.S, xp), _longest(factors.X_root, step.X, xp)
+
+
+def centring(point: Point, step: Point, lengths: tuple[float, float], mu: float, operator: RelaxationOperator) -> float:
+    """Mehrotra's target: the better the predictor does, the less centring."""
+    ahead = advance(point, step, lengths)
+    reached = max(_mu(operator, ahead.X, ahead.S), 0.0) / mu
+    exponent = max(1.0, 3.0 * min(lengths) ** 2)
+    return mu * min(1.0, max(reached**exponent, 1e-6))
+
+
+def advance(point: Point, step: Point, lengths: tuple[float, float]) -> Point:
+    moments, grams = lengths
+    return Point(
+        point.private + moments * step.private,
+        point.shared + moments * step.shared,
+        [S + moments * dS for S, dS in zip(point.S, step.S, strict=True)],
+        [X + grams * dX for X, dX in zip(point.X, step.X, strict=True)],
+    )
+
+
+def _longest(roots: list[Any], steps: list[Any], xp: Any) -> float:
+    longest = 1.0
+    for root, step in zip(roots, steps, strict=True):
+        scaled = xp.matmul(xp.matmul(root, step), xp.permute_dims(root, (0, 2, 1)))
+        lowest = float(xp.min(xp.linalg.eigvalsh(symmetric(scaled, xp))))
+        if lowest < 0.0:
+            longest = min(longest, -STEP_FRACTION / lowest)
+    return longest
+
+
+def _mu(operator: RelaxationOperator, X: list[Any], S: list[Any]) -> float:
+    total = sum(float(operator.xp.sum(Xk * Sk)) for Xk, Sk in zip(X, S, strict=True))
+    return total / sum(block.copies * block.size for block in operator.blocks)
+
+
+def _largest(values: Any, xp: Any) -> float:
+    return float(xp.max(xp.abs(values))) if values.shape[0] and values.shape[-1] else 0.0
+
+
+def _merit(residuals: Residuals) -> float:
+    return max(residuals.gap, residuals.infeasibility)
+
+
+def _record(
+    history: dict[str, list[float]],
+    residuals: Residuals,
+    iteration: int,
+    callback: Callable[[int, dict[str, float]], None] | None,
+) -> None:
+    now = {key: float(getattr(residuals, key)) for key in history}
+    for key, value in now.items():
+        history[key].append(value)
+    if callback is not None:
+        callback(iteration, now)
+
+
+def _result(
+    relaxation: Relaxation,
+    operator: RelaxationOperator,
+    point: Point,
+    residuals: Residuals,
+    status: str,
+    n_iter: int,
+    history: dict[str, list[float]],
+) -> InteriorResult:
+    moments = np.empty((relaxation.n_groups, relaxation.n_moments))
+    moments[:, operator.order] = to_numpy(operator.moments(point.private, point.shared, 1.0))
+    grams = tuple(to_numpy(X) for X in point.X)
+    return InteriorResult(moments, grams, status, n_iter, residuals.gap, residuals.infeasibility, history)
+
+
+def to_numpy(values: Any) -> Array:
+    """A NumPy copy of an array of any library, from any device."""
+    if hasattr(values, "cpu"):
+        values = values.cpu()
+    return np.array(values, dtype=np.float64)

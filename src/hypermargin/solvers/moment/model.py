@@ -1,0 +1,97 @@
+"""From a margin problem to its relaxation: the constraints of the paper in the coordinates of a frame."""
+
+from math import comb
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.losses import SQRT2
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.moment.frame import Frame
+from hypermargin.solvers.moment.polynomials import Polynomials, affine, quadratic
+from hypermargin.solvers.moment.relaxation import Relaxation, RelaxationBuilder
+
+#: ``sinh(asinh(1) - xi)`` by its Taylor series; the coefficients of xi, xi^2, xi^3 with the sign they have in g >= 0.
+TAYLOR = (SQRT2, -0.5, SQRT2 / 6.0)
+
+
+def check_size(n_groups: int, n_variables: int, order: int, max_block: int) -> None:
+    """Refuse relaxations whose matrices are larger than the caller allows, and say how large they would be."""
+    block, moments = comb(n_variables + order, order), comb(n_variables + 2 * order, 2 * order)
+    if block > max_block:
+        raise ValueError(
+            f"order {order} with {n_variables} variables a group needs moment matrices of {block} x {block} and {moments:,} "
+            f"moments in each of {n_groups:,} groups (about {8e-9 * n_groups * moments**2:.2g} GB); "
+            f"set max_block={block} to allow it, or lower the order"
+        )
+
+
+def build_relaxation(
+    problem: MarginProblem,
+    Z: Array,
+    costs: Array,
+    frame: Frame,
+    *,
+    order: int,
+    taylor: int,
+    sparse: bool,
+    bounded: bool,
+    max_block: int,
+) -> Relaxation:
+    """The relaxation of `problem` for samples with covectors Z (n, d + 1) and costs (n,), all positive."""
+    n, k = Z.shape
+    slacks = 0 if problem.is_hard else (1 if sparse else n)
+    n_groups = n if slacks and sparse else 1
+    n_variables = k + slacks
+    check_size(n_groups, n_variables, order, max_block)
+    builder = RelaxationBuilder(n_variables, n_groups, order, shared_variables=k if n_groups > 1 else 0)
+
+    signs = np.ones(k)
+    signs[0] = -1.0
+    lowered = frame.basis.T * signs  # basis' G
+    cone = quadratic(
+        float(frame.centre @ (signs * frame.centre)),
+        2.0 * lowered @ frame.centre,
+        lowered @ frame.basis,
+        n_variables,
+    )
+    builder.constrain("cone", cone, groups=np.zeros(1, dtype=np.int64))
+    first = np.zeros(1, dtype=np.int64)
+    builder.minimise(Polynomials(cone.exponents, 0.5 * cone.coefficients / frame.objective_scale), groups=first)
+
+    margins, directions = Z @ frame.centre - 1.0, Z @ frame.basis
+    if not slacks:
+        builder.constrain("margin", affine(margins, directions, list(range(k)), n_variables), np.zeros(n, dtype=np.int64))
+    for j in range(slacks):
+        rows = slice(None) if sparse else slice(j, j + 1)
+        scale = frame.slack_scale[rows, None]
+        slack = affine(np.zeros(len(scale)), np.ones_like(scale), [k + j], n_variables)
+        builder.constrain("slack", slack)
+        builder.constrain("margin", _margin(margins[rows], directions[rows], scale, k + j, n_variables, taylor))
+        builder.minimise(Polynomials(slack.exponents, slack.coefficients * costs[rows, None] * scale / frame.objective_scale))
+        if bounded:
+            builder.constrain("slack range", _slack_range(len(scale), k + j, n_variables))
+    if bounded:
+        ball = quadratic(1.0, np.zeros(k), -np.eye(k), n_variables)
+        builder.constrain("ball", Polynomials(ball.exponents, np.repeat(ball.coefficients, n_groups, axis=0)))
+    return builder.build()
+
+
+def _margin(constant: Array, directions: Array, scale: Array, variable: int, n_variables: int, taylor: int) -> Polynomials:
+    """``m_i(w) - 1 + sqrt2 xi - xi^2/2 + sqrt2 xi^3/6``, the powers of xi up to `taylor`."""
+    k = directions.shape[1]
+    plain = affine(constant, directions, list(range(k)), n_variables)
+    powers = np.zeros((taylor, n_variables), dtype=np.int64)
+    powers[:, variable] = np.arange(1, taylor + 1)
+    terms = np.array(TAYLOR[:taylor]) * scale ** np.arange(1, taylor + 1)
+    return Polynomials(
+        np.concatenate((plain.exponents, powers)),
+        np.concatenate((plain.coefficients, terms), axis=1),
+    )
+
+
+def _slack_range(n_groups: int, variable: int, n_variables: int) -> Polynomials:
+    """``eta (1 - eta)``: the slack lies between 0 and the largest value it can have in the ball."""
+    exponents = np.zeros((2, n_variables), dtype=np.int64)
+    exponents[:, variable] = (1, 2)
+    return Polynomials(exponents, np.repeat([[1.0, -1.0]], n_groups, axis=0))

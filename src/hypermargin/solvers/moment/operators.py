@@ -1,0 +1,140 @@
+"""The linear maps of a relaxation on batches of small matrices, written against the array API.
+
+Only `take`, `matmul` and elementwise operations are used, so NumPy, PyTorch (CPU and GPU) and array-api-strict run the
+same code. One-hot incidence matrices stand in for scatter-adds, which the array API lacks and BLAS does well.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from hypermargin.solvers.moment.relaxation import Block, Relaxation
+
+
+class BlockOperator:
+    """One block's map from moments to matrices, its adjoint, and its part of the Newton matrix.
+
+    Moments come in the order private, shared, constant (see `RelaxationOperator`).
+    """
+
+    def __init__(self, block: Block, position: np.ndarray, n_groups: int, xp: Any, device: Any) -> None:
+        self.xp, self.size, self.copies, self.name = xp, block.size, block.copies, block.name
+        self.identity_groups = block.copies == n_groups and bool(np.all(block.groups == np.arange(n_groups)))
+        self.groups, self.n_groups = block.groups, n_groups
+        n_localised, n_terms = block.shift.shape
+        r = block.size
+
+        def array(values: np.ndarray) -> Any:
+            return xp.asarray(values, device=device)
+
+        shift, hankel = position[block.shift], block.hankel
+        # The moment matrix: its localised moments are the moments themselves, so take them in the operator's order.
+        self.is_plain = n_terms == 1 and bool(np.all(block.coefficients == 1.0)) and n_localised == len(position)
+        if self.is_plain:
+            hankel, shift = shift[hankel, 0], np.arange(n_localised)[:, None]
+        one_hot = np.zeros((n_terms, n_localised, len(position)))
+        for p in range(n_terms):
+            one_hot[p, np.arange(n_localised), shift[:, p]] = 1.0
+        incidence = np.zeros((r * r, n_localised))
+        incidence[np.arange(r * r), hankel.ravel()] = 1.0
+        # partner[c, b]: the basis monomial a with a + b = c, or r (a column of zeros) where there is none.
+        partner = np.full((n_localised, r), r)
+        for a in range(r):
+            partner[hankel[a], np.arange(r)] = a
+        gather = np.arange(r)[None, :, None] * (r + 1) + partner[:, None, :]
+        self.n_localised, self.n_terms, self.n_moments = n_localised, n_terms, len(position)
+        self._hankel, self._gather = array(hankel.ravel()), array(gather.ravel())
+        self._incidence = array(incidence)
+        self._one_hot = array(one_hot.reshape(n_terms, -1))
+        self._coefficients = array(np.ascontiguousarray(block.coefficients))
+        self._group_index = array(block.groups)
+
+    def localisers(self, part: slice = slice(None)) -> Any:
+        """The matrices taking a group's moments to the localised ones, shape (copies, Y, S)."""
+        maps = self.xp.matmul(self._coefficients[part, :], self._one_hot)
+        return self.xp.reshape(maps, (-1, self.n_localised, self.n_moments))
+
+    def matrices(self, z: Any) -> Any:
+        """Moments (N, S) to matrices (copies, r, r)."""
+        xp = self.xp
+        local = z if self.identity_groups else xp.take(z, self._group_index, axis=0)
+        y = xp.zeros((self.copies, self.n_localised), dtype=z.dtype, device=z.device)
+        for p in range(self.n_terms):
+            moved = xp.matmul(local, xp.reshape(self._one_hot[p, :], (self.n_localised, self.n_moments)).T)
+            y = y + self._coefficients[:, p : p + 1] * moved
+        return xp.reshape(xp.take(y, self._hankel, axis=1), (self.copies, self.size, self.size))
+
+    def adjoint(self, X: Any) -> Any:
+        """Matrices (copies, r, r) to coefficients (N, S)."""
+        xp = self.xp
+        y = xp.matmul(xp.reshape(X, (self.copies, -1)), self._incidence)
+        out = xp.zeros((self.copies, self.n_moments), dtype=X.dtype, device=X.device)
+        for p in range(self.n_terms):
+            spread = xp.reshape(self._one_hot[p, :], (self.n_localised, self.n_moments))
+            out = out + xp.matmul(y * self._coefficients[:, p : p + 1], spread)
+        return out if self.identity_groups else self._gather_groups(out, 0, self.n_groups)
+
+    def schur(self, X: Any, S_inverse: Any, start: int, stop: int) -> Any:
+        """This block's part ``tr(F_a X F_b S^-1)`` of the Newton matrices of groups start to stop; None if it has none."""
+        xp, r = self.xp, self.size
+        low, high = int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop))
+        if low == high:
+            return None
+        X, S_inverse, count = X[low:high, ...], S_inverse[low:high, ...], high - low
+        padded = xp.concat((X, xp.zeros((count, r, 1), dtype=X.dtype, device=X.device)), axis=2)
+        padded = xp.reshape(padded, (count, r * (r + 1)))
+        shifted = xp.reshape(xp.take(padded, self._gather, axis=1), (count, self.n_localised * r, r))
+        product = xp.reshape(xp.matmul(shifted, S_inverse), (count, self.n_localised, r * r))
+        hankel = xp.matmul(product, self._incidence)
+        if self.is_plain:
+            full = hankel
+        else:
+            maps = self.localisers(slice(low, high))
+            full = xp.matmul(xp.permute_dims(maps, (0, 2, 1)), xp.matmul(hankel, maps))
+        return full if self.identity_groups else self._gather_groups(full, start, stop, low)
+
+    def _gather_groups(self, values: Any, start: int, stop: int, low: int = 0) -> Any:
+        """Sum the rows of `values` that belong to the same group; rows of groups start to stop."""
+        xp = self.xp
+        out = xp.zeros((stop - start, *values.shape[1:]), dtype=values.dtype, device=values.device)
+        groups = self.groups[low : low + values.shape[0]]
+        for group in np.unique(groups):
+            first, last = int(np.searchsorted(groups, group)), int(np.searchsorted(groups, group, side="right"))
+            out[int(group) - start, ...] = xp.sum(values[first:last, ...], axis=0)
+        return out
+
+
+class RelaxationOperator:
+    """All blocks of a relaxation, with the moments of a group in the order private, shared, constant."""
+
+    def __init__(self, relaxation: Relaxation, xp: Any, device: Any = None) -> None:
+        private, shared = np.flatnonzero(relaxation.private), np.flatnonzero(relaxation.shared)
+        self.order = np.concatenate((private, shared, [0]))
+        self.n_private, self.n_shared, self.n_groups = len(private), len(shared), relaxation.n_groups
+        position = np.empty(relaxation.n_moments, dtype=np.int64)
+        position[self.order] = np.arange(relaxation.n_moments)
+        self.xp, self.device = xp, device
+        self.blocks = [BlockOperator(block, position, relaxation.n_groups, xp, device) for block in relaxation.blocks]
+        objective = xp.asarray(np.ascontiguousarray(relaxation.objective[:, self.order]), device=device)
+        self.private_cost = objective[:, : self.n_private]
+        self.shared_cost = xp.sum(objective[:, self.n_private : -1], axis=0)
+        self.constant = float(xp.sum(objective[:, -1]))
+
+    def moments(self, private: Any, shared: Any, constant: float) -> Any:
+        """The moments of all groups, shape (N, S); `constant` is 1 at a point and 0 for a direction."""
+        xp, n = self.xp, self.n_groups
+        common = xp.broadcast_to(xp.reshape(shared, (1, -1)), (n, self.n_shared))
+        last = xp.full((n, 1), constant, dtype=private.dtype, device=private.device)
+        return xp.concat((private, common, last), axis=1)
+
+    def matrices(self, private: Any, shared: Any, constant: float = 0.0) -> list[Any]:
+        z = self.moments(private, shared, constant)
+        return [block.matrices(z) for block in self.blocks]
+
+    def adjoint(self, matrices: list[Any]) -> tuple[Any, Any, float]:
+        """The SOS side's coefficients: private (N, Kp), shared (Ks,) and the constant."""
+        total = self.blocks[0].adjoint(matrices[0])
+        for block, X in zip(self.blocks[1:], matrices[1:], strict=True):
+            total = total + block.adjoint(X)
+        sums = self.xp.sum(total[:, self.n_private :], axis=0)
+        return total[:, : self.n_private], sums[:-1], float(sums[-1])
