@@ -1,0 +1,50 @@
+"""`hypermargin demo`: every method on a Gaussian mixture and on a tree that the project makes itself."""
+
+import argparse
+
+from hypermargin.cli.console import CommandError, say, with_progress
+from hypermargin.cli.files import make_folder, write_csv
+
+EXAMPLES = """examples:
+  hypermargin demo
+      two tables, two pictures and two data files in the folder demo, in about a minute
+  hypermargin demo --size 300 --seed 3 --output bigger
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", "-o", default="demo", metavar="FOLDER", help="where pictures go (%(default)s)")
+    parser.add_argument("--size", type=int, default=160, metavar="N", help="points in each data set (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the data (%(default)s)")
+    parser.add_argument("-C", type=float, default=1.0, help="weight of the risk against the margin (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> None:
+    from sklearn.model_selection import train_test_split
+
+    from hypermargin.cli.comparison import show_rows, try_rows
+    from hypermargin.cli.pictures import save_picture
+    from hypermargin.datasets import make_gaussian_mixture, make_tree
+    from hypermargin.estimators import HyperbolicSVC
+    from hypermargin.plotting import PoincareDisplay
+    from hypermargin.solvers import available_methods
+
+    if args.size < 20:
+        raise CommandError(f"--size must be at least 20, got {args.size}")
+    folder = make_folder(args.output)
+    methods = available_methods()
+    common = {"random_state": args.seed, "return_X_y": True}
+    mixture = make_gaussian_mixture(args.size // 2, scale=0.8, centers=[[-0.7, 0.3], [0.8, -0.2]], **common)
+    tree = make_tree(args.size, positive_fraction=0.25, radius=6.0, **common)
+    for name, title, (X, y) in (("gaussian", "Gaussian mixture", mixture), ("tree", "Random tree", tree)):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=args.seed)
+        classifiers = {method: HyperbolicSVC(C=args.C, solver=method, random_state=args.seed) for method in methods}
+        rows = try_rows(with_progress(methods, title), classifiers, (X_train, y_train), (X_test, y_test))
+        show_rows(f"{title}: {len(X_train)} points, C = {args.C:g}", rows, f"on {len(X_test)} points held out")
+        display = PoincareDisplay.from_solutions(
+            {row.method: row.estimator.solutions_[0] for row in rows}, X_train, y_train, X_test=X_test, y_test=y_test
+        )
+        save_picture(display, folder / f"{name}.png", title)
+        write_csv(folder / f"{name}.csv", X, y)
+        say(f"wrote {folder / name}.png and {folder / name}.csv\n")
+    say(f"next: hypermargin fit {folder / 'tree.csv'} --output model.npz")

@@ -1,0 +1,70 @@
+"""`hypermargin fit`: a file of labelled points to a model file."""
+
+import argparse
+from collections import Counter
+
+from hypermargin.cli.console import number, percent, say, show_table
+from hypermargin.cli.files import check_output
+from hypermargin.cli.options import (
+    add_data_arguments,
+    add_geometry_arguments,
+    add_model_arguments,
+    labelled_points,
+    make_classifier,
+    solver_options,
+)
+
+EXAMPLES = """examples:
+  hypermargin fit points.csv --output model.npz
+      the last column of the .csv is the label, the others are Lorentz coordinates
+  hypermargin fit embedding.npy --labels y.npy --geometry poincare --output model.npz
+      coordinates on the Poincaré ball, labels in a file of their own
+  hypermargin fit points.npz --solver pgd --option epochs=4000 -C 10 --output model.npz
+      another method, with an option of its own
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_arguments(parser)
+    parser.add_argument("--output", "-o", required=True, metavar="MODEL", help="the model file to write (.npz)")
+    parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
+    )
+    parser.add_argument("--fit-intercept", action="store_true", help="fit an intercept, where the method can")
+    parser.add_argument(
+        "--allow-timelike", action="store_true", help="allow spheres as boundaries, where the method can"
+    )
+    parser.add_argument("--details", action="store_true", help="a line for each binary problem")
+    add_geometry_arguments(parser)
+    add_model_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    from hypermargin.estimators import save_model
+
+    output = check_output(args.output, (".npz",))
+    X, y = labelled_points(args)
+    model = make_classifier(
+        args,
+        args.solver,
+        fit_intercept=args.fit_intercept,
+        allow_timelike=args.allow_timelike,
+        solver_options=solver_options(args.option) or None,
+        verbose=1,
+    ).fit(X, y)
+    save_model(model, output)
+    if args.details:
+        show_table(
+            "Binary problems",
+            ("problem", "objective", "lower bound", "gap", "seconds", "status"),
+            [
+                (str(k), number(s.objective), number(s.lower_bound), number(s.gap), f"{s.time:.3f}", s.status.name)
+                for k, s in enumerate(model.solutions_, start=1)
+            ],
+        )
+    say(f"{len(X)} points, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {args.solver}")
+    for status, count in Counter(model.statuses_).items():
+        say(f"  {count} x {status.value}")
+    say(f"accuracy on these points: {percent(model.score(X, y))}")
+    say(f"wrote {output}")

@@ -1,0 +1,85 @@
+"""The parser, and the promise that errors are one line on standard error and exit code 2."""
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn
+
+from hypermargin import __version__
+from hypermargin.cli import compare, demo, fit, methods, plot, predict
+from hypermargin.cli.console import fail, warn
+
+DESCRIPTION = """Large-margin classifiers in hyperbolic space, with proofs of optimality.
+
+Points are given in Lorentz coordinates (x0, x1, ..., xd) with x0^2 - x1^2 - ... - xd^2 = 1, or in another model named
+by --geometry: the Poincaré ball, the Klein ball, the upper half-space, or tangent vectors at the origin.
+"""
+EPILOGUE = """start here:
+  hypermargin demo                                    see every method at work
+  hypermargin fit demo/tree.csv --output model.npz    fit one of them to a file
+  hypermargin predict model.npz demo/tree.csv         and use it
+`hypermargin COMMAND --help` explains a command with examples.
+"""
+COMMANDS = {
+    "demo": (demo, "fit every method to generated data, print a table, draw pictures"),
+    "fit": (fit, "fit a model to a file of labelled points"),
+    "predict": (predict, "label points with a fitted model"),
+    "compare": (compare, "fit all methods to one file and compare them"),
+    "plot": (plot, "draw points, boundaries and regions on the Poincaré disk"),
+    "methods": (methods, "list the methods and their options"),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        fail(f"{message}; see `{self.prog} --help`")
+        raise SystemExit(2)
+
+
+def build_parser() -> Parser:
+    """The parser of `hypermargin` and its commands."""
+    style = argparse.RawDescriptionHelpFormatter
+    parser = Parser(prog="hypermargin", description=DESCRIPTION, epilog=EPILOGUE, formatter_class=style)
+    parser.add_argument("--version", action="version", version=f"hypermargin {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    for name, (module, summary) in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=summary, description=f"{module.__doc__}", epilog=module.EXAMPLES, formatter_class=style
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0, 2 after an error, 130 after an interrupt."""
+    try:
+        args = build_parser().parse_args(argv)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = lambda message, *_, **__: warn(message)
+            args.run(args)
+    except SystemExit as end:  # from argparse: 0 after --help, 2 after an error it has told of
+        return int(end.code or 0)
+    except KeyboardInterrupt:
+        fail("interrupted")
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it at exit
+        return 0
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error)
+        return 2
+    except (ValueError, TypeError) as error:
+        fail(error)
+        return 2
+    except Exception as error:
+        if os.environ.get("HYPERMARGIN_DEBUG"):
+            raise
+        fail(f"unexpected {type(error).__name__}: {error} (set HYPERMARGIN_DEBUG=1 to see where)")
+        return 2
+    return 0

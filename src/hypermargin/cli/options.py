@@ -1,0 +1,99 @@
+"""Arguments that several commands share, and the classifier they describe."""
+
+import argparse
+import ast
+from typing import TYPE_CHECKING, Any
+
+from hypermargin.cli.console import CommandError
+from hypermargin.cli.files import Points, read_points
+from hypermargin.geometry.validation import GEOMETRIES
+
+if TYPE_CHECKING:
+    from hypermargin.estimators import HyperbolicSVC
+
+
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """The file of points and where its labels are."""
+    parser.add_argument("data", help="points: .npz (arrays X and y), .npy (with --labels) or .csv")
+    parser.add_argument("--labels", metavar="FILE", help="labels in a file of their own: .npy, or one a line")
+    parser.add_argument("--label", metavar="COLUMN", help="column of a .csv that holds the labels (default: the last)")
+
+
+def add_geometry_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the coordinates in the file mean."""
+    parser.add_argument("--geometry", choices=GEOMETRIES, default="lorentz", help="what the columns are (%(default)s)")
+    parser.add_argument("--curvature", type=float, default=1.0, help="the space has curvature minus this (%(default)s)")
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """The parameters of a classifier other than its solver."""
+    parser.add_argument("-C", type=float, default=1.0, help="weight of the risk against the margin (%(default)s)")
+    parser.add_argument(
+        "--multi-class",
+        choices=("ovo", "ovr"),
+        default="ovo",
+        help="more than two classes: one-vs-one votes or one-vs-rest with Platt scaling (%(default)s)",
+    )
+    parser.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their rarity")
+    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="binary problems solved at a time (default: 1)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
+
+
+def labelled_points(args: argparse.Namespace) -> tuple[Any, Any]:
+    """X and y of the file named in the arguments; a file without labels is an error."""
+    points = read_points(args.data, args.labels, args.label)
+    return points.X, required_labels(args.data, points)
+
+
+def required_labels(path: str, points: Points) -> Any:
+    if points.y is None:
+        raise CommandError(f"{path} holds no labels; give them with --labels FILE")
+    return points.y
+
+
+def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> "HyperbolicSVC":
+    """The classifier that the arguments of `add_geometry_arguments` and `add_model_arguments` describe."""
+    # Not imported above: `--help` and errors of usage should not wait for scikit-learn.
+    from hypermargin.estimators import HyperbolicSVC
+
+    return HyperbolicSVC(
+        C=args.C,
+        solver=solver,
+        multi_class=args.multi_class,
+        geometry=args.geometry,
+        curvature=args.curvature,
+        class_weight=args.class_weight,
+        tol=args.tol,
+        n_jobs=args.jobs,
+        random_state=args.seed,
+        **further,
+    )
+
+
+def solver_options(settings: list[str]) -> dict[str, Any]:
+    """``["epochs=4000", "center=mean"]`` as a dict; values are Python literals where they can be read so."""
+    options: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not (name.isidentifier() and equals):
+            raise CommandError(f"--option {setting!r} must read NAME=VALUE, for example --option epochs=4000")
+        try:
+            options[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            options[name] = text
+    return options
+
+
+def chosen_methods(text: str | None) -> tuple[str, ...]:
+    """The methods in a comma-separated list, or all there are; an unknown name is an error that lists them."""
+    from hypermargin.solvers import available_methods, get_solver
+
+    if text is None:
+        return available_methods()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise CommandError("--methods names no method")
+    for name in names:
+        get_solver(name)
+    return names

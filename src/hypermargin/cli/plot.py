@@ -1,0 +1,68 @@
+"""`hypermargin plot`: points and boundaries on the Poincaré disk."""
+
+import argparse
+
+from hypermargin.cli.console import CommandError, say, with_progress
+from hypermargin.cli.files import check_output, read_points
+from hypermargin.cli.options import (
+    add_data_arguments,
+    add_geometry_arguments,
+    add_model_arguments,
+    chosen_methods,
+    make_classifier,
+    required_labels,
+)
+
+EXAMPLES = """examples:
+  hypermargin plot points.csv --output points.png
+      the points alone
+  hypermargin plot points.csv --model model.npz --output regions.png
+      a fitted model: its regions, and its boundary where there are two classes
+  hypermargin plot points.csv --methods euclidean,pgd --zoom boundary --output both.pdf
+      the boundaries of several methods in one picture
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_arguments(parser)
+    parser.add_argument("--output", "-o", required=True, metavar="PICTURE", help="the picture (.png, .pdf or .svg)")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--model", help="a model file to show")
+    shown.add_argument("--methods", metavar="A,B,...", help="fit these methods and draw their boundaries (two classes)")
+    parser.add_argument(
+        "--zoom", choices=("disk", "data", "boundary"), default="disk", help="what to show (%(default)s)"
+    )
+    parser.add_argument("--center", choices=("origin", "mean"), default="origin", help="the middle (%(default)s)")
+    add_geometry_arguments(parser)
+    add_model_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    from hypermargin.cli.pictures import FORMATS, save_picture
+    from hypermargin.estimators import load_model
+    from hypermargin.geometry.models import to_lorentz
+    from hypermargin.plotting import PoincareDisplay
+
+    output = check_output(args.output, FORMATS)
+    if args.zoom == "boundary" and not (args.model or args.methods):
+        raise CommandError("--zoom boundary needs a boundary: give --model or --methods")
+    zoom = None if args.zoom == "disk" else args.zoom
+    center = None if args.center == "origin" else args.center
+    model = load_model(args.model) if args.model else None
+    points = read_points(args.data, args.labels, args.label)
+    y = required_labels(args.data, points)
+    if model is not None:
+        display = PoincareDisplay.from_estimator(model, points.X, y, zoom=zoom, center=center)
+    else:
+        X = to_lorentz(points.X, args.geometry, args.curvature)
+        solutions = {}
+        if args.methods:
+            if len(set(y.tolist())) != 2:
+                raise CommandError(
+                    "--methods draws boundaries between two classes; fit a model and give it with --model"
+                )
+            for method in with_progress(chosen_methods(args.methods), "fitting"):
+                solutions[method] = make_classifier(args, method).fit(points.X, y).solutions_[0]
+        display = PoincareDisplay.from_solutions(solutions, X, y, zoom=zoom, center=center)
+    save_picture(display, output)
+    say(f"wrote {output}")
