@@ -58,7 +58,7 @@ def load_model(path: str | os.PathLike) -> HyperbolicSVC:
     """Read a classifier that `save_model` wrote; a damaged or foreign file is a `ValueError`."""
     name = os.fspath(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive["header"].tobytes())
             known = header["format"] == FORMAT
             arrays = {key: archive[key] for key in archive.files}

@@ -19,7 +19,7 @@ from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import Array, covector
 from hypermargin.geometry.validation import check_geometry
-from hypermargin.solvers import Status, get_solver, make_solver
+from hypermargin.solvers import Solution, Status, get_solver, make_solver
 
 #: Entries of the largest array that prediction makes at a time.
 CHUNK_ENTRIES = 1 << 21
@@ -98,9 +98,9 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
     nearest to them, in least squares and in Kullback-Leibler divergence alike, in which the predicted class is most
     probable.
 
-    With skops, ``skops.io.load(file, trusted=...)`` wants this class, `hypermargin.solvers.base.Solution` and `Status`
-    (and the class of the certificates, where there are any) as trusted types; all are in `hypermargin`.
-    `hypermargin.estimators.save_model` needs no such list.
+    With skops, ``skops.io.load(file, trusted=["hypermargin.estimators.svc.HyperbolicSVC"])`` is enough for solvers
+    without certificates; with them the certificate's own types, all in `hypermargin`, are to be trusted as well
+    (``skops.io.get_untrusted_types`` lists them). `hypermargin.estimators.save_model` needs no such list.
     """
 
     def __init__(
@@ -217,6 +217,22 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
                     ConvergenceWarning,
                     stacklevel=3,
                 )
+
+    # -- storage: what solutions consist of, because skops cannot store an Enum ----------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "solutions_" in state:
+            state["solutions_"] = [{**vars(s), "status": s.status.name} for s in state["solutions_"]]
+            del state["statuses_"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "solutions_" in state:
+            state["solutions_"] = [Solution(**{**s, "status": Status[s["status"]]}) for s in state["solutions_"]]
+            state["statuses_"] = [solution.status for solution in state["solutions_"]]
+        super().__setstate__(state)
 
     # -- prediction --------------------------------------------------------------------------------------------------
 

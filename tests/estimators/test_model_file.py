@@ -1,0 +1,167 @@
+"""Model files: nothing is lost, nothing is run, and damage is told."""
+
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from hypermargin.estimators import HyperbolicSVC, load_model, save_model
+
+
+@pytest.fixture
+def saved(four_blobs, tmp_path):
+    model = HyperbolicSVC(solver="euclidean").fit(*four_blobs)
+    save_model(model, tmp_path / "model.npz")
+    return model, tmp_path / "model.npz"
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["ä", "b", "c", "d"]),
+        np.array(["ä", "b", "c", "d"], dtype=object),
+        np.arange(4, dtype=np.uint8),
+        np.array([-1.0, 0.0, 2.0, 3.0]),
+        np.array([False, True, True, True]),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_round_trip(four_blobs, solver, multi_class, labels, tmp_path):
+    X, y = four_blobs
+    model = HyperbolicSVC(solver=solver, multi_class=multi_class, C=2.0).fit(X, labels[y])
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert loaded.get_params() == model.get_params()
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert_array_equal(loaded.gaps_, model.gaps_)
+    assert_array_equal(loaded.n_iter_, model.n_iter_)
+    assert loaded.statuses_ == model.statuses_
+    for ours, theirs in zip(loaded.solutions_, model.solutions_, strict=True):
+        assert (ours.objective, ours.lower_bound, ours.status) == (theirs.objective, theirs.lower_bound, theirs.status)
+        assert (ours.method, ours.loss, ours.time) == (theirs.method, theirs.loss, theirs.time)
+        assert_array_equal(ours.w, theirs.w)
+        for name, values in theirs.history.items():
+            assert_array_equal(ours.history[name], values)
+
+
+def test_parameters_and_feature_names_keep_their_types(four_blobs, tmp_path):
+    X, y = four_blobs
+    model = HyperbolicSVC(
+        solver="pgd",
+        class_weight={np.int64(0): 2.0, 3: np.float64(0.5)},
+        solver_options={"epochs": 5},
+        random_state=np.int64(3),
+    ).fit(pd.DataFrame(X, columns=["t", "u", "v"]), y)
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert loaded.class_weight == {0: 2.0, 3: 0.5}
+    assert loaded.solver_options == {"epochs": 5}
+    assert_array_equal(loaded.feature_names_in_, ["t", "u", "v"])
+    assert_array_equal(loaded.fit(pd.DataFrame(X, columns=["t", "u", "v"]), y).coef_, model.coef_)
+
+
+def test_the_file_is_plain_arrays(saved):
+    _, path = saved
+    with np.load(path, allow_pickle=False) as archive:
+        header = json.loads(archive["header"].tobytes())
+        assert all(archive[name].dtype != object for name in archive.files)
+    assert (header["format"], header["version"]) == ("hypermargin-model", 1)
+
+
+def test_every_damaged_byte_range_is_noticed(saved):
+    _, path = saved
+    whole = path.read_bytes()
+    for cut in (0, 1, 30, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ValueError, match="not a hypermargin model, or it is damaged"):
+            load_model(path)
+    # One bit in the stored data of each member: the archive's checksums must notice.
+    path.write_bytes(whole)
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    for member in members[:: max(1, len(members) // 8)]:
+        broken = bytearray(whole)
+        broken[member.header_offset + 30 + len(member.filename) + 20 + member.compress_size // 2] ^= 0x10
+        path.write_bytes(bytes(broken))
+        with pytest.raises(ValueError, match="damaged"):
+            load_model(path)
+
+
+def rewrite(path, change):
+    """Save the archive again with a changed header."""
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays["header"].tobytes())
+    change(header)
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with open(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h.update(format="other"), "is not a hypermargin model"),
+        (lambda h: h.update(version=99), "format version 99; this hypermargin reads version 1"),
+        (lambda h: h["solutions"].pop(), "is a hypermargin model, but it is damaged"),
+        (lambda h: h.pop("classes"), "is a hypermargin model, but it is damaged"),
+        (lambda h: h["parameters"]["dict"].append(["magic", 1]), "is a hypermargin model, but it is damaged"),
+        (lambda h: h["fitted"]["dict"].pop(0), "is a hypermargin model, but it is damaged"),
+    ],
+)
+def test_a_header_that_does_not_fit(saved, change, message):
+    _, path = saved
+    rewrite(path, change)
+    with pytest.raises(ValueError, match=message):
+        load_model(path)
+
+
+def test_foreign_files(tmp_path):
+    path = tmp_path / "foreign"
+    path.write_text("hello")
+    with pytest.raises(ValueError, match="not a hypermargin model"):
+        load_model(path)
+    with open(path, "wb") as file:
+        np.savez(file, X=np.ones(3))
+    with pytest.raises(ValueError, match="not a hypermargin model"):
+        load_model(path)
+    with open(path, "wb") as file:
+        np.save(file, np.ones(3))
+    with pytest.raises(ValueError, match="not a hypermargin model"):
+        load_model(path)
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "absent")
+
+
+class Bomb:
+    def __reduce__(self):
+        return (exec, ("raise SystemExit('code was run')",))
+
+
+def test_a_pickle_is_refused_and_not_run(tmp_path):
+    path = tmp_path / "bomb"
+    path.write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(ValueError, match="not a hypermargin model"):
+        load_model(path)
+    with open(path, "wb") as file:
+        np.savez(file, header=np.array([Bomb()], dtype=object))
+    with pytest.raises(ValueError, match="not a hypermargin model"):
+        load_model(path)
+
+
+def test_what_cannot_be_kept_is_refused(two_blobs, tmp_path):
+    X, y = two_blobs
+    with pytest.raises(ValueError, match="not fitted yet"):
+        save_model(HyperbolicSVC(), tmp_path / "model")
+    seeded = HyperbolicSVC(solver="euclidean", random_state=np.random.RandomState(0)).fit(X, y)
+    with pytest.raises(ValueError, match="parameter random_state"):
+        save_model(seeded, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
