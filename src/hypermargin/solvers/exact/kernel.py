@@ -1,8 +1,644 @@
-"""The compiled part of the exact method: a small quadratic programme over cuts, and the search along t."""
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The inner loop of the exact method: one pass over the data, a small programme over cuts, and the search along t.
+
+Compiled by Cython at installation; where there is no compiler the interpreter runs this same file.
+
+Notation (docs/exact.md): a *cut* is an affine minorant ``b + g.w`` of the risk. In a region the sign of t is fixed, so
+``t = sign * s`` with ``s >= 0``, and w is known to satisfy ``u.wr >= kappa s`` (the *chord*; absent in the first two
+regions). A *minorant* is a convex combination of cuts plus a multiple of the chord; it bounds the objective from below,
+for every w of the region with that s, by the concave function
+
+    L(s) = b + a s + phi(s, A),    a = sign g0,  A = |gr|,    phi(s, A) = -(A^2 + s^2)/2 if A >= s else -A s.
+"""
 
 import cython
+import numpy as np
+
+if cython.compiled:
+    from cython.cimports.libc.math import fabs, sqrt
+else:
+    from math import fabs, sqrt
+
+# What `Region.advance` asks of the caller.
+QUERY = 0  # evaluate the risk at `Region.query` and give the cut to `Region.absorb`
+SETTLED = 1  # the lower bound of the region has reached the target
+STALLED = 2  # the relaxation of this region is too weak: split it
 
 
-def compiled() -> bool:
+def is_compiled() -> bool:
     """Whether this file runs as machine code (True) or is interpreted (False)."""
     return cython.compiled
+
+
+def hinge_pass(Z: cython.double[:, ::1], k: cython.double[::1], w: cython.double[::1], g: cython.double[::1]):
+    """Risk ``sum_i k_i max(0, 1 - z_i.w)`` at w and the offset b of the cut there; its slope is written to g.
+
+    The cut is ``b + g.w`` with ``b = sum k_i``, ``g = -sum k_i z_i`` over the samples of margin below 1.
+    """
+    n: cython.Py_ssize_t = Z.shape[0]
+    width: cython.Py_ssize_t = Z.shape[1]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    margin: cython.double
+    cost: cython.double
+    risk: cython.double = 0.0
+    b: cython.double = 0.0
+    for j in range(width):
+        g[j] = 0.0
+    for i in range(n):
+        margin = 0.0
+        for j in range(width):
+            margin += Z[i, j] * w[j]
+        if margin < 1.0:
+            cost = k[i]
+            risk += cost * (1.0 - margin)
+            b += cost
+            for j in range(width):
+                g[j] -= cost * Z[i, j]
+    return risk, b
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _phi(s: cython.double, A: cython.double) -> cython.double:
+    return -0.5 * (A * A + s * s) if A >= s else -A * s
+
+
+@cython.cclass
+class CutPool:
+    """All cuts found so far, in a growing table; shared by every region."""
+
+    size: cython.Py_ssize_t
+    width: cython.Py_ssize_t
+    b: cython.double[::1]
+    g: cython.double[:, ::1]
+
+    def __init__(self, width: cython.Py_ssize_t):
+        self.size, self.width = 0, width
+        self.b = np.zeros(64)
+        self.g = np.zeros((64, width))
+
+    def add(self, b: cython.double, g: cython.double[::1]):
+        """Append the cut ``b + g.w`` and return its number."""
+        j: cython.Py_ssize_t
+        if self.size == self.b.shape[0]:
+            self.b = np.concatenate([np.asarray(self.b), np.zeros(self.size)])
+            self.g = np.concatenate([np.asarray(self.g), np.zeros((self.size, self.width))])
+        self.b[self.size] = b
+        for j in range(self.width):
+            self.g[self.size, j] = g[j]
+        self.size += 1
+        return self.size - 1
+
+    def rows(self):
+        """The cuts as arrays (b, g), copies."""
+        return np.array(self.b[: self.size]), np.array(self.g[: self.size])
+
+
+@cython.cclass
+class Master:
+    """The small programme at fixed s: maximise ``beta.lam - |G lam|^2 / (2 mu)`` over convex combinations of cuts.
+
+    Column j of G is the space part of cut j, ``beta_j = b_j + sign g_j0 s``. The chord enters as one more column with a
+    free multiplier. An active-set method: solve on the active columns, step to the boundary and drop a column where the
+    solution leaves it, else price all columns and add the most violated. Any combination is a valid minorant, so a step
+    that stops early costs tightness only.
+    """
+
+    pool: CutPool
+    dim: cython.Py_ssize_t
+    sign: cython.double
+    kappa: cython.double
+    has_chord: cython.bint
+    u: cython.double[::1]
+    count: cython.Py_ssize_t  # active columns
+    active: cython.Py_ssize_t[::1]  # their numbers; -1 is the chord
+    lam: cython.double[::1]
+    step: cython.double[::1]
+    K: cython.double[:, ::1]
+    wr: cython.double[::1]  # the primal solution
+    slope: cython.double[::1]  # G lam
+    b: cython.double  # the combined minorant: offset,
+    a: cython.double  # slope in s
+    A: cython.double  # and norm of the space part
+
+    def __init__(self, pool: CutPool):
+        room: cython.Py_ssize_t = pool.width + 3
+        self.pool, self.dim = pool, pool.width - 1
+        self.sign, self.kappa, self.has_chord = 1.0, 0.0, False
+        self.u = np.zeros(self.dim)
+        self.count = 1
+        self.active = np.zeros(room, dtype=np.intp)
+        self.lam = np.zeros(room)
+        self.lam[0] = 1.0
+        self.step = np.zeros(room)
+        self.K = np.zeros((room, room + 1))
+        self.wr = np.zeros(self.dim)
+        self.slope = np.zeros(self.dim)
+        self.b = self.a = self.A = 0.0
+
+    def enter(self, sign: cython.double, has_chord: cython.bint, kappa: cython.double, u: cython.double[::1]):
+        """Move to a region. The multipliers of the cuts stay as a warm start; that of the old chord does not."""
+        i: cython.Py_ssize_t
+        self.sign, self.has_chord, self.kappa, self.u = sign, has_chord, kappa, u
+        for i in range(self.count):
+            if self.active[i] == -1:
+                self._drop(i)
+                break
+
+    def optimise(self, s: cython.double) -> cython.double:
+        """Find the best minorant at s; return ``L(s)``. Leaves `b`, `a`, `A`, `lam` and the primal point `wr`.
+
+        ``phi(s, A) = max over 0 < mu <= 1 of -A^2/(2 mu) - mu s^2/2``: the quadratic programme for mu = 1 is the answer
+        if its point is spacelike (``|wr| >= s``); otherwise mu shrinks until ``|wr| = s`` or nearly vanishes.
+        """
+        mu: cython.double = 1.0
+        low: cython.double = 0.0  # |wr| >= s at mu = low (unless it is 0), |wr| < s at mu = high
+        high: cython.double = 1.0
+        excess: cython.double
+        at_low: cython.double = 0.0
+        at_high: cython.double = 0.0
+        k: cython.int
+        for k in range(60):
+            self._quadratic_programme(s, mu)
+            excess = self._norm(self.wr) - s
+            if (mu == 1.0 and excess >= 0.0) or fabs(excess) <= 1e-9 * s or mu < 1e-9:
+                break
+            if excess >= 0.0:  # the root of |wr| = s by false position, Illinois variant
+                low, at_low = mu, excess
+                at_high *= 0.5
+            else:
+                high, at_high = mu, excess
+                at_low *= 0.5
+            if high - low <= 1e-12 * high:
+                break
+            mu = high * max(0.05, 0.9 * (1.0 + excess / s)) if low == 0.0 else (
+                (low * at_high - high * at_low) / (at_high - at_low)
+            )
+            if low > 0.0 and not low < mu < high:
+                mu = 0.5 * (low + high)
+        return self.b + self.a * s + _phi(s, self.A)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _norm(self, v: cython.double[::1]) -> cython.double:
+        total: cython.double = 0.0
+        j: cython.Py_ssize_t
+        for j in range(self.dim):
+            total += v[j] * v[j]
+        return sqrt(total)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _beta(self, c: cython.Py_ssize_t, s: cython.double) -> cython.double:
+        if c == -1:
+            return self.kappa * s
+        return self.pool.b[c] + self.sign * self.pool.g[c, 0] * s
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _entry(self, c: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.double:
+        return -self.u[j] if c == -1 else self.pool.g[c, j + 1]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _drop(self, i: cython.Py_ssize_t) -> cython.void:
+        k: cython.Py_ssize_t
+        for k in range(i, self.count - 1):
+            self.active[k] = self.active[k + 1]
+            self.lam[k] = self.lam[k + 1]
+        self.count -= 1
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _combine(self, mu: cython.double) -> cython.void:
+        """Sum the active columns into the minorant (b, a, A) and the primal point ``wr = -G lam / mu``."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for i in range(self.count):
+            if self.active[i] != -1:
+                total += self.lam[i]
+        for j in range(self.dim):
+            self.slope[j] = 0.0
+        self.b = self.a = 0.0
+        for i in range(self.count):
+            c = self.active[i]
+            if c == -1:
+                self.a += self.lam[i] * self.kappa
+            else:
+                self.lam[i] /= total
+                self.b += self.lam[i] * self.pool.b[c]
+                self.a += self.lam[i] * self.sign * self.pool.g[c, 0]
+            for j in range(self.dim):
+                self.slope[j] += self.lam[i] * self._entry(c, j)
+        for j in range(self.dim):
+            self.wr[j] = -self.slope[j] / mu
+        self.A = self._norm(self.slope)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _solve_active(self, s: cython.double, mu: cython.double) -> cython.void:
+        """Write to `step` the multipliers that are optimal on the active columns, signs unconstrained.
+
+        The system ``[G'G/mu, e; e', 0] [lam; xi] = [beta; 1]`` with e = 1 for cuts and 0 for the chord. A little is added
+        to the diagonal: where the columns are dependent the solution then runs far along the null direction, and the
+        step to the boundary removes a column, which is what should happen.
+        """
+        m: cython.Py_ssize_t = self.count
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        pivot: cython.Py_ssize_t
+        total: cython.double
+        K: cython.double[:, ::1] = self.K
+        for i in range(m):
+            for k in range(i + 1):
+                total = 0.0
+                for j in range(self.dim):
+                    total += self._entry(self.active[i], j) * self._entry(self.active[k], j)
+                K[i, k] = K[k, i] = total / mu
+            K[i, i] += 1e-13 * K[i, i] + 1e-300
+            K[i, m] = K[m, i] = 0.0 if self.active[i] == -1 else 1.0
+            K[i, m + 1] = self._beta(self.active[i], s)
+        K[m, m] = 0.0
+        K[m, m + 1] = 1.0
+        for i in range(m + 1):  # Gaussian elimination, partial pivoting
+            pivot = i
+            for k in range(i + 1, m + 1):
+                if fabs(K[k, i]) > fabs(K[pivot, i]):
+                    pivot = k
+            if pivot != i:
+                for j in range(i, m + 2):
+                    K[i, j], K[pivot, j] = K[pivot, j], K[i, j]
+            if K[i, i] == 0.0:
+                K[i, i] = 1e-300
+            for k in range(i + 1, m + 1):
+                total = K[k, i] / K[i, i]
+                if total != 0.0:
+                    for j in range(i + 1, m + 2):
+                        K[k, j] -= total * K[i, j]
+        for i in range(m, -1, -1):
+            total = K[i, m + 1]
+            for j in range(i + 1, m + 1):
+                total -= K[i, j] * K[j, m + 1]
+            K[i, m + 1] = total / K[i, i]
+        for i in range(m):
+            self.step[i] = K[i, m + 1]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _quadratic_programme(self, s: cython.double, mu: cython.double) -> cython.void:
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        worst: cython.Py_ssize_t = -2
+        rounds: cython.int
+        length: cython.double
+        ratio: cython.double
+        level: cython.double
+        value: cython.double
+        largest: cython.double
+        scale: cython.double
+        for rounds in range(20 + 20 * self.dim):
+            for _ in range(self.dim + 3):  # to the optimum on the active columns, dropping those that block
+                self._solve_active(s, mu)
+                length, i = 1.0, -1
+                for j in range(self.count):
+                    if self.step[j] <= 0.0 and self.lam[j] - self.step[j] > 0.0:
+                        ratio = self.lam[j] / (self.lam[j] - self.step[j])
+                        if ratio < length:
+                            length, i = ratio, j
+                for j in range(self.count):
+                    self.lam[j] += length * (self.step[j] - self.lam[j])
+                if i == -1:
+                    break
+                self.lam[i] = 0.0
+                if self.count > 1:
+                    self._drop(i)
+            self._combine(mu)
+            if self.count >= self.dim + 3:
+                return
+            if rounds > 0 and self.active[self.count - 1] != worst:  # the column just added was dropped again
+                return
+            # The level xi is the common value of the active cuts at wr; a column above it would improve the bound.
+            level, scale = 0.0, 1e-300
+            for i in range(self.count):
+                c = self.active[i]
+                if c != -1:
+                    value = self._beta(c, s)
+                    scale = max(scale, fabs(value))
+                    for j in range(self.dim):
+                        value += self.pool.g[c, j + 1] * self.wr[j]
+                        scale = max(scale, fabs(self.pool.g[c, j + 1] * self.wr[j]))
+                    level += self.lam[i] * value
+            worst, largest = -2, 1e-13 * scale
+            for c in range(self.pool.size):
+                value = self.pool.b[c] + self.sign * self.pool.g[c, 0] * s - level
+                for j in range(self.dim):
+                    value += self.pool.g[c, j + 1] * self.wr[j]
+                if value > largest:
+                    worst, largest = c, value
+            if self.has_chord:
+                value = self.kappa * s
+                for j in range(self.dim):
+                    value -= self.u[j] * self.wr[j]
+                if value > 1e-13 * s and (worst == -2 or value * self.A > largest):
+                    worst = -1
+            if worst == -2:
+                return
+            for i in range(self.count):
+                if self.active[i] == worst:
+                    return
+            self.active[self.count], self.lam[self.count] = worst, 0.0
+            self.count += 1
+
+
+@cython.cclass
+class Region:
+    """The search along s in one region: nodes, the minorants found there, and a lower bound a cell between nodes.
+
+    Between neighbouring nodes a minorant is concave, so its smaller end value bounds the objective on the cell; the bound
+    of a cell is the best over all minorants. The last cell is the tail beyond the last node; only minorants that do not
+    fall there (``a >= A``) count for it.
+    """
+
+    master: Master
+    sign: cython.double
+    kappa: cython.double
+    has_chord: cython.bint
+    timelike_allowed: cython.bint
+    u: cython.double[::1]
+    nodes: cython.Py_ssize_t
+    s: cython.double[::1]  # positions of the nodes
+    envelope: cython.double[::1]  # E(s) there
+    top: cython.Py_ssize_t[::1]  # the minorant that is largest there
+    relaxed: cython.double[::1]  # smallest value of the relaxed objective seen there (infinite before a query)
+    stale: cython.char[::1]  # 1: a query there has nothing more to give
+    lower: cython.double[::1]  # bound of the cell from node i to node i + 1 (to infinity for the last)
+    proof: cython.Py_ssize_t[::1]  # the minorant that gives it
+    minorants: cython.Py_ssize_t
+    mb: cython.double[::1]
+    ma: cython.double[::1]
+    mA: cython.double[::1]
+    columns: cython.Py_ssize_t[:, ::1]
+    weights: cython.double[:, ::1]
+    query: cython.double[::1]
+    here: cython.Py_ssize_t  # the node of the query
+    timelike: cython.bint  # the master's point there is timelike
+    lifted: cython.bint  # and the query was moved out to the light cone
+    weak: cython.bint  # the relaxation is known to be too weak there
+
+    def __init__(self, master: Master, sign, has_chord, kappa, u, nodes, tail, share, timelike_allowed):
+        self.master, self.sign, self.has_chord, self.kappa = master, sign, has_chord, kappa
+        self.u = u
+        self.timelike_allowed = timelike_allowed
+        self.nodes = len(nodes)
+        self.s = np.zeros(64)
+        self.envelope = np.full(64, -np.inf)
+        self.top = np.zeros(64, dtype=np.intp)
+        self.relaxed = np.full(64, np.inf)
+        self.stale = np.zeros(64, dtype=np.int8)
+        self.lower = np.full(64, -np.inf)
+        self.proof = np.zeros(64, dtype=np.intp)
+        self.minorants = 0
+        self.mb, self.ma, self.mA = np.zeros(64), np.zeros(64), np.zeros(64)
+        self.columns = np.zeros((64, master.pool.width + 3), dtype=np.intp)
+        self.weights = np.zeros((64, master.pool.width + 3))
+        self.query = np.zeros(master.pool.width)
+        self.here, self.timelike, self.lifted, self.weak = 0, False, False, False
+        for i, position in enumerate(nodes):
+            self.s[i] = position
+        self._enter()
+        self.add_tail(tail, share)
+        for i in range(self.nodes):
+            self._minorant_at(self.s[i])
+
+    # -- what the caller uses ------------------------------------------------------------------------------------------
+
+    def advance(self, target: cython.double) -> cython.int:
+        """Work on the cell of least bound until a query is needed, or the region is settled at `target` or stalled."""
+        cell: cython.Py_ssize_t
+        value: cython.double
+        length: cython.double
+        position: cython.double
+        j: cython.Py_ssize_t
+        if self.weak and self.relaxed[self.here] < target:
+            return STALLED
+        self._enter()
+        while True:
+            cell = self._weakest_cell()
+            if self.lower[cell] >= target:
+                return SETTLED
+            if cell == self.nodes - 1 or self.minorants > 4000:
+                return STALLED
+            self.here = self._choose_node(cell, target)
+            position = self.s[self.here]
+            value = self._minorant_at(position)
+            if value >= target or self.stale[self.here]:
+                continue
+            length = self.master._norm(self.master.wr)
+            self.timelike = not self.timelike_allowed and length < position
+            self.lifted = self.timelike and length > 0.99 * position
+            self.query[0] = self.sign * position
+            for j in range(self.master.dim):
+                self.query[j + 1] = self.master.wr[j] * (position / length if self.lifted else 1.0)
+            return QUERY
+
+    def absorb(self, relaxed: cython.double, target: cython.double) -> cython.bint:
+        """Take in that the relaxed objective at the query is `relaxed` and its cut is in the pool.
+
+        Returns True if the point asked for is timelike and the caller should evaluate a feasible neighbour as well.
+        """
+        before: cython.double = self.envelope[self.here]
+        value: cython.double
+        self.relaxed[self.here] = min(self.relaxed[self.here], relaxed)
+        self._enter()
+        value = self._minorant_at(self.s[self.here])
+        if value - before <= 1e-3 * (target - before):
+            self.stale[self.here] = 1
+            if self.timelike:
+                self.relaxed[self.here] = min(self.relaxed[self.here], value)
+        # A timelike point whose relaxed objective is below the target: no minorant will ever prove the target here.
+        self.weak = self.timelike and self.relaxed[self.here] - value <= 0.3 * (target - value)
+        return self.timelike and not self.lifted
+
+    def side(self) -> cython.double:
+        """The sign of t in this region."""
+        return self.sign
+
+    def query_point(self):
+        """Where the risk is to be evaluated, as a new array."""
+        return np.array(self.query)
+
+    def lower_bound(self) -> cython.double:
+        return self.lower[self._weakest_cell()]
+
+    def weakest_position(self) -> cython.double:
+        """The s at which the bound is attained, roughly: where a split region should look first."""
+        return self.s[self.here]
+
+    def cells(self):
+        """Nodes, bounds and proving minorants of the cells, and the minorants: arrays for the certificate."""
+        m: cython.Py_ssize_t = self.nodes
+        k: cython.Py_ssize_t = self.minorants
+        return (
+            np.array(self.s[:m]),
+            np.array(self.lower[:m]),
+            np.array(self.proof[:m]),
+            np.array(self.columns[:k]),
+            np.array(self.weights[:k]),
+        )
+
+    # -- the envelope --------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    def _enter(self):
+        self.master.enter(self.sign, self.has_chord, self.kappa, self.u)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _bound(self, k: cython.Py_ssize_t, s: cython.double) -> cython.double:
+        """``L_k(s)``."""
+        return self.mb[k] + self.ma[k] * s + _phi(s, self.mA[k])
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _cell_bound(self, k: cython.Py_ssize_t, i: cython.Py_ssize_t) -> cython.double:
+        """What minorant k proves on cell i."""
+        if i == self.nodes - 1:
+            return self._bound(k, self.s[i]) if self.ma[k] >= self.mA[k] else -1e300
+        return min(self._bound(k, self.s[i]), self._bound(k, self.s[i + 1]))
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _weakest_cell(self) -> cython.Py_ssize_t:
+        i: cython.Py_ssize_t
+        weakest: cython.Py_ssize_t = 0
+        for i in range(1, self.nodes):
+            if self.lower[i] < self.lower[weakest]:
+                weakest = i
+        return weakest
+
+    @cython.cfunc
+    def _choose_node(self, cell: cython.Py_ssize_t, target: cython.double) -> cython.Py_ssize_t:
+        """The node to work at in a cell: an end that still has something to give, or a new one in between.
+
+        The new node is where the minorants that lead at the two ends cross, the likely minimum of the envelope.
+        """
+        left: cython.double = self.s[cell]
+        right: cython.double = self.s[cell + 1]
+        low: cython.double = left
+        high: cython.double = right
+        middle: cython.double = 0.5 * (left + right)
+        i: cython.Py_ssize_t = self.top[cell]
+        j: cython.Py_ssize_t = self.top[cell + 1]
+        k: cython.int
+        if i != j:
+            for k in range(40):
+                middle = 0.5 * (low + high)
+                if self._bound(i, middle) >= self._bound(j, middle):
+                    low = middle
+                else:
+                    high = middle
+        if middle - left < 0.05 * (right - left):
+            if not self._resolved(cell, target):
+                return cell
+            middle = left + 0.1 * (right - left)
+        elif right - middle < 0.05 * (right - left):
+            if not self._resolved(cell + 1, target):
+                return cell + 1
+            middle = right - 0.1 * (right - left)
+        return self._insert(cell, middle)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _resolved(self, i: cython.Py_ssize_t, target: cython.double) -> cython.bint:
+        """Whether another query at node i would hardly raise the envelope there."""
+        if self.stale[i] or self.envelope[i] >= target:
+            return True
+        return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.envelope[i])
+
+    @cython.cfunc
+    def _insert(self, cell: cython.Py_ssize_t, position: cython.double) -> cython.Py_ssize_t:
+        """A new node after node `cell`; returns its number."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        new: cython.Py_ssize_t = cell + 1
+        value: cython.double
+        if self.nodes == self.s.shape[0]:
+            self._more_nodes()
+        for i in range(self.nodes, new, -1):
+            self.s[i], self.envelope[i], self.top[i] = self.s[i - 1], self.envelope[i - 1], self.top[i - 1]
+            self.relaxed[i], self.stale[i] = self.relaxed[i - 1], self.stale[i - 1]
+            self.lower[i], self.proof[i] = self.lower[i - 1], self.proof[i - 1]
+        self.nodes += 1
+        self.s[new], self.relaxed[new], self.stale[new] = position, float("inf"), 0
+        self.envelope[new] = -1e300
+        self.lower[new], self.proof[new] = self.lower[cell], self.proof[cell]
+        for k in range(self.minorants):
+            value = self._bound(k, position)
+            if value > self.envelope[new]:
+                self.envelope[new], self.top[new] = value, k
+            for i in range(cell, new + 1):
+                value = self._cell_bound(k, i)
+                if value > self.lower[i]:
+                    self.lower[i], self.proof[i] = value, k
+        return new
+
+    @cython.cfunc
+    def _minorant_at(self, s: cython.double) -> cython.double:
+        """Solve the master at s, keep its minorant, raise the envelope everywhere; returns L(s)."""
+        value: cython.double = self.master.optimise(s)
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t = self.minorants
+        if k == self.mb.shape[0]:
+            self._more_minorants()
+        self.mb[k], self.ma[k], self.mA[k] = self.master.b, self.master.a, self.master.A
+        for i in range(self.columns.shape[1]):
+            self.columns[k, i] = self.master.active[i] if i < self.master.count else 0
+            self.weights[k, i] = self.master.lam[i] if i < self.master.count else 0.0
+        self._keep(k)
+        return value
+
+    def add_tail(self, c: cython.Py_ssize_t, share: cython.double):
+        """Use `share` times cut c, whose slope is timelike, as a minorant: it proves the tail (risk >= 0 is the rest)."""
+        k: cython.Py_ssize_t = self.minorants
+        j: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for j in range(self.master.dim):
+            total += self.master.pool.g[c, j + 1] * self.master.pool.g[c, j + 1]
+        self.mb[k] = share * self.master.pool.b[c]
+        self.ma[k] = share * self.sign * self.master.pool.g[c, 0]
+        self.mA[k] = share * sqrt(total)
+        self.columns[k, 0], self.weights[k, 0] = c, share
+        self._keep(k)
+
+    @cython.cfunc
+    def _keep(self, k: cython.Py_ssize_t):
+        i: cython.Py_ssize_t
+        value: cython.double
+        self.minorants = k + 1
+        for i in range(self.nodes):
+            value = self._bound(k, self.s[i])
+            if value > self.envelope[i]:
+                self.envelope[i], self.top[i] = value, k
+            value = self._cell_bound(k, i)
+            if value > self.lower[i]:
+                self.lower[i], self.proof[i] = value, k
+
+    def _more_nodes(self):
+        self.s, self.envelope, self.relaxed = _doubled(self.s), _doubled(self.envelope), _doubled(self.relaxed)
+        self.top, self.stale = _doubled(self.top), _doubled(self.stale)
+        self.lower, self.proof = _doubled(self.lower), _doubled(self.proof)
+
+    def _more_minorants(self):
+        self.mb, self.ma, self.mA = _doubled(self.mb), _doubled(self.ma), _doubled(self.mA)
+        self.columns, self.weights = _doubled(self.columns), _doubled(self.weights)
+
+
+def _doubled(table):
+    table = np.asarray(table)
+    return np.concatenate([table, np.zeros_like(table)])

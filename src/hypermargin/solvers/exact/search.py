@@ -1,0 +1,153 @@
+"""Best-first search over regions: the main loop of the exact method.
+
+A region fixes the sign of t and a box of directions of wr (all of them at first). The region with the least lower bound
+is advanced: it asks for the risk at a point, or is settled, or has to be split. Cuts are shared by all.
+"""
+
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array, quadratic_form
+from hypermargin.solvers.exact import kernel
+from hypermargin.solvers.exact.cover import Box, faces
+
+#: Risk at w and the cut there: ``w -> (risk, b, g)`` with ``risk(v) >= b + g.v`` for all v.
+Oracle = Callable[[Array], tuple[float, float, Array]]
+
+
+@dataclass(eq=False)
+class Leaf:
+    """A region of the search and the box of directions it covers (None: all)."""
+
+    region: "kernel.Region"
+    box: Box | None
+    bound: float
+
+
+@dataclass(eq=False)
+class Search:
+    """State of the search. `points` are the w at which the risk was evaluated; cut j + 1 of the pool is from points[j]."""
+
+    oracle: Oracle
+    dim: int
+    allow_timelike: bool = False
+    upper: float = np.inf
+    best: Array | None = None
+    points: list[Array] = field(default_factory=list)
+    n_splits: int = 0
+
+    def __post_init__(self) -> None:
+        self.pool = kernel.CutPool(self.dim + 1)
+        self._order = itertools.count()
+        self._heap: list[tuple[float, int, Leaf]] = []
+
+    @property
+    def n_passes(self) -> int:
+        """How often the data were passed over."""
+        return len(self.points)
+
+    @property
+    def lower(self) -> float:
+        return self._heap[0][0] if self._heap else -np.inf
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        return [leaf for _, _, leaf in self._heap]
+
+    def start(self) -> None:
+        """Three passes: the two cuts that bound t (all of one class, none of the other), and the risk at w = 0.
+
+        Cut 0 is the constant 0: the risk is not negative.
+        """
+        origin = np.zeros(self.dim + 1)
+        self.pool.add(0.0, origin)
+        apex = origin.copy()
+        apex[0] = 1.0
+        for w in (apex, -apex, origin):
+            self.evaluate(w)
+        self.master = kernel.Master(self.pool)
+        for sign in (1.0, -1.0):
+            self._add_region(sign, None, 0.0)
+
+    def step(self, tol: float) -> None:
+        """Advance the weakest region once. `tol` is the relative gap at which a region counts as settled."""
+        _, _, leaf = heapq.heappop(self._heap)
+        action = leaf.region.advance(self._target(tol))
+        if action == kernel.QUERY:
+            w = leaf.region.query_point()
+            relaxed = self.evaluate(w)
+            if leaf.region.absorb(relaxed, self._target(tol)):
+                self.evaluate(_lift(w))
+        elif action == kernel.STALLED and self._split(leaf):
+            return
+        self._push(leaf)
+
+    def evaluate(self, w: Array) -> float:
+        """One pass: add the cut at w, update the best point; returns the relaxed objective ``max(q, 0)/2 + risk``."""
+        risk, b, g = self.oracle(w)
+        self.pool.add(b, g)
+        self.points.append(w)
+        q = float(quadratic_form(w))
+        value = 0.5 * max(q, 0.0) + risk
+        if value < self.upper and (self.allow_timelike or q >= 0.0):
+            self.upper, self.best = value, w
+        return value
+
+    def _target(self, tol: float) -> float:
+        return self.upper - tol * max(abs(self.upper), 1e-12)
+
+    def _push(self, leaf: Leaf) -> None:
+        leaf.bound = leaf.region.lower_bound()
+        heapq.heappush(self._heap, (leaf.bound, next(self._order), leaf))
+
+    def _add_region(self, sign: float, box: Box | None, position: float) -> None:
+        """A new leaf, with nodes at 0, at `position` (where its parent was weakest) and where the tail begins."""
+        cut = 1 if sign > 0 else 2
+        reach, share = self._tail(cut)
+        nodes = sorted({0.0, position, max(reach, 2.0 * position)})
+        chord = None if box is None else box.chord()
+        u, kappa = (np.zeros(self.dim), 0.0) if chord is None else chord
+        region = kernel.Region(self.master, sign, chord is not None, kappa, u, nodes, cut, share, self.allow_timelike)
+        self._push(Leaf(region, box, -np.inf))
+
+    def _split(self, leaf: Leaf) -> bool:
+        """Replace a leaf by its children; False if it cannot be split further."""
+        children = faces(self.dim) if leaf.box is None else leaf.box.halves()
+        for box in children:
+            self._add_region(leaf.region.side(), box, leaf.region.weakest_position())
+        self.n_splits += bool(children)
+        return bool(children)
+
+    def _tail(self, cut: int) -> tuple[float, float]:
+        """Where the tail begins, and the share of the tail's cut that proves it.
+
+        The slope g of the cut is timelike, so a share theta of it bounds the objective from below by
+        ``theta (b + (|g0| - |gr|) s)`` for every s beyond ``theta |gr|``, and this grows with s. The smallest s at which
+        some theta <= 1 reaches the best objective known has ``theta = min(1, s / |gr|)``.
+        """
+        offsets, slopes = self.pool.rows()
+        offset, length = offsets[cut], float(np.linalg.norm(slopes[cut, 1:]))
+        rise = abs(slopes[cut, 0]) - length
+        if rise <= 0.0:
+            return 1.0, 1.0
+        reach = (self.upper - offset) / rise
+        if reach < length:
+            reach = 2.0 * self.upper * length / (offset + np.sqrt(offset**2 + 4.0 * rise * self.upper * length))
+        return reach, min(1.0, reach / length) if length > 0.0 else 1.0
+
+
+def _lift(w: Array) -> Array:
+    """The lightlike point over a timelike w: wr stretched to the length of t, rounded outwards."""
+    length = float(np.linalg.norm(w[1:]))
+    lifted = w.copy()
+    if length == 0.0:
+        lifted[1] = abs(w[0])
+    else:
+        lifted[1:] *= abs(w[0]) / length
+    while quadratic_form(lifted) < 0.0:
+        lifted[1:] *= 1.0 + 2.0**-52
+    return lifted
