@@ -1,7 +1,7 @@
 """Isometries: group laws, invariance of the product and of distances, and accuracy for far data.
 
 Moving a point by a computed matrix errs by at most ``(d + 2) eps |L| |x|`` in Euclidean norm (a row of products and a
-sum), and so does rounding L; the hyperbolic distance on the hyperboloid is at most the Euclidean one of the space parts.
+sum), and so does rounding L; the hyperbolic distance is at most the Euclidean one of the space parts.
 """
 
 import mp_hyperbolic as ref

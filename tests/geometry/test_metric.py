@@ -5,8 +5,8 @@ by at most ``K eps sqrt(sigma/rho) |delta|``, the rest relatively by ``K eps``, 
 
     |error| <= K eps (d + sqrt(sigma/rho) |delta| / cosh(d/2)),   K = d + 8 as for norms.
 
-The second term is below ``d`` for points side by side and at most ``eps sinh(r)`` otherwise; rounding the coordinates of
-the points moves them by ``eps sinh(r)`` as well.
+The second term is below ``d`` for points side by side and at most ``eps sinh(r)`` otherwise; rounding the
+coordinates of the points moves them by ``eps sinh(r)`` as well.
 """
 
 import mp_hyperbolic as ref

@@ -1,8 +1,8 @@
 """Exponential and logarithm against 50-digit arithmetic.
 
 Both are sums of two vectors; each is bounded by the sum of the sizes of its terms times ``K eps``, times the relative
-error of the coefficients: that of ``|v|``, which is ``eps |vr|/|v|`` (the tangential part of v is a difference), or that of
-``sinh^2(d/2)`` (see test_metric).
+error of the coefficients: that of ``|v|``, which is ``eps |vr|/|v|`` (the tangential part of v is a difference), or
+that of ``sinh^2(d/2)`` (see test_metric).
 """
 
 import mp_hyperbolic as ref

@@ -9,6 +9,8 @@ from hypermargin.geometry.tangent import exp_origin, log_origin
 
 #: Newton's method converges quadratically once near; this many steps are never needed.
 MAX_STEPS = 100
+MAX_HALVINGS = 20
+EPS = float(np.finfo(np.float64).eps)
 
 
 def frechet_mean(X: ArrayLike, weights: ArrayLike | None = None) -> Array:
@@ -19,7 +21,7 @@ def frechet_mean(X: ArrayLike, weights: ArrayLike | None = None) -> Array:
 
         gradient = -sum a_i v_i,   Hessian = sum a_i (u_i u_i' + r_i coth(r_i) (I - u_i u_i')) >= I,
 
-    with the step halved until the objective falls enough. It ends when rounding stops the gradient's fall, so the
+    with the step halved until the objective falls enough. It ends when rounding leaves nothing to improve, so the
     result is as exact as the coordinates are: within about ``eps e^r`` of the mean, r the radius of the mean.
     """
     X = np.asarray(X, dtype=np.float64)
@@ -30,37 +32,36 @@ def frechet_mean(X: ArrayLike, weights: ArrayLike | None = None) -> Array:
     a = _normalised(weights, X.shape[0])
     mean = _start(X, a)
     V = log_origin(move_to_origin(X, mean))
-    best, least = mean, np.inf
     for _ in range(MAX_STEPS):
-        gradient = -(a @ V)
-        size = float(np.linalg.norm(gradient))
-        if size < least:
-            best, least = mean, size
-        elif size <= 1e-6:  # near the mean every Newton step shrinks the gradient, until rounding is all there is
+        better = _newton_step(X, a, mean, V)
+        if better is None:
             break
-        if size == 0.0:
-            break
-        mean, V = _newton_step(X, a, mean, V, gradient)
-    return best
+        mean, V = better
+    return mean
 
 
-def _newton_step(X: Array, a: Array, mean: Array, V: Array, gradient: Array) -> tuple[Array, Array]:
-    """The next mean, and the logarithms of the data there."""
+def _newton_step(X: Array, a: Array, mean: Array, V: Array) -> tuple[Array, Array] | None:
+    """A better mean and the logarithms of the data there, or None where rounding leaves nothing to improve."""
+    gradient = -(a @ V)
+    size = float(np.linalg.norm(gradient))
     radii = np.linalg.norm(V, axis=1)
-    units = V / np.where(radii > 0.0, radii, 1.0)[:, None]
-    across = np.where(radii > 0.0, radii / np.tanh(np.where(radii > 0.0, radii, 1.0)), 1.0)
+    if size <= EPS * float(mean[0] * (a @ radii)):
+        return None
+    safe = np.where(radii > 0.0, radii, 1.0)
+    units, across = V / safe[:, None], np.where(radii > 0.0, radii / np.tanh(safe), 1.0)
     hessian = (units.T * (a * (1.0 - across))) @ units + (a @ across) * np.eye(V.shape[1])
     direction = -np.linalg.solve(hessian, gradient)
     objective, slope = 0.5 * float(a @ radii**2), float(gradient @ direction)
-    step = 1.0
-    while True:
+    # Close to the mean the objective no longer tells better from worse, but there a whole step shrinks the gradient.
+    close = size <= 1e-6
+    for step in (1.0,) if close else 0.5 ** np.arange(MAX_HALVINGS):
         candidate = move_from_origin(exp_origin(step * direction), mean)
         V = log_origin(move_to_origin(X, candidate))
         value = 0.5 * float(a @ np.sum(V**2, axis=1))
-        # The last term forgives rounding: close to the mean the objective no longer tells better from worse.
-        if value <= objective + 0.1 * step * slope + 1e-12 * objective or step < 1e-6:
+        falls = not close and value <= objective + 0.1 * step * slope
+        if falls or float(np.linalg.norm(a @ V)) <= 0.5 * size:
             return candidate, V
-        step *= 0.5
+    return None
 
 
 def _start(X: Array, a: Array) -> Array:
