@@ -1,7 +1,8 @@
 """Colours and line styles that stay apart for colour-blind readers as far as their number allows."""
 
-#: One colour a class. The first seven are Okabe and Ito's (without black, which boundaries have), the next seven Tol's
-#: "muted" ones that differ from them, the rest light and dark shades for pictures with many classes.
+#: One colour a class. The first seven are Okabe and Ito's (without black, which boundaries have). Each of the others
+#: was chosen to be as far from all before it as any moderate colour is, in CIE L*a*b* as seen with normal sight,
+#: protanopia and deuteranopia, whichever is least.
 CLASS_COLOURS = (
     "#0072B2",  # blue
     "#E69F00",  # orange
@@ -10,19 +11,19 @@ CLASS_COLOURS = (
     "#56B4E9",  # sky
     "#D55E00",  # vermilion
     "#F0E442",  # yellow
-    "#332288",  # indigo
-    "#999933",  # olive
-    "#882255",  # wine
-    "#DDCC77",  # sand
-    "#AA4499",  # purple
-    "#117733",  # dark green
-    "#88CCEE",  # pale blue
-    "#7F7F7F",  # grey
-    "#663300",  # brown
-    "#B5E550",  # lime
-    "#FFB0B0",  # rose
-    "#003C50",  # petrol
-    "#C0C0E8",  # lilac
+    "#552200",  # brown
+    "#223344",  # slate
+    "#112288",  # navy
+    "#99CC77",  # moss
+    "#4488FF",  # azure
+    "#CC3344",  # crimson
+    "#FFAABB",  # rose
+    "#003366",  # midnight
+    "#665577",  # plum
+    "#2255BB",  # cobalt
+    "#774400",  # umber
+    "#552222",  # maroon
+    "#884455",  # mauve
 )
 
 #: Colour, dashes and width of boundaries. Later lines are thinner, so that those they cover can still be seen.
