@@ -50,9 +50,13 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 def with_progress(items: Sequence[Item], description: str) -> Iterator[Item]:
-    """Iterate with a progress bar on standard error that names the item at work."""
+    """Iterate with a progress bar on standard error that names the item at work; no bar where that is no terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield from items
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(description, total=len(items))
         for item in items:
             progress.update(task, description=f"{description}: {item}")

@@ -3,6 +3,7 @@
 import csv
 import os
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import numpy as np
 from hypermargin.cli.console import CommandError
 from hypermargin.geometry.lorentz import Array
 
+#: What a damaged archive may raise while it is read.
+_DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, OSError)
 FORMATS = ".npz (arrays X and y), .npy (with --labels) or .csv"
 
 
@@ -44,7 +47,7 @@ def read_points(
     if suffix == ".npz":
         X, y = _read_npz(path)
     elif suffix == ".npy":
-        X, y = _load(path), None
+        X, y = _read_npy(path), None
     elif suffix == ".csv":
         X, y = _read_csv(path, label_column, width, labels is not None)
     else:
@@ -98,33 +101,37 @@ def _suffix(path: str) -> str:
     return Path(path).suffix.lower()
 
 
-def _load(path: str):
+def _load(path: str) -> dict[str, np.ndarray]:
+    """The arrays of a NumPy file by name; that of a .npy has the name ''."""
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-        if "allow_pickle" in str(error) or "pickled" in str(error):
+        with open(path, "rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            return {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
+    except _DAMAGE as error:
+        if "pickle" in str(error):
             raise CommandError(
-                f"{path} holds no plain numbers, or it is damaged; only plain arrays are read, as others can run code"
+                f"{path} is damaged or holds more than plain numbers; only those are read, as others can run code"
             ) from error
         raise CommandError(f"{path} is not a NumPy file, or it is damaged") from error
 
 
+def _read_npy(path: str) -> np.ndarray:
+    arrays = _load(path)
+    if list(arrays) != [""]:
+        raise CommandError(f"{path} is an archive of several arrays; let its name end in .npz")
+    return arrays[""]
+
+
 def _read_npz(path: str) -> tuple[np.ndarray, np.ndarray | None]:
-    archive = _load(path)
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise CommandError(f"{path} is not an .npz archive")
-    with archive:
-        if "X" not in archive.files:
-            raise CommandError(f"{path} has no array X; it holds {', '.join(archive.files) or 'nothing'}")
-        try:
-            return archive["X"], archive["y"] if "y" in archive.files else None
-        except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-            raise CommandError(f"{path}: X or y is no plain array, or it is damaged") from error
+    arrays = _load(path)
+    if "X" not in arrays:
+        raise CommandError(f"{path} has no array X; it holds {', '.join(filter(None, arrays)) or 'no names'}")
+    return arrays["X"], arrays.get("y")
 
 
 def _read_labels(path: str) -> np.ndarray:
     if _suffix(path) == ".npy":
-        return np.ravel(_load(path))
+        return np.ravel(_read_npy(path))
     return _as_labels([line.strip() for line in _text(path).splitlines() if line.strip()])
 
 

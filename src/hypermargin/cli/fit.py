@@ -1,6 +1,7 @@
 """`hypermargin fit`: a file of labelled points to a model file."""
 
 import argparse
+import sys
 from collections import Counter
 
 from hypermargin.cli.console import number, percent, say, show_table
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
         fit_intercept=args.fit_intercept,
         allow_timelike=args.allow_timelike,
         solver_options=solver_options(args.option) or None,
-        verbose=1,
+        verbose=int(sys.stderr.isatty()),  # a progress bar, where somebody can see it move
     ).fit(X, y)
     save_model(model, output)
     if args.details:

@@ -60,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = build_parser().parse_args(argv)
         with warnings.catch_warnings():
-            warnings.simplefilter("default")
+            warnings.simplefilter("ignore")
+            for told in (UserWarning, RuntimeWarning):  # what concerns the data, not what concerns programmers
+                warnings.simplefilter("default", told)
             warnings.showwarning = lambda message, *_, **__: warn(message)
             args.run(args)
     except SystemExit as end:  # from argparse: 0 after --help, 2 after an error it has told of

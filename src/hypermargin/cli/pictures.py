@@ -19,6 +19,6 @@ def save_picture(display: PoincareDisplay, path: Path, title: str | None = None)
     figure = display.figure_
     assert isinstance(figure, Figure)
     if title is not None:
-        display.ax_.set_title(title)
+        figure.suptitle(title)
     figure.savefig(path, dpi=150)
     plt.close(figure)

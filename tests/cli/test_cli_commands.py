@@ -1,0 +1,242 @@
+"""The commands end to end: what they write and print, and one line with exit code 2 for every kind of mistake."""
+
+import csv
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hypermargin import available_methods
+from hypermargin.cli import main
+from hypermargin.cli.files import write_csv
+from hypermargin.cli.main import COMMANDS, build_parser
+from hypermargin.estimators import HyperbolicSVC, load_model
+from reference.objective import hinge_value, lift, signed_rows
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    return lift(0.5 * rng.normal(size=(40, 2)) + np.where(y[:, None] == 1, 0.8, -0.8)), y
+
+
+@pytest.fixture
+def folder(tmp_path, data, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "points.csv", *data)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def run_ok(capsys, *arguments):
+    code, out, err = run(capsys, *arguments)
+    assert code == 0, err
+    return out
+
+
+# -- what works --------------------------------------------------------------------------------------------------------
+
+
+def test_fit_and_predict_are_the_estimator(capsys, folder, data):
+    X, y = data
+    out = run_ok(capsys, "fit", "points.csv", "--solver", "euclidean", "-C", "3", "-o", "model.npz", "--details")
+    expected = HyperbolicSVC(C=3.0, solver="euclidean", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(load_model("model.npz").coef_, expected.coef_)
+    assert f"accuracy on these points: {100 * expected.score(X, y):.1f} %" in out
+    printed = run_ok(capsys, "predict", "model.npz", "points.csv").split()
+    assert [int(label) for label in printed] == expected.predict(X).tolist()
+    out = run_ok(capsys, "predict", "model.npz", "points.csv", "--probabilities", "-o", "answers.csv")
+    assert f"{100 * expected.score(X, y):.1f} %" in out
+    with open("answers.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    np.testing.assert_allclose([float(row["p_1"]) for row in rows], expected.predict_proba(X)[:, 1], atol=1e-8)
+
+
+def test_options_of_a_method_reach_it(capsys, folder, data):
+    arguments = ("fit", "points.csv", "--solver", "pgd", "--option", "epochs=7", "--option", "loss=hinge")
+    run_ok(capsys, *arguments, "-o", "model.npz")
+    (solution,) = load_model("model.npz").solutions_
+    assert (solution.n_iter, solution.loss) == (7, "hinge")
+
+
+def test_other_geometries_and_string_labels(capsys, folder, data):
+    X, y = data
+    disk = X[:, 1:] / (1.0 + X[:, :1])
+    names = np.array(["left", "right"])[y]
+    write_csv(folder / "disk.csv", disk, names)
+    arguments = ("--solver", "euclidean", "--geometry", "poincare", "-o", "model.npz")
+    run_ok(capsys, "fit", "disk.csv", *arguments)
+    printed = run_ok(capsys, "predict", "model.npz", "disk.csv").split()
+    assert np.mean(np.array(printed) == names) > 0.9
+
+
+def test_compare_shows_every_method_and_the_objective_of_its_w(capsys, folder, data):
+    out = run_ok(capsys, "compare", "points.csv", "--test-size", "0", "--methods", "euclidean,pgd")
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip().startswith(("euclidean", "pgd"))}
+    for method in ("euclidean", "pgd"):
+        (solution,) = HyperbolicSVC(solver=method).fit(*data).solutions_
+        objective = hinge_value(signed_rows(data[0], 2 * data[1] - 1), np.ones(40), solution.w[None])[0]
+        assert float(rows[method][1]) == pytest.approx(objective, rel=1e-5)
+
+
+def test_compare_handles_many_classes(capsys, folder):
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], 12)
+    centres = np.array([[1.5, 0.0], [-0.8, 1.2], [-0.8, -1.2]])
+    write_csv(folder / "three.csv", lift(0.3 * rng.normal(size=(36, 2)) + centres[y]), y)
+    out = run_ok(capsys, "compare", "three.csv", "--methods", "euclidean")
+    assert "100.0 %" in out
+
+
+def test_demo_fits_every_method_and_leaves_pictures_and_data(capsys, folder):
+    out = run_ok(capsys, "demo", "--size", "24", "--output", "shown")
+    for method in available_methods():
+        assert sum(line.split()[:1] == [method] for line in out.splitlines()) == 2, f"{method} is not in both tables"
+    for name in ("gaussian", "tree"):
+        assert (folder / "shown" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    run_ok(capsys, "fit", "shown/tree.csv", "--solver", "euclidean", "-o", "model.npz")
+
+
+def test_plot_writes_what_its_suffix_says(capsys, folder):
+    run_ok(capsys, "fit", "points.csv", "--solver", "euclidean", "-o", "model.npz")
+    for arguments, output, magic in (
+        ((), "alone.png", b"\x89PNG"),
+        (("--model", "model.npz", "--center", "mean"), "regions.pdf", b"%PDF"),
+        (("--methods", "euclidean,pgd", "--zoom", "boundary"), "both.svg", b"<?xml"),
+    ):
+        run_ok(capsys, "plot", "points.csv", "-o", output, *arguments)
+        assert (folder / output).read_bytes().startswith(magic)
+    assert "euclidean" in (folder / "both.svg").read_text() or "pgd" in (folder / "both.svg").read_text()
+
+
+def test_methods_lists_every_method_with_its_options(capsys):
+    out = run_ok(capsys, "methods")
+    for method in available_methods():
+        assert f"{method}: " in out
+    assert "learning_rate=0.001" in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_examples_that_parse(capsys, command):
+    out = run_ok(capsys, command, "--help")
+    examples = [line.split() for line in out.splitlines() if line.startswith(f"  hypermargin {command}")]
+    assert examples
+    for words in examples:
+        assert build_parser().parse_args(words[1:]).command == command
+
+
+# -- what does not -----------------------------------------------------------------------------------------------------
+
+FIT = ("fit", "points.csv", "--solver", "euclidean", "-o", "model.npz")
+MISTAKES = {
+    "no command": ((), "required: COMMAND"),
+    "unknown command": (("fitt",), "invalid choice: 'fitt'"),
+    "missing file": (("fit", "absent.csv", "-o", "m.npz"), "there is no file absent.csv"),
+    "unknown solver": (
+        ("fit", "points.csv", "--solver", "magic", "-o", "m.npz"),
+        "unknown solver 'magic'; the solvers",
+    ),
+    "unknown method": (("compare", "points.csv", "--methods", "magic"), "unknown solver 'magic'"),
+    "no method": (("compare", "points.csv", "--methods", ","), "names no method"),
+    "unknown geometry": ((*FIT, "--geometry", "flat"), "invalid choice: 'flat'"),
+    "wrong option": ((*FIT, "--option", "epochs=3"), "solver 'euclidean' has no option 'epochs'"),
+    "option without value": ((*FIT, "--option", "epochs"), "must read NAME=VALUE"),
+    "C of zero": ((*FIT, "-C", "0"), "C must be positive"),
+    "C no number": ((*FIT, "-C", "much"), "invalid float value: 'much'"),
+    "negative tolerance": ((*FIT, "--tol", "-1"), "tol must be positive"),
+    "curvature of zero": ((*FIT, "--curvature", "0"), "curvature"),
+    "no label column": ((*FIT, "--label", "kind"), "has no column 'kind'"),
+    "nan": (("fit", "nan.csv", "--solver", "euclidean", "-o", "m.npz"), "row 1, column 2 of the points is nan"),
+    "off the manifold": (("fit", "off.csv", "--solver", "euclidean", "-o", "m.npz"), "--geometry poincare"),
+    "one class": (("fit", "one.csv", "--solver", "euclidean", "-o", "m.npz"), "one class only"),
+    "one class compared": (("compare", "one.csv", "--test-size", "0"), "one class only"),
+    "no labels": (
+        ("fit", "bare.npy", "--solver", "euclidean", "-o", "m.npz"),
+        "holds no labels; give them with --labels",
+    ),
+    "unwritable model": (
+        ("fit", "points.csv", "--solver", "euclidean", "-o", "absent/m.npz"),
+        "there is no folder absent",
+    ),
+    "unwritable demo": (("demo", "-o", "points.csv"), "cannot make the folder points.csv"),
+    "unwritable picture": (("plot", "points.csv", "-o", "absent/p.png"), "there is no folder absent"),
+    "wrong picture": (("plot", "points.csv", "-o", "picture.exe"), "must end in .png or .pdf or .svg"),
+    "wrong width": (("predict", "good.npz", "wide.npy"), "has 4 coordinates a point, the model was fitted to 3"),
+    "damaged model": (("predict", "damaged.npz", "points.csv"), "damaged"),
+    "model is no model": (("predict", "points.csv", "points.csv"), "is not a hypermargin model"),
+    "missing model": (("predict", "absent.npz", "points.csv"), "absent.npz"),
+    "prediction off the manifold": (("predict", "good.npz", "bare.npy"), "row 0 of X is not on the hyperboloid"),
+    "test size": (("compare", "points.csv", "--test-size", "1.5"), "--test-size must be at least 0 and below 1"),
+    "too few to hold out": (("compare", "tiny.csv"), "least populated class|test_size"),
+    "space drawn": (("plot", "wide.csv", "-o", "p.png"), "only the hyperbolic plane"),
+    "zoom without boundary": (("plot", "points.csv", "--zoom", "boundary", "-o", "p.png"), "give --model or --methods"),
+    "model and methods": (("plot", "points.csv", "--model", "a", "--methods", "b", "-o", "p.png"), "not allowed with"),
+    "boundaries of three": (("plot", "three.csv", "--methods", "euclidean", "-o", "p.png"), "between two classes"),
+    "tiny demo": (("demo", "--size", "3"), "--size must be at least 20"),
+}
+
+
+@pytest.fixture
+def mistakes(capsys, folder, data):
+    """Files with something wrong about each."""
+    X, y = data
+    run_ok(capsys, *FIT[:-1], "good.npz")
+    whole = (folder / "good.npz").read_bytes()
+    (folder / "damaged.npz").write_bytes(whole[: len(whole) // 2])
+    (folder / "nan.csv").write_text("x0,x1,label\n1,nan,a\n1,0,b\n")
+    write_csv(folder / "off.csv", X[:, 1:] / (1.0 + X[:, :1]), y)
+    write_csv(folder / "one.csv", X, np.zeros(len(X), dtype=int))
+    write_csv(folder / "tiny.csv", X[[0, 1, 20]], y[[0, 1, 20]])
+    write_csv(folder / "three.csv", X, np.arange(len(X)) % 3)
+    wide = lift(np.column_stack([X[:, 1:], X[:, 1]]))
+    write_csv(folder / "wide.csv", wide, y)
+    np.save(folder / "wide.npy", wide)
+    np.save(folder / "bare.npy", X + 0.5)
+    return folder
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(capsys, mistakes, mistake):
+    arguments, message = MISTAKES[mistake]
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert err.startswith("hypermargin: error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert out == ""
+    assert re.search(message, err), err
+
+
+def test_the_installed_command_shows_no_traceback(folder):
+    command = [sys.executable, "-c", "import sys; from hypermargin.cli import main; sys.exit(main())"]
+    done = subprocess.run([*command, "fit", "absent.csv", "-o", "m.npz"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "hypermargin: error: there is no file absent.csv\n"
+
+
+def test_an_unforeseen_error_is_one_line_too(capsys, folder, monkeypatch):
+    def broken(self, X, y):
+        raise RuntimeError("the moon is\nin the wrong place")
+
+    monkeypatch.setattr(HyperbolicSVC, "fit", broken)
+    code, _, err = run(capsys, *FIT)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "unexpected RuntimeError: the moon is in the wrong place" in err
+
+
+def test_an_interrupt_is_one_line_and_its_own_exit_code(capsys, folder, monkeypatch):
+    def interrupted(self, X, y):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HyperbolicSVC, "fit", interrupted)
+    code, _, err = run(capsys, *FIT)
+    assert (code, err) == (130, "hypermargin: error: interrupted\n")
