@@ -87,6 +87,41 @@ def test_problems_in_lockstep_do_not_influence_each_other():
         assert_allclose([A[k], B[k]], np.ravel(alone), rtol=1e-10)
 
 
+def test_a_large_problem_is_summed_in_pieces_to_the_same_answer(monkeypatch):
+    scores, positive, weight, starts = make_problems(6, [30, 500, 20])
+    whole = fit_platt(scores, positive, weight, starts)
+    monkeypatch.setattr("hypermargin.estimators.calibration.LOCKSTEP_SAMPLES", 64)
+    assert_allclose(np.ravel(fit_platt(scores, positive, weight, starts)), np.ravel(whole), rtol=1e-11)
+
+
+def test_platt_fits_many_hard_problems_at_once():
+    # Separable, reversed, one-sided, tiny and huge scores together: each must be as good as it is alone with L-BFGS.
+    rng = np.random.default_rng(9)
+    kinds = [
+        lambda y: 5.0 * y,
+        lambda y: -2.0 * y + rng.normal(size=y.size),
+        lambda y: 1e7 + rng.normal(size=y.size),
+        lambda y: 1e-9 * (y + rng.normal(size=y.size)),
+        lambda y: np.where(np.arange(y.size) == 0, 1e6, y + rng.normal(size=y.size)),
+    ]
+    labels = [rng.random(60) < 0.1 + 0.2 * k for k in range(5)]
+    scores = [kind(2.0 * y - 1.0) for kind, y in zip(kinds, labels, strict=True)]
+    A, B = fit_platt(np.concatenate(scores), np.concatenate(labels), np.ones(300), 60 * np.arange(5))
+    for f, y, a, b in zip(scores, labels, A, B, strict=True):
+        n_pos = y.sum()
+        t = np.where(y, (n_pos + 1) / (n_pos + 2), 1 / (60 - n_pos + 2))
+        z = (f - f.mean()) / f.std()
+
+        def loss(s, t=t):
+            return np.sum(np.logaddexp(0, s) - t * s)
+
+        best = min(
+            minimize(lambda x, z=z: loss(x[0] * z + x[1]), start, method="L-BFGS-B").fun
+            for start in ([1.0, 0.0], [-1.0, 0.0], [0.0, -2.0])
+        )
+        assert loss(-(a * f + b)) <= best * (1 + 1e-9)
+
+
 def test_a_weight_equals_repetition_in_platt_scaling():
     scores, positive, _, starts = make_problems(3, [50])
     times = np.random.default_rng(3).integers(1, 5, size=50)

@@ -33,17 +33,17 @@ def fit_platt(scores: Array, positive: np.ndarray, weight: Array, starts: np.nda
         Where each problem begins; none is empty.
     """
     lengths = np.diff(np.append(starts, scores.size))
-    sums = np.add.reduceat(np.stack([weight, weight * positive, weight * scores]), starts, axis=1)
-    total, total_positive, mean = sums[0], sums[1], sums[2] / sums[0]
+    total, total_positive = np.add.reduceat(weight, starts), np.add.reduceat(weight * positive, starts)
+    mean = np.add.reduceat(weight * scores, starts) / total
     high = (total_positive + 1.0) / (total_positive + 2.0)
     low = 1.0 / (total - total_positive + 2.0)
     targets = np.where(positive, np.repeat(high, lengths), np.repeat(low, lengths))
     # Newton's method works on standardised scores, whatever their scale; constant ones carry no information.
-    centred = scores - np.repeat(mean, lengths)
-    deviation = np.sqrt(np.add.reduceat(weight * centred**2, starts) / total)
     largest = np.maximum.reduceat(np.abs(scores), starts)
+    standard = scores - np.repeat(mean, lengths)
+    deviation = np.sqrt(np.add.reduceat(weight * standard**2, starts) / total)
     scale = np.where(deviation > 1e-13 * largest, deviation, np.inf)
-    standard = centred / np.repeat(scale, lengths)
+    standard /= np.repeat(scale, lengths)
     prior = np.log((total_positive + 1.0) / (total - total_positive + 1.0))
     slope, offset = np.empty_like(total), np.empty_like(total)
     for first, last in _groups(lengths):
@@ -77,12 +77,13 @@ def _fit_logistic(z: Array, t: Array, weight: Array, lengths: np.ndarray, prior:
     its step, the others take a new Newton direction.
     """
     answer = np.stack([np.zeros_like(prior), prior])
-    active = np.arange(prior.size)
+    active, done = np.arange(prior.size), np.zeros(prior.size, dtype=bool)
     point, loss = answer.copy(), np.full(prior.size, np.inf)
     direction, slope, step = np.zeros_like(point), np.zeros(prior.size), np.ones(prior.size)
     for _ in range(MAX_ROUNDS):
         trial = point + step * direction
-        value, gradient, hessian, total = _logistic_pass(z, t, weight, lengths, trial)
+        value, total, gradient, hessian = np.split(_logistic_sums(z, t, weight, lengths, trial), [1, 2, 4])
+        value, total = value[0], total[0]
         accepted = value <= loss + 1e-4 * step * slope + 1e-15 * np.abs(value)
         newton = _newton_direction(gradient, hessian, total)
         point = np.where(accepted, trial, point)
@@ -91,24 +92,30 @@ def _fit_logistic(z: Array, t: Array, weight: Array, lengths: np.ndarray, prior:
         loss = np.where(accepted, value, loss)
         step = np.where(accepted, 1.0, 0.5 * step)
         converged = accepted & (np.max(np.abs(gradient), axis=0) <= GRADIENT_TOL * total)
-        finished = converged | (step < MIN_STEP)
         # So close to the optimum the full Newton step is safe, and squares what error is left.
-        answer[:, active] = point + np.where(converged, newton, 0.0)
-        if finished.all():
+        latest = point + np.where(converged, newton, 0.0)
+        answer[:, active[~done]] = latest[:, ~done]
+        done |= converged | (step < MIN_STEP)
+        if done.all():
             break
-        if 2 * finished.sum() >= active.size:
-            keep = ~finished
+        if 2 * done.sum() >= active.size:
+            keep = ~done
             samples = np.repeat(keep, lengths)
             z, t, weight, lengths = z[samples], t[samples], weight[samples], lengths[keep]
-            active, point, direction = active[keep], point[:, keep], direction[:, keep]
+            active, done, point, direction = active[keep], done[keep], point[:, keep], direction[:, keep]
             slope, loss, step = slope[keep], loss[keep], step[keep]
     return answer[0], answer[1]
 
 
-def _logistic_pass(
-    z: Array, t: Array, weight: Array, lengths: np.ndarray, point: Array
-) -> tuple[Array, Array, tuple[Array, Array, Array], Array]:
-    """Loss, gradient (2, P), Hessian (aa, ab, bb) and total weight of every problem at ``point = (a, b)``."""
+def _logistic_sums(z: Array, t: Array, weight: Array, lengths: np.ndarray, point: Array) -> Array:
+    """Loss, total weight, gradient (a, b) and Hessian (aa, ab, bb) at ``point = (a, b)``: (2, P) to (7, P).
+
+    A problem with more than `LOCKSTEP_SAMPLES` samples is alone, and is summed piece by piece to stay in the cache.
+    """
+    if z.size > LOCKSTEP_SAMPLES:
+        pieces = [slice(start, start + LOCKSTEP_SAMPLES) for start in range(0, z.size, LOCKSTEP_SAMPLES)]
+        sums = [_logistic_sums(z[p], t[p], weight[p], np.array([z[p].size]), point) for p in pieces]
+        return np.sum(sums, axis=0)
     starts = np.cumsum(lengths) - lengths
     s = np.repeat(point[0], lengths) * z + np.repeat(point[1], lengths)
     decay = np.exp(-np.abs(s))
@@ -117,17 +124,16 @@ def _logistic_pass(
     residual = weight * (probability - t)
     curvature = weight * (probability * (1.0 - probability))
     tilted = curvature * z
-    g_a, g_b, h_aa, h_ab, h_bb, value, total = (
-        np.add.reduceat(term, starts) for term in (residual * z, residual, tilted * z, tilted, curvature, loss, weight)
-    )
-    return value, np.stack([g_a, g_b]), (h_aa, h_ab, h_bb), total
+    terms = (loss, weight, residual * z, residual, tilted * z, tilted, curvature)
+    return np.stack([np.add.reduceat(term, starts) for term in terms])
 
 
-def _newton_direction(gradient: Array, hessian: tuple[Array, Array, Array], total: Array) -> Array:
+def _newton_direction(gradient: Array, hessian: Array, total: Array) -> Array:
     """``-H^{-1} g`` of every problem, with Lin's tiny ridge (relative to the total weight) for constant scores."""
     ridge = 1e-12 * total
     h_aa, h_ab, h_bb = hessian[0] + ridge, hessian[1], hessian[2] + ridge
-    determinant = h_aa * h_bb - h_ab * h_ab
+    # Rounding must not turn a direction of descent round.
+    determinant = np.maximum(h_aa * h_bb - h_ab * h_ab, 1e-15 * h_aa * h_bb)
     g_a, g_b = gradient
     return np.stack([h_ab * g_b - h_bb * g_a, h_ab * g_a - h_aa * g_b]) / determinant
 

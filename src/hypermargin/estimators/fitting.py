@@ -10,7 +10,7 @@ from rich.progress import track
 
 from hypermargin.estimators.calibration import LOCKSTEP_SAMPLES, fit_platt
 from hypermargin.estimators.inputs import TrainingSet
-from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.geometry.lorentz import Array
 from hypermargin.solvers import Solution, solve
 
 #: Pieces of work a worker: enough to even out problems of unequal size.
@@ -69,10 +69,9 @@ def _solve_piece(*arguments) -> list[Solution]:
 
 def calibrate(samples: TrainingSet, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
     """Platt coefficients A and B of every problem on its own training scores, each shape (n_problems,)."""
-    covectors = covector(samples.X)
     fitted, parts, size = [], [], 0
     for k in range(len(code)):
-        parts.append(samples.scores(covectors, code[k], coef[k], intercept[k]))
+        parts.append(samples.scores(code[k], coef[k], intercept[k]))
         size += parts[-1][0].size
         if size >= LOCKSTEP_SAMPLES or k == len(code) - 1:
             starts = np.cumsum([0] + [part[0].size for part in parts[:-1]])

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array
+from hypermargin.geometry.lorentz import Array, covector
 from hypermargin.geometry.models import to_lorentz
 from hypermargin.geometry.validation import MAX_RADIUS, check_points
 from hypermargin.problems.margin import MarginProblem, check_weights
@@ -25,9 +25,11 @@ def unit_points(X: Array, geometry: str, curvature: float) -> Array:
     Tangent vectors may have any length, so those beyond the largest radius that double precision holds are drawn in to
     it along their ray, with a `RadiusWarning`; in the other geometries such points are an error.
     """
+    scale = curvature_scale(curvature)
     if geometry == "tangent":
-        X = _draw_in(X, MAX_RADIUS / curvature_scale(curvature))
-    return to_lorentz(check_points(X, geometry, curvature), geometry, curvature)
+        X = _draw_in(X, MAX_RADIUS / scale)
+    X = check_points(X, geometry, curvature)
+    return X if geometry == "lorentz" and scale == 1.0 else to_lorentz(X, geometry, curvature)
 
 
 def _draw_in(X: Array, longest: float) -> Array:
@@ -75,10 +77,10 @@ class TrainingSet:
             uncertainty = uncertainty.take(np.concatenate([np.arange(b.start, b.stop) for b in blocks]))
         return MarginProblem(X, y, C, weight, uncertainty, allow_timelike)
 
-    def scores(self, covectors: Array, code: np.ndarray, w: Array, intercept: float) -> tuple[Array, Array, Array]:
-        """Scores, whether the label is +1, and weights of the samples of one binary problem; `covectors` of X."""
+    def scores(self, code: np.ndarray, w: Array, intercept: float) -> tuple[Array, np.ndarray, Array]:
+        """Scores, whether the label is +1, and weights of the samples of one binary problem."""
         blocks = self._blocks(code)
-        scores = self._rows(covectors, blocks) @ w + intercept
+        scores = self._rows(self.X, blocks) @ covector(w) + intercept
         positive = np.repeat(code[code != 0.0] > 0.0, [block.stop - block.start for block in blocks])
         weight = np.ones(scores.size) if self.weight is None else self._rows(self.weight, blocks)
         return scores, positive, weight
@@ -104,7 +106,7 @@ def training_set(
     key = np.zeros(X.shape[0])
     for j in range(X.shape[1]):
         key += np.cos(1.0 + j * j) * X[:, j]
-    order = np.argsort(key, kind="stable")
+    order = np.argsort(key)
     order = order[np.argsort(labels[order], kind="stable")]
     X, labels = X[order], labels[order]
     if weight is not None:

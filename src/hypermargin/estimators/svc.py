@@ -146,6 +146,7 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         classes, labels = np.unique(column_or_1d(y), return_inverse=True)
+        labels = labels.astype(np.min_scalar_type(classes.size))
         if classes.size < 2:
             raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
         weight = total_weights(sample_weight, self.class_weight, labels, classes)
@@ -155,6 +156,7 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
             X, labels, weight = X[kept], labels[kept], weight[kept]
             uncertainty = uncertainty.take(kept) if hasattr(uncertainty, "take") else uncertainty
         samples = training_set(X, labels, weight, self.geometry, self.curvature, uncertainty)
+        del X, labels, weight  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
         self.solutions_ = solve_problems(
             samples,
@@ -257,12 +259,12 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         """`combine` applied to the scores of all binary problems, some rows at a time to bound memory."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        covectors = covector(unit_points(X, self.geometry, self.curvature))
+        points, normals = unit_points(X, self.geometry, self.curvature), covector(self.coef_)
         scheme: Scheme = make_scheme(self.multi_class, self.classes_.size)
         rows = max(1, CHUNK_ENTRIES // (self.coef_.shape[0] + self.classes_.size**2))
         return np.concatenate(
             [
-                combine(scheme, covectors[start : start + rows] @ self.coef_.T + self.intercept_)
-                for start in range(0, covectors.shape[0], rows)
+                combine(scheme, points[start : start + rows] @ normals.T + self.intercept_)
+                for start in range(0, points.shape[0], rows)
             ]
         )
