@@ -99,8 +99,9 @@ def test_the_seed_decides():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_nodes": 1}, "n_nodes must be at least 2"),
-        ({"max_children": 1}, "max_children must be at least 2"),
+        ({"n_nodes": 1}, "n_nodes must be an integer of at least 2"),
+        ({"n_nodes": 10.0}, "n_nodes must be an integer of at least 2"),
+        ({"max_children": 1}, "max_children must be an integer of at least 2"),
         ({"positive_fraction": 0.0}, "strictly between 0 and 1"),
         ({"positive_fraction": 1.0}, "strictly between 0 and 1"),
         ({"radius": 0.0}, "radius must be positive"),

@@ -6,6 +6,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from sklearn.linear_model import LogisticRegression
@@ -220,6 +221,15 @@ def test_searches_foreign_classifiers_and_string_labels(two):
     display = PoincareDisplay.from_estimator(foreign, two.X, two.y, geometry="lorentz", resolution=20)
     points, shown = pixel_classes(display, 20)
     np.testing.assert_array_equal(shown, foreign.predict(to_hyperboloid(points)))
+
+
+def test_data_frames_keep_their_column_names(two):
+    frame = pd.DataFrame(two.X, columns=["t", "x", "y"])
+    model = HyperbolicSVC(solver="euclidean").fit(frame, two.y)
+    display = PoincareDisplay.from_estimator(model, frame, pd.Series(two.y), resolution=20)
+    points, shown = pixel_classes(display, 20)
+    named = pd.DataFrame(to_hyperboloid(points), columns=frame.columns)
+    np.testing.assert_array_equal(shown, model.predict(named))
 
 
 def test_curvature_is_read_from_the_estimator(two):

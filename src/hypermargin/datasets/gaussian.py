@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from hypermargin.datasets.bunch import Dataset, as_dataset
+from hypermargin.datasets.bunch import Dataset, as_dataset, check_integer
 from hypermargin.geometry.models import to_lorentz
 
 
@@ -46,14 +46,14 @@ def make_gaussian_mixture(
     -------
     Bunch with X (n, d + 1), y (n,), centers (n_classes, d) and description.
     """
-    n_classes, dim = _positive_int(n_classes, "n_classes"), _positive_int(dim, "dim")
+    n_classes, dim = check_integer(n_classes, "n_classes"), check_integer(dim, "dim")
     scale = float(scale)
     if not (np.isfinite(scale) and scale >= 0.0):
         raise ValueError(f"scale must be a non-negative finite number, got {scale!r}")
     sizes = [n_samples] * n_classes if isinstance(n_samples, Integral) else list(n_samples)  # type: ignore[arg-type]
     if len(sizes) != n_classes:
         raise ValueError(f"n_samples must be one number or {n_classes} numbers, one a class; got {len(sizes)}")
-    sizes = [_positive_int(size, "n_samples") for size in sizes]
+    sizes = [check_integer(size, "n_samples") for size in sizes]
     rng = check_random_state(random_state)
     if centers is None:
         means = rng.normal(size=(n_classes, dim))
@@ -71,9 +71,3 @@ def make_gaussian_mixture(
         centers=means,
         description=f"{n_classes} Gaussians of scale {scale:g} in the tangent space of H^{dim}, lifted by exp_0.",
     )
-
-
-def _positive_int(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    return int(value)

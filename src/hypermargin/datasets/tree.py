@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from hypermargin.datasets.bunch import Dataset, as_dataset
+from hypermargin.datasets.bunch import Dataset, as_dataset, check_integer
 from hypermargin.datasets.tree_layout import embed_tree
 
 #: Beyond this radius coordinates in double precision are too coarse for the distances between leaves.
@@ -46,10 +46,8 @@ def make_tree(
     Bunch with X (n, 3), y (n,), edges (n - 1, 2) as (parent, child) rows, parent (n,) with -1 for the root (node 0),
     subtree_root, edge_length (in the plane) and description.
     """
-    if n_nodes < 2:
-        raise ValueError(f"n_nodes must be at least 2, got {n_nodes!r}")
-    if max_children < 2:
-        raise ValueError(f"max_children must be at least 2, got {max_children!r}")
+    n_nodes = check_integer(n_nodes, "n_nodes", minimum=2)
+    max_children = check_integer(max_children, "max_children", minimum=2)
     if not 0.0 < positive_fraction < 1.0:
         raise ValueError(f"positive_fraction must lie strictly between 0 and 1, got {positive_fraction!r}")
     if not 0.0 < radius <= MAX_RADIUS:

@@ -24,7 +24,7 @@ from hypermargin.plotting.disk import (
     new_axes,
     window_around,
 )
-from hypermargin.plotting.inputs import center_point, normal_and_intercept, plane_points
+from hypermargin.plotting.inputs import center_point, in_columns_of, normal_and_intercept, plane_points
 from hypermargin.plotting.marks import line_style, marker_handle, scatter_classes
 from hypermargin.plotting.palette import class_colours
 from hypermargin.solvers.base import Solution
@@ -134,7 +134,7 @@ class PoincareDisplay:
             boundaries[fitted.solver] = fitted.solutions_[0]
 
         def predict(points: Array) -> np.ndarray:
-            return estimator.predict(from_lorentz(points, geometry, curvature))
+            return estimator.predict(in_columns_of(X, from_lorentz(points, geometry, curvature)))
 
         return cls(
             to_lorentz(X, geometry, curvature),

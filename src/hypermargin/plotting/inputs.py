@@ -1,5 +1,7 @@
 """What the pictures accept, checked: points of the plane, the point at the middle, boundaries."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -42,3 +44,8 @@ def normal_and_intercept(name: str, solution: Solution | ArrayLike) -> tuple[Arr
     if w.shape != (3,) or not np.all(np.isfinite(w)):
         raise ValueError(f"only the hyperbolic plane (d = 2) can be drawn: the w of {name!r} must be 3 finite numbers")
     return w, intercept
+
+
+def in_columns_of(X: Any, coordinates: Array) -> Any:
+    """`coordinates` as a data frame where X is one: an estimator fitted to named columns expects them again."""
+    return type(X)(coordinates, columns=X.columns) if hasattr(X, "columns") else coordinates
