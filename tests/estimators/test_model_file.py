@@ -3,13 +3,18 @@
 import json
 import pickle
 import zipfile
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from numpy.testing import assert_array_equal
 
+from hypermargin.certificates.certificate import Certificate, Combination, DirectionBox, RegionProof
 from hypermargin.estimators import HyperbolicSVC, load_model, save_model
+from hypermargin.solvers import Outcome, Solver, Status, base
 
 
 @pytest.fixture
@@ -48,8 +53,39 @@ def test_round_trip(four_blobs, solver, multi_class, labels, tmp_path):
         assert (ours.objective, ours.lower_bound, ours.status) == (theirs.objective, theirs.lower_bound, theirs.status)
         assert (ours.method, ours.loss, ours.time) == (theirs.method, theirs.loss, theirs.time)
         assert_array_equal(ours.w, theirs.w)
+        if theirs.certificate is not None:
+            assert ours.certificate.to_dict() == theirs.certificate.to_dict()
         for name, values in theirs.history.items():
             assert_array_equal(ours.history[name], values)
+
+
+@dataclass(frozen=True)
+class CertifyingSolver(Solver):
+    """Returns w = 0 with a hand-made proof of the bound 0: no cut at all, on both halves of the t axis."""
+
+    name: ClassVar[str] = "certifying"
+    summary: ClassVar[str] = "w = 0 and the bound 0"
+
+    def run(self, problem, tol):
+        trivial = [RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1)]
+        box = DirectionBox(0, 1, -np.ones(1), np.ones(1) / 3)
+        certificate = Certificate(
+            centre=np.array([0.1, 1 / 3]),
+            points=np.array([[0.0, 1.0, np.pi]]),
+            regions=(*trivial, RegionProof(1, box, np.array([0.0, 0.5]), (Combination((0,), (0.3,), 0.1),) * 2)),
+        )
+        w = np.zeros(problem.dim + 1)
+        return Outcome(w=w, status=Status.GAP_REMAINS, lower_bound=0.0, certificate=certificate)
+
+
+def test_certificates_survive_the_model_file_and_skops(four_blobs, tmp_path, monkeypatch):
+    monkeypatch.setitem(base._REGISTRY, "certifying", CertifyingSolver)
+    model = HyperbolicSVC(solver="certifying").fit(*four_blobs)
+    save_model(model, tmp_path / "model")
+    data = skops.io.dumps(model)
+    for loaded in (load_model(tmp_path / "model"), skops.io.loads(data, skops.io.get_untrusted_types(data=data))):
+        assert loaded.solutions_[5].lower_bound == 0.0
+        assert loaded.solutions_[5].certificate.to_dict() == model.solutions_[5].certificate.to_dict()
 
 
 def test_parameters_and_feature_names_keep_their_types(four_blobs, tmp_path):

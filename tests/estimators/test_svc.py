@@ -70,6 +70,22 @@ def test_solutions_are_those_of_solve(two_blobs, solver):
 
 
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+def test_binary_problems_are_those_that_fit_solved(four_blobs, solver, multi_class):
+    X, y = four_blobs
+    weight = np.random.default_rng(5).uniform(0.5, 2.0, size=y.size)
+    model = HyperbolicSVC(solver=solver, multi_class=multi_class, C=0.7).fit(X, y, weight)
+    problems = model.binary_problems(X, y, weight)
+    assert len(problems) == len(model.solutions_)
+    for k, (problem, solution) in enumerate(zip(problems, model.solutions_, strict=True)):
+        assert problem.objective(solution.w) == solution.objective
+        if solution.certificate is not None:
+            assert solution.certificate.verify(problem) <= solution.objective
+        if multi_class == "ovr":
+            by_hand = MarginProblem(X, np.where(y == k, 1.0, -1.0), 0.7, weight)
+            assert_allclose(problem.risk(solution.w), by_hand.risk(solution.w), rtol=1e-12)
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_prediction_is_the_same_in_one_row_or_many_chunks(four_blobs, multi_class, monkeypatch):
     X, y = four_blobs
     model = ambient(multi_class=multi_class).fit(X, y)

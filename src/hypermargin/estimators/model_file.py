@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from hypermargin.certificates.certificate import Certificate
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.solvers import Solution, Status
@@ -27,9 +28,9 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeE
 def save_model(estimator: HyperbolicSVC, path: str | os.PathLike) -> None:
     """Write a fitted `HyperbolicSVC` to `path`: parameters, classes, coefficients, calibration and solutions.
 
-    Kept of each solution are its numbers, its history, its certificate (where it has ``to_dict``), and those entries
-    of `info` that are numbers, strings, arrays, lists or dicts of them. Parameters must be plain values: a model with a
-    `RandomState` or an uncertainty set is refused.
+    Kept of each solution are its numbers, its history, its `Certificate`, and those entries of `info` that are numbers,
+    strings, arrays, lists or dicts of them. Parameters must be plain values: a model with a `RandomState` or an
+    uncertainty set is refused.
     """
     if not hasattr(estimator, "coef_"):
         raise ValueError("the classifier is not fitted yet: call fit before save_model")
@@ -104,15 +105,13 @@ def _solution_state(solution: Solution) -> dict[str, Any]:
     state["status"] = solution.status.name
     state["history"] = {key: np.asarray(values) for key, values in solution.history.items()}
     state["info"] = {key: value for key, value in solution.info.items() if _is_plain(value)}
-    state["certificate"] = certificate.to_dict() if hasattr(certificate, "to_dict") else None
+    state["certificate"] = json.dumps(certificate.to_dict()) if isinstance(certificate, Certificate) else None
     return state
 
 
 def _solution(state: dict[str, Any]) -> Solution:
     if state["certificate"] is not None:
-        from hypermargin.certificates.certificate import Certificate
-
-        state["certificate"] = Certificate.from_dict(state["certificate"])
+        state["certificate"] = Certificate.from_dict(json.loads(state["certificate"]))
     return Solution(**{**state, "status": Status[state["status"]]})
 
 

@@ -14,11 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from hypermargin.estimators.fitting import calibrate, solve_problems
-from hypermargin.estimators.inputs import total_weights, training_set, unit_points
+from hypermargin.estimators.inputs import TrainingSet, total_weights, training_set, unit_points
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import Array, covector
 from hypermargin.geometry.validation import check_geometry
+from hypermargin.problems import MarginProblem
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
 
 #: Entries of the largest array that prediction makes at a time.
@@ -144,19 +145,8 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         """
         options = self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        classes, labels = np.unique(column_or_1d(y), return_inverse=True)
-        labels = labels.astype(np.min_scalar_type(classes.size))
-        if classes.size < 2:
-            raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
-        weight = total_weights(sample_weight, self.class_weight, labels, classes)
-        uncertainty = self.uncertainty
-        if weight is not None and np.any(weight == 0.0):
-            kept = np.flatnonzero(weight > 0.0)
-            X, labels, weight = X[kept], labels[kept], weight[kept]
-            uncertainty = uncertainty.take(kept) if hasattr(uncertainty, "take") else uncertainty
-        samples = training_set(X, labels, weight, self.geometry, self.curvature, uncertainty)
-        del X, labels, weight  # Large data should not be held twice while the solver works.
+        classes, samples = self._training_set(X, y, sample_weight)
+        del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
         self.solutions_ = solve_problems(
             samples,
@@ -179,6 +169,32 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         self.probA_, self.probB_ = calibrate(samples, scheme.code, self.coef_, self.intercept_)
         self._warn_of_statuses()
         return self
+
+    def binary_problems(self, X, y, sample_weight=None) -> list[MarginProblem]:
+        """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
+
+        ``model.solutions_[k].certificate.verify(model.binary_problems(X, y)[k])`` is the lower bound, checked anew.
+        """
+        self._check_parameters()
+        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
+        classes, samples = self._training_set(X, y, sample_weight)
+        scheme = make_scheme(self.multi_class, classes.size)
+        return [samples.problem(row, float(self.C), self.allow_timelike) for row in scheme.code]
+
+    def _training_set(self, X: Array, y: np.ndarray, sample_weight) -> tuple[np.ndarray, TrainingSet]:
+        """The classes, and the samples of positive weight in canonical order."""
+        check_classification_targets(y)
+        classes, labels = np.unique(column_or_1d(y), return_inverse=True)
+        labels = labels.astype(np.min_scalar_type(classes.size))
+        if classes.size < 2:
+            raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
+        weight = total_weights(sample_weight, self.class_weight, labels, classes)
+        uncertainty = self.uncertainty
+        if weight is not None and np.any(weight == 0.0):
+            kept = np.flatnonzero(weight > 0.0)
+            X, labels, weight = X[kept], labels[kept], weight[kept]
+            uncertainty = uncertainty.take(kept) if hasattr(uncertainty, "take") else uncertainty
+        return classes, training_set(X, labels, weight, self.geometry, self.curvature, uncertainty)
 
     def _check_parameters(self) -> dict[str, Any]:
         """Refuse parameters that make no sense; return the options of the solver."""
