@@ -1,0 +1,85 @@
+"""The README and the pages in docs: their code runs, their links lead somewhere, their promises are kept."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from hypermargin import MarginProblem, available_methods, solve
+from hypermargin.geometry import distance, frechet_mean
+from hypermargin.solvers import base
+from reference.objective import lift
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def code_blocks(page, language="python"):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """What a page registers is forgotten after the test."""
+    monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page)], ids=lambda page: page.name)
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, registry, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(code_blocks(page)), page.name, "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_opens_with_two_commands_and_ten_lines():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    opening = text.split("##")[0]
+    assert opening.index("make demo") < opening.index("make test") < opening.index("```python")
+    example = [line for line in code_blocks(ROOT / "README.md")[0].splitlines() if line.strip()]
+    assert len(example) <= 10
+    for method in available_methods():
+        assert f"| `{method}` |" in text
+
+
+def test_every_dependency_has_its_reason():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = project[project.index("\ndependencies = [") : project.index("[project.scripts]")]
+    names = re.findall(r'"([A-Za-z][\w-]*)>=', listed)
+    assert len(names) > 10
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    for name in names:
+        assert re.search(rf"\b{name}\b", page), f"{name} is installed and docs/dependencies.md does not say why"
+
+
+class TestAddingASolver:
+    PAGE = ROOT / "docs" / "adding-a-solver.md"
+
+    def test_it_takes_at_most_five_steps(self):
+        steps = re.findall(r"^(\d)\. \*\*", self.PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert 1 <= len(steps) <= 5
+        assert steps == [str(k) for k in range(1, len(steps) + 1)]
+
+    def test_the_worked_example_does_what_the_page_says(self, registry, capsys):
+        """The side of the bisector is that of the nearer mean, before and after an isometry; one class is no error."""
+        exec(compile("\n".join(code_blocks(self.PAGE)), "page", "exec"), {"__name__": "page"})
+        rng = np.random.default_rng(0)
+        y = np.repeat([1.0, -1.0], 15)
+        X = lift(rng.normal(size=(30, 2)) + 0.7 * y[:, None])
+        L = expm(np.array([[0.0, 1.1, 0.3], [1.1, 0.0, 0.5], [0.3, -0.5, 0.0]]))
+        objectives = []
+        for points in (X, lift((X @ L.T)[:, 1:])):
+            problem = MarginProblem(points, y)
+            solution = solve(problem, "bisector")
+            plus, minus = (frechet_mean(points[y == side]) for side in (1, -1))
+            nearer = np.where(distance(points, plus) < distance(points, minus), 1.0, -1.0)
+            np.testing.assert_array_equal(np.sign(problem.margins(solution.w) * y), nearer)
+            objectives.append(solution.objective)
+        assert objectives[1] == pytest.approx(objectives[0], rel=1e-5)
+        assert solve(MarginProblem(X, np.ones(30)), "bisector").objective == pytest.approx(30 / np.sqrt(2.0))
