@@ -20,6 +20,7 @@ from hypermargin.geometry import (
     lift,
     minkowski_dot,
     nearest_on_hyperplane,
+    project_to_tangent,
     quadratic_form,
     reflect,
     reflection,
@@ -95,8 +96,9 @@ def test_hyperplane_through_a_point(rng):
     w = hyperplane_through(p, v)
     assert minkowski_dot(p, w) == pytest.approx(0.0, abs=1e-13)
     assert float(quadratic_form(w)) == pytest.approx(1.0, rel=1e-12)
-    step = -w / tangent_norm(p, w)  # w is tangent at p, and its positive side is where v points
-    assert float(signed_distance(exp_map(p, 0.7 * step), w)) == pytest.approx(0.7, rel=1e-12)
+    step = project_to_tangent(p, v)  # the positive side is where v points, and it leads straight away from the plane
+    ahead = exp_map(p, 0.7 * step / tangent_norm(p, step))
+    assert float(signed_distance(ahead, w)) == pytest.approx(0.7, rel=1e-12)
     with pytest.raises(ValueError, match="names no hyperplane"):
         hyperplane_through([1.0, 0.0, 0.0], [1.0, 0.0, 0.0])
 

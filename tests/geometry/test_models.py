@@ -36,9 +36,8 @@ def test_to_lorentz_matches_high_precision_out_to_radius_15(geometry, dim, rng):
     for row, got in zip(coordinates, to_lorentz(coordinates, geometry), strict=True):
         true = ref.lifted(ref.to_space(ref.exact(row), geometry))
         r = float(ref.mp.acosh(true[0]))
-        size = float(ref.norm(true[1:])) if geometry != "halfspace" else float(true[0])  # u_d - 1 rounds by eps at 0
         tolerance = (dim + 8) * ref.EPS * condition(geometry, r)
-        assert ref.gap(got[1:], true[1:]) <= tolerance * size
+        assert ref.gap(got[1:], true[1:]) <= tolerance * float(ref.norm(true[1:]))
         assert abs(got[0] - float(true[0])) <= tolerance * float(true[0])
 
 
@@ -104,6 +103,14 @@ def test_the_origin_is_exact_in_every_model(geometry):
     place = {"lorentz": [1.0, 0.0, 0.0], "halfspace": [0.0, 1.0]}.get(geometry, [0.0, 0.0])
     assert np.array_equal(to_lorentz(place, geometry), [1.0, 0.0, 0.0])
     assert np.array_equal(from_lorentz([1.0, 0.0, 0.0], geometry), place)
+
+
+@pytest.mark.parametrize("tiny", [1e-15, 1e-11, 1e-6])
+def test_halfspace_near_the_origin_keeps_relative_accuracy(tiny):
+    """``h^2 - 1`` must not be formed from ``h^2``: the height is 1 + tiny, which is a double exactly known."""
+    for row in ([0.0, 1.0 + tiny], [tiny, 1.0 - tiny], [tiny, 1.0]):
+        true = ref.to_space(ref.exact(row), "halfspace")
+        assert ref.gap(to_lorentz(row, "halfspace")[1:], true) <= 8 * ref.EPS * float(ref.norm(true))
 
 
 def test_halfspace_special_points():

@@ -117,12 +117,13 @@ def test_floor_and_below_of_the_halfspace():
             check_points([[0.0, 1.0], [2.0, height]], "halfspace")
 
 
+@pytest.mark.parametrize("curvature", [1.0, 0.04, 9.0])
 @pytest.mark.parametrize("geometry", ["lorentz", "poincare", "halfspace", "tangent"])
-def test_radius_beyond_double_precision(geometry):
+def test_radius_beyond_double_precision(geometry, curvature):
     near, far = exp_origin([[17.9, 0.0]]), exp_origin([[0.0, 1.0], [18.2, 0.0]])
-    assert check_points(from_lorentz(near, geometry), geometry).shape[0] == 1
+    assert check_points(from_lorentz(near, geometry, curvature), geometry, curvature).shape[0] == 1
     with pytest.raises(ValueError, match=r"row 1 lies at hyperbolic radius 18\.2; beyond 18 double precision"):
-        check_points(from_lorentz(far, geometry), geometry)
+        check_points(from_lorentz(far, geometry, curvature), geometry, curvature)
 
 
 def test_radius_counts_in_units_of_the_curvature():
