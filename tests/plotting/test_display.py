@@ -210,6 +210,22 @@ def test_the_two_sides_of_one_solution(two):
     np.testing.assert_array_equal(shown, product(to_hyperboloid(points), w) > 0.0)
 
 
+def test_the_rendered_picture_has_each_side_in_its_colour():
+    """Read from the finished bitmap, so that a picture drawn upside down would be noticed."""
+    X = to_hyperboloid(np.array([[0.0, 0.95], [0.05, 0.95]]))
+    w = np.array([0.3, -0.4, 1.0])
+    display = PoincareDisplay.from_solutions({"w": w}, X, [0, 1], regions=True, zoom=(0.2, 0.1, 0.6))
+    display.figure_.canvas.draw()
+    bitmap = np.asarray(display.figure_.canvas.buffer_rgba())[..., :3] / 255.0
+    points = np.random.default_rng(0).uniform([-0.35, -0.45], [0.75, 0.6], size=(400, 2))
+    x = to_hyperboloid(points[np.linalg.norm(points, axis=1) < 0.95])
+    x = x[np.abs(signed_distance(x, w)) > 0.1]  # clear of the line itself
+    columns, rows = display.ax_.transData.transform(x[:, 1:] / (1.0 + x[:, :1])).astype(int).T
+    pale = 1.0 - 0.28 * (1.0 - np.array([to_rgb(colour) for colour in CLASS_COLOURS[:2]]))
+    expected = pale[(product(x, w) > 0.0).astype(int)]
+    np.testing.assert_allclose(bitmap[bitmap.shape[0] - 1 - rows, columns], expected, atol=0.01)
+
+
 def test_searches_foreign_classifiers_and_string_labels(two):
     names = np.array(["left", "right"])[two.y]
     search = GridSearchCV(HyperbolicSVC(solver="euclidean"), {"C": [0.1, 1.0]}, cv=2).fit(two.X, names)
