@@ -4,6 +4,7 @@ A new solver is in the table by being registered. What one does not promise is l
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,12 +22,12 @@ METHODS = available_methods()
 #: Options under which a method makes its promises, or is quick enough to be asked often.
 OPTIONS = {"euclidean": {"center": "mean"}, "pgd": {"epochs": 200}}
 
-#: Methods whose w depends on where the origin is, and why. Their lower bounds have to be invariant all the same.
-ORIGIN_MATTERS = {
-    "pgd": "its start, its projection and the length of its steps are those of the ambient space",
-    "sdp": "the optimal face is large, and which of its points the interior point returns depends on coordinates",
-    "moment": "the extraction picks from moments, which an interior point returns in coordinates",
-}
+#: Methods whose w depends on where the origin is, and why.
+ORIGIN_MATTERS = {"pgd": "its start, its projection and the length of its steps are those of the ambient space"}
+
+#: Relaxations promise their bound alone: w is extracted from one point of an optimal face, and which point an interior
+#: point method returns, and what is drawn around it, depends on coordinates and on the order of the samples.
+ONLY_THE_BOUND = {"sdp", "moment"}
 
 
 def _clouds(seed, n, d, shift=0.5, positive=0.5):
@@ -56,21 +57,17 @@ PROBLEMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def solutions():
-    """Every method on every problem it accepts, solved once for all tests of this module."""
-    found = {}
-    for method in METHODS:
-        for name, problem in PROBLEMS.items():
-            found[method, name] = solve(problem, method, **OPTIONS.get(method, {}))
-    return found
+@cache
+def solved(method, name):
+    """One method on one problem, solved once for all tests of this module."""
+    return solve(PROBLEMS[name], method, **OPTIONS.get(method, {}))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("method", METHODS)
 class TestEverySolverOnEveryProblem:
-    def test_reports_the_objective_of_its_own_w(self, solutions, method, name):
-        solution, problem = solutions[method, name], PROBLEMS[name]
+    def test_reports_the_objective_of_its_own_w(self, method, name):
+        solution, problem = solved(method, name), PROBLEMS[name]
         assert solution.method == method
         assert solution.loss in get_solver(method).losses
         assert solution.w.shape == (problem.dim + 1,)
@@ -81,8 +78,8 @@ class TestEverySolverOnEveryProblem:
             assert solution.objective == pytest.approx(problem.objective(solution.w, solution.loss), rel=1e-14)
             assert solution.gap == relative_gap(solution.objective, solution.lower_bound)
 
-    def test_is_no_better_than_brute_force_and_its_bound_no_higher(self, solutions, method, name):
-        solution, problem = solutions[method, name], PROBLEMS[name]
+    def test_is_no_better_than_brute_force_and_its_bound_no_higher(self, method, name):
+        solution, problem = solved(method, name), PROBLEMS[name]
         used = problem.costs > 0
         best, _ = brute_force(problem.X[None, used], problem.y[None, used], problem.costs[None, used])
         optimum = float(best[0])
@@ -92,12 +89,12 @@ class TestEverySolverOnEveryProblem:
         if solution.status.is_proof:
             assert solution.objective == pytest.approx(optimum, rel=1e-5, abs=1e-6)
 
-    def test_is_no_worse_than_saying_nothing_unless_it_has_no_hyperplane(self, solutions, method, name):
+    def test_is_no_worse_than_saying_nothing_unless_it_has_no_hyperplane(self, method, name):
         """w = 0 is feasible and costs the risk of margins 0; an answer above that is worse than none.
 
         It holds for the ambient SVM too, as q <= |w|^2. Projected gradient keeps to q >= 1e-6 and pays half of that.
         """
-        solution, problem = solutions[method, name], PROBLEMS[name]
+        solution, problem = solved(method, name), PROBLEMS[name]
         if solution.status is not Status.TIMELIKE:
             nothing = problem.objective(np.zeros(problem.dim + 1), solution.loss)
             assert solution.objective <= nothing * (1 + 1e-9) + 0.5e-6
@@ -143,7 +140,7 @@ def _same(method, one, other, bound_only=False):
     scale = max(abs(first.lower_bound), 1e-3) if np.isfinite(first.lower_bound) else 1.0
     if np.isfinite(first.lower_bound) or np.isfinite(second.lower_bound):
         assert second.lower_bound == pytest.approx(first.lower_bound, abs=1e-5 * scale)
-    if not bound_only:
+    if not (bound_only or method in ONLY_THE_BOUND):
         assert second.status is first.status
         assert second.objective == pytest.approx(first.objective, rel=1e-5)
 
