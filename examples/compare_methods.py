@@ -8,7 +8,7 @@ from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.geometry import minkowski_dot
 from hypermargin.plotting import PoincareDisplay
 
-X, y = make_gaussian_mixture(30, 2, scale=0.8, random_state=1, return_X_y=True)
+X, y = make_gaussian_mixture(20, 2, scale=0.8, random_state=1, return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, 2 * y - 1, test_size=0.25, stratify=y, random_state=0)
 problem = MarginProblem(X, y, C=1.0)
 
