@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 REPOSITORY = "https://raw.githubusercontent.com/yangshengaa/hsvm-relax"
 
-# The revisions that added the files, so that the addresses never change their content.
+# Revisions that hold the files: an address with a revision in it never changes its content.
 _TREES = "a3d5aedeaf99694be4bd50d7fd5e4dd3c457b557"
 _OTHERS = "4f3cbc997288afd6468173b7b3cc6ce17ac4ebe6"
 
