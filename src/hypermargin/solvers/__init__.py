@@ -13,10 +13,14 @@ from hypermargin.solvers.base import (
     solve,
 )
 from hypermargin.solvers.euclidean import Euclidean
+from hypermargin.solvers.moment.solver import Moment
 from hypermargin.solvers.projected_gradient import ProjectedGradient
+from hypermargin.solvers.sdp import SDP
 
 __all__ = [
+    "SDP",
     "Euclidean",
+    "Moment",
     "Outcome",
     "ProjectedGradient",
     "Solution",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from hypermargin.geometry.lorentz import Array, quadratic_form
 from hypermargin.problems.margin import MarginProblem
@@ -62,13 +63,16 @@ def extract(
     extra : sequence of Candidate
         Further candidates of the method's own.
     """
+    zero = Candidate("zero", np.zeros(problem.dim + 1))
+    nothing = problem.objective(zero.w, loss)
     judged = []
-    for candidate in (*candidates(W, w, n_random=n_random, seed=seed), *extra):
+    for candidate in (*candidates(W, w, n_random=n_random, seed=seed), *extra, zero):
         feasible = mend(problem, candidate)
-        judged.append((problem.objective(feasible.w, loss), feasible))
-    if not judged:
-        zero = Candidate("zero", np.zeros(problem.dim + 1))
-        judged.append((problem.objective(zero.w, loss), zero))
+        value = problem.objective(feasible.w, loss)
+        if nothing < value < np.inf:  # worse than no classifier: its length is wrong, its direction may be good
+            feasible = shortened(problem, feasible, loss)
+            value = problem.objective(feasible.w, loss)
+        judged.append((value, feasible))
     objective, winner = min(judged, key=lambda pair: pair[0])
     return Extraction(winner, objective, {candidate.name: value for value, candidate in judged})
 
@@ -90,11 +94,13 @@ def _raw_candidates(W: Array, w: Array, n_random: int, rng: np.random.Generator)
     yield "eigenvector (+)", top
     yield "eigenvector (-)", -top  # an eigenvector has no sign of its own
 
-    # The square root by eigenvalues exists where Cholesky's fails: W - w w' is singular exactly when the relaxation is tight.
+    # The square root by eigenvalues exists where Cholesky's fails: W - w w' is singular exactly when the relaxation is
+    # tight. Samples come in pairs w + s, w - s, so that swapping the classes swaps the candidates.
     eigenvalues, eigenvectors = np.linalg.eigh(W - np.outer(w, w))
-    root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-    for k, sample in enumerate(rng.standard_normal((n_random, len(w)))):
-        yield f"gaussian {k}", w + root @ sample
+    root = (eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ eigenvectors.T
+    half = root @ rng.standard_normal((len(w), (n_random + 1) // 2))
+    for k in range(n_random):
+        yield f"gaussian {k}", w + (-1.0) ** k * half[:, k // 2]
 
     usable = np.abs(w) > SMALLEST_DIVISOR * np.max(np.abs(w), initial=0.0)
     for j in np.flatnonzero(usable):
@@ -119,6 +125,12 @@ def mend(problem: MarginProblem, candidate: Candidate) -> Candidate:
         if smallest > 0.0:
             w, mended = w / smallest, mended or smallest < 1.0
     return Candidate(candidate.name, w, mended)
+
+
+def shortened(problem: MarginProblem, candidate: Candidate, loss: str) -> Candidate:
+    """The best multiple ``s w``, 0 <= s <= 1, of a candidate that is worse than w = 0."""
+    best = minimize_scalar(lambda s: problem.objective(s * candidate.w, loss), bounds=(0.0, 1.0), method="bounded")
+    return Candidate(f"{candidate.name}, shortened", float(best.x) * candidate.w, mended=True)
 
 
 def paper_eta(objective_asinh: float, relaxation_value: float) -> float:

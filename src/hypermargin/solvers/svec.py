@@ -23,7 +23,7 @@ def svec(matrices: Array) -> Array:
 
 def smat(vectors: Array) -> Array:
     """The inverse of `svec`: shape (..., r (r + 1) / 2) to (..., r, r)."""
-    size = int(round((np.sqrt(8.0 * vectors.shape[-1] + 1.0) - 1.0) / 2.0))
+    size = round((np.sqrt(8.0 * vectors.shape[-1] + 1.0) - 1.0) / 2.0)
     rows, columns, weights = triangle(size)
     matrices = np.zeros((*vectors.shape[:-1], size, size))
     matrices[..., rows, columns] = vectors / weights

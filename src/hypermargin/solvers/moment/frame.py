@@ -33,13 +33,19 @@ class Frame:
 
 
 def whitened_basis(Z: Array, weight: Array) -> Array:
-    """A basis in which the margins have mean square 1; directions the data hardly sees are held at a floor.
+    """A basis in which the margins have mean square 1 and the form q is diagonal.
 
-    ``Z' Z`` moves with the data under isometries, hence so does the frame: data far from the origin are no harder.
+    Directions the data hardly sees are held at a floor. Both forms move with the data under isometries, hence so does
+    the basis (but for signs): data far from the origin are no harder, and what is computed in it does not depend on
+    where the origin is.
     """
     share = weight / np.sum(weight)
     values, vectors = np.linalg.eigh((Z * share[:, None]).T @ Z)
-    return vectors / np.sqrt(np.maximum(values, 1e-8 * values[-1]))
+    whitened = vectors / np.sqrt(np.maximum(values, 1e-8 * values[-1]))
+    signs = np.ones(Z.shape[1])
+    signs[0] = -1.0
+    _, diagonalising = np.linalg.eigh((whitened.T * signs) @ whitened)
+    return whitened @ diagonalising
 
 
 def unbounded_frame(problem: MarginProblem, Z: Array, costs: Array) -> Frame:

@@ -58,8 +58,8 @@ class InteriorResult:
     grams: tuple[Array, ...]
     status: str
     n_iter: int
-    gap: float
-    infeasibility: float
+    gap: float = float("nan")
+    infeasibility: float = float("nan")
     history: dict[str, list[float]] = field(default_factory=dict)
 
 
@@ -156,7 +156,13 @@ def measure(operator: RelaxationOperator, point: Point) -> Residuals:
         max(_largest(R, xp) / (1.0 + _largest(S, xp)) for R, S in zip(matrices, point.S, strict=True)),
     )
     return Residuals(
-        private, shared, matrices, _mu(operator, point.X, point.S), moment_value, operator.constant - sos_constant, largest
+        private,
+        shared,
+        matrices,
+        _mu(operator, point.X, point.S),
+        moment_value,
+        operator.constant - sos_constant,
+        largest,
     )
 
 

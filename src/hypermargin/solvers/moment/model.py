@@ -20,8 +20,8 @@ def check_size(n_groups: int, n_variables: int, order: int, max_block: int) -> N
     block, moments = comb(n_variables + order, order), comb(n_variables + 2 * order, 2 * order)
     if block > max_block:
         raise ValueError(
-            f"order {order} with {n_variables} variables a group needs moment matrices of {block} x {block} and {moments:,} "
-            f"moments in each of {n_groups:,} groups (about {8e-9 * n_groups * moments**2:.2g} GB); "
+            f"order {order} with {n_variables} variables a group needs moment matrices of {block} x {block} and "
+            f"{moments:,} moments in each of {n_groups:,} groups (about {8e-9 * n_groups * moments**2:.2g} GB); "
             f"set max_block={block} to allow it, or lower the order"
         )
 
@@ -36,14 +36,12 @@ def build_relaxation(
     taylor: int,
     sparse: bool,
     bounded: bool,
-    max_block: int,
 ) -> Relaxation:
     """The relaxation of `problem` for samples with covectors Z (n, d + 1) and costs (n,), all positive."""
     n, k = Z.shape
     slacks = 0 if problem.is_hard else (1 if sparse else n)
     n_groups = n if slacks and sparse else 1
     n_variables = k + slacks
-    check_size(n_groups, n_variables, order, max_block)
     builder = RelaxationBuilder(n_variables, n_groups, order, shared_variables=k if n_groups > 1 else 0)
 
     signs = np.ones(k)
@@ -55,20 +53,27 @@ def build_relaxation(
         lowered @ frame.basis,
         n_variables,
     )
-    builder.constrain("cone", cone, groups=np.zeros(1, dtype=np.int64))
     first = np.zeros(1, dtype=np.int64)
+    if bounded:  # in every group: tighter, and no sample is special because it came first
+        builder.constrain("cone", Polynomials(cone.exponents, np.repeat(cone.coefficients, n_groups, axis=0)))
+    else:  # in the first group, as in the paper
+        builder.constrain("cone", cone, groups=first)
     builder.minimise(Polynomials(cone.exponents, 0.5 * cone.coefficients / frame.objective_scale), groups=first)
 
     margins, directions = Z @ frame.centre - 1.0, Z @ frame.basis
     if not slacks:
-        builder.constrain("margin", affine(margins, directions, list(range(k)), n_variables), np.zeros(n, dtype=np.int64))
+        builder.constrain(
+            "margin", affine(margins, directions, list(range(k)), n_variables), np.zeros(n, dtype=np.int64)
+        )
     for j in range(slacks):
         rows = slice(None) if sparse else slice(j, j + 1)
         scale = frame.slack_scale[rows, None]
         slack = affine(np.zeros(len(scale)), np.ones_like(scale), [k + j], n_variables)
         builder.constrain("slack", slack)
         builder.constrain("margin", _margin(margins[rows], directions[rows], scale, k + j, n_variables, taylor))
-        builder.minimise(Polynomials(slack.exponents, slack.coefficients * costs[rows, None] * scale / frame.objective_scale))
+        builder.minimise(
+            Polynomials(slack.exponents, slack.coefficients * costs[rows, None] * scale / frame.objective_scale)
+        )
         if bounded:
             builder.constrain("slack range", _slack_range(len(scale), k + j, n_variables))
     if bounded:
@@ -77,7 +82,9 @@ def build_relaxation(
     return builder.build()
 
 
-def _margin(constant: Array, directions: Array, scale: Array, variable: int, n_variables: int, taylor: int) -> Polynomials:
+def _margin(
+    constant: Array, directions: Array, scale: Array, variable: int, n_variables: int, taylor: int
+) -> Polynomials:
     """``m_i(w) - 1 + sqrt2 xi - xi^2/2 + sqrt2 xi^3/6``, the powers of xi up to `taylor`."""
     k = directions.shape[1]
     plain = affine(constant, directions, list(range(k)), n_variables)

@@ -75,7 +75,7 @@ class BlockOperator:
         return out if self.identity_groups else self._gather_groups(out, 0, self.n_groups)
 
     def schur(self, X: Any, S_inverse: Any, start: int, stop: int) -> Any:
-        """This block's part ``tr(F_a X F_b S^-1)`` of the Newton matrices of groups start to stop; None if it has none."""
+        """This block's part ``tr(F_a X F_b S^-1)`` of the Newton matrices of groups start to stop; None if none."""
         xp, r = self.xp, self.size
         low, high = int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop))
         if low == high:

@@ -43,13 +43,14 @@ class Block:
 
     def matrices(self, z: Array) -> Array:
         """The matrices at moments z, shape (N, S) to (copies, size, size)."""
-        y = np.einsum("kcp,kp->kc", z[self.groups][:, self.shift], np.broadcast_to(self.coefficients, (self.copies, self.shift.shape[1])))
+        y = np.einsum("kcp,kp->kc", z[self.groups][:, self.shift], self.coefficients)
         return y[:, self.hankel]
 
     def adjoint(self, X: Array, n_groups: int, n_moments: int) -> Array:
         """Coefficients of ``sum_k g_k(v) [v]' X_k [v]``, group by group: (copies, size, size) to (N, S)."""
-        y = np.zeros((self.copies, len(self.shift)))
-        np.add.at(y, (slice(None), self.hankel.ravel()), X.reshape(self.copies, -1))
+        incidence = np.zeros((self.size**2, len(self.shift)))
+        incidence[np.arange(self.size**2), self.hankel.ravel()] = 1.0
+        y = X.reshape(self.copies, -1) @ incidence
         out = np.zeros((n_groups, n_moments))
         for p in range(self.shift.shape[1]):
             np.add.at(out, (self.groups[:, None], self.shift[None, :, p]), y * self.coefficients[:, p, None])
@@ -58,9 +59,13 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Minimise ``sum_i objective[i] . z[i]`` over moments z with ``z[:, 0] = 1``, shared ones equal, all blocks PSD."""
+    """Minimise ``sum_i objective[i] . z[i]`` over moments z with ``z[:, 0] = 1``, shared ones equal, all blocks PSD.
+
+    `half_degree` is half the largest degree of a constraint, rounded up: by so much the localising matrices are lower.
+    """
 
     order: int
+    half_degree: int
     exponents: Exponents
     shared: NDArray[np.bool_]
     objective: Array
@@ -100,6 +105,7 @@ class RelaxationBuilder:
         self._shared = np.all(self.exponents[:, shared_variables:] == 0, axis=1)
         self._shared[0] = False
         self._blocks: list[Block] = []
+        self._half_degree = 1
         self._objective = np.zeros((n_groups, len(self.exponents)))
         one = Polynomials(np.zeros((1, n_variables), dtype=np.int64), np.ones((n_groups, 1)))
         self.constrain("moment", one)
@@ -109,6 +115,7 @@ class RelaxationBuilder:
         half = (g.degree + 1) // 2
         if half > self.order:
             raise ValueError(f"a constraint of degree {g.degree} needs order at least {half}, got {self.order}")
+        self._half_degree = max(self._half_degree, half)
         basis = monomials(self.n_variables, self.order - half)
         localised = monomials(self.n_variables, 2 * (self.order - half))
         hankel = MonomialIndex(localised)(basis[:, None, :] + basis[None, :, :])
@@ -122,4 +129,6 @@ class RelaxationBuilder:
         self._objective[chosen[:, None], self._find(p.exponents)[None, :]] += p.coefficients
 
     def build(self) -> Relaxation:
-        return Relaxation(self.order, self.exponents, self._shared, self._objective, tuple(self._blocks))
+        return Relaxation(
+            self.order, self._half_degree, self.exponents, self._shared, self._objective, tuple(self._blocks)
+        )

@@ -1,0 +1,117 @@
+"""A ball that contains a minimiser, and the frame in which it is the unit ball.
+
+Without a bound on w the hierarchy never rises above its first order (docs/relaxations.md). A minimiser has an objective
+of at most that of any known feasible w, so it lies in ``{risk(w) <= f, 0 <= q(w) <= 2 f}``. Each half ``+-t >= 0`` of
+that set lies in a convex one, as ``|wr|^2 <= t^2 + 2 f`` implies ``|wr| <= |t| + sqrt(2 f)``; second-order cone
+programs find the extent of both in every coordinate.
+"""
+
+from collections.abc import Iterator
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.losses import SQRT2, get_loss
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.conic import ConicStatus, solve_conic
+from hypermargin.solvers.dual_weights import Samples
+from hypermargin.solvers.moment.frame import Frame, whitened_basis
+
+#: The ball is this much larger than what the cone programs, which have tolerances of their own, say it must be.
+MARGIN_OF_SAFETY = 1.01
+#: Slacks are measured in units of their largest value in the ball, but not in smaller units than this.
+SMALLEST_SLACK_SCALE = 1e-2
+
+
+class NoBallError(ValueError):
+    """No ball is known to contain a minimiser."""
+
+
+def bounded_frame(problem: MarginProblem, samples: Samples, value: float, loss: str) -> Frame:
+    """The frame whose unit ball contains every w with ``f(w) <= value`` and whose slacks then lie in [0, 1].
+
+    Parameters
+    ----------
+    problem : MarginProblem
+    samples : Samples
+    value : float
+        The objective of some feasible w for `loss`.
+    loss : str
+        "hinge" or "taylor3".
+    """
+    if not np.isfinite(value):
+        raise NoBallError("a ball needs some w with all margins at least 1, and none was found; use bounded=False")
+    Z, costs = samples.Z, samples.costs
+    weight = np.ones(len(Z)) if problem.is_hard else costs
+    basis = whitened_basis(Z, weight)
+    slope = np.full(len(Z), 1.0 / SQRT2) if loss == "hinge" else _taylor3_slope(value / costs)
+    low, high = _extent(problem, Z, weight, basis, value, slope)
+    centre, radius = 0.5 * (low + high), MARGIN_OF_SAFETY * 0.5 * float(np.linalg.norm(high - low))
+    radius = max(radius, 1e-6 * (1.0 + float(np.linalg.norm(centre))))
+    centre, basis = basis @ centre, basis * radius
+    if problem.is_hard:
+        return Frame(centre, basis, np.ones(len(Z)), max(value, 1e-12))
+    lowest_margin = Z @ centre - np.linalg.norm(Z @ basis, axis=1)
+    largest_slack = np.minimum(get_loss(loss).value(lowest_margin), MARGIN_OF_SAFETY * value / costs)
+    return Frame(centre, basis, np.maximum(largest_slack, SMALLEST_SLACK_SCALE), max(value, 1e-12))
+
+
+def _taylor3_slope(largest_slack: Array) -> Array:
+    """The largest s with ``xi >= s (1 - m)`` while ``xi <= largest_slack``: the cubic divided by xi is a parabola."""
+    at_end = SQRT2 - largest_slack / 2.0 + SQRT2 * largest_slack**2 / 6.0
+    return 1.0 / np.maximum(SQRT2, at_end)
+
+
+def _extent(
+    problem: MarginProblem, Z: Array, weight: Array, basis: Array, value: float, slope: Array
+) -> tuple[Array, Array]:
+    """Smallest and largest coordinates of the set, shape (d + 1,) each."""
+    k = Z.shape[1]
+    low, high = np.full(k, np.inf), np.full(k, -np.inf)
+    for half, A, b, cones in _halves(problem, Z, weight, basis, value, slope):
+        for j in range(k):
+            for sign in (1.0, -1.0):
+                c = np.zeros(A.shape[1])
+                c[j] = sign
+                found = solve_conic(c, A, b, cones, tol=1e-8, max_iter=200)
+                if found.status is ConicStatus.INFEASIBLE:
+                    break  # this half of the set is empty
+                if found.status not in (ConicStatus.SOLVED, ConicStatus.INACCURATE):
+                    raise NoBallError(
+                        f"no ball is known to contain the best w: the risk does not bound w for {half}, as when "
+                        "one class lies inside a sphere free of the other; use bounded=False"
+                    )
+                low[j], high[j] = min(low[j], found.x[j]), max(high[j], found.x[j])
+    if not np.all(low <= high):
+        raise NoBallError("the set of better w is empty to rounding; use bounded=False")
+    return low, high
+
+
+def _halves(
+    problem: MarginProblem, Z: Array, weight: Array, basis: Array, value: float, slope: Array
+) -> Iterator[tuple[str, sparse.csc_matrix, Array, list]]:
+    """The two convex sets as ``b - A x`` in cones; unknowns (v, xi), with the hard margin only v."""
+    n, k = Z.shape
+    slacks = 0 if problem.is_hard else n
+    directions = sparse.csr_matrix(Z @ basis)
+    no_slack = sparse.csr_matrix((k + 1, slacks))
+    rows, right = [], []
+    if problem.is_hard:
+        rows.append(-directions)
+        right.append(-np.ones(n))
+    else:
+        share = weight / np.sum(weight)
+        rows.append(sparse.hstack((-directions, -sparse.diags(1.0 / slope))))
+        rows.append(sparse.hstack((sparse.csr_matrix((n, k)), -sparse.identity(n))))
+        rows.append(sparse.csr_matrix(np.concatenate((np.zeros(k), share))[None, :]))
+        right.extend((-np.ones(n), np.zeros(n), np.full(1, value / np.sum(weight))))
+    reach = np.sqrt(2.0 * value)
+    for half, sign in (("t >= 0", 1.0), ("t <= 0", -1.0)):
+        time = sign * basis[0]
+        outer = np.concatenate((-time[None, :], -time[None, :], -basis[1:]))  # t >= 0, then (t + reach, wr) in the cone
+        A = sparse.vstack((*rows, sparse.hstack((sparse.csr_matrix(outer), no_slack))))
+        b = np.concatenate((*right, [0.0, reach], np.zeros(k - 1)))
+        cones = [clarabel.NonnegativeConeT(A.shape[0] - k), clarabel.SecondOrderConeT(k)]
+        yield half, sparse.csc_matrix(A), b, cones

@@ -1,0 +1,241 @@
+"""The moment (Lasserre) relaxation as a solver: build, solve, prove, extract (paper, section 3.4)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.dual_weights import DualBound, Samples, repair
+from hypermargin.solvers.extraction import extract, paper_eta
+from hypermargin.solvers.moment.backends import BACKENDS, solve_relaxation
+from hypermargin.solvers.moment.ball import NoBallError, bounded_frame
+from hypermargin.solvers.moment.flatness import flatness
+from hypermargin.solvers.moment.frame import Frame, unbounded_frame
+from hypermargin.solvers.moment.interior import InteriorResult
+from hypermargin.solvers.moment.model import build_relaxation, check_size
+from hypermargin.solvers.moment.progress import progress
+from hypermargin.solvers.moment.relaxation import Relaxation
+from hypermargin.solvers.moment.sos import SumOfSquares, sum_of_squares
+from hypermargin.solvers.refine import refine
+from hypermargin.solvers.sdp import Relaxed, solve_sdp
+
+TAYLOR_ORDER = {"hinge": 1, "taylor3": 3}
+_STATUS = {"iteration limit": Status.ITERATION_LIMIT, "time limit": Status.TIME_LIMIT}
+
+
+@register
+@dataclass(frozen=True)
+class Moment(Solver):
+    """Moment relaxation of order kappa, sparse (star-shaped groups) or dense.
+
+    Parameters
+    ----------
+    order : int
+        kappa >= 1. Order 1 is the semidefinite relaxation.
+    loss : {"hinge", "taylor3"}
+        The paper's Taylor order 1 or 3; the latter needs order 2 or more.
+    sparse : bool
+        One group ``(w, xi_i)`` a sample, or all variables in one group (small n only).
+    bounded : bool, optional
+        Add a ball known to contain a minimiser. The paper has none, and without one no order is tighter than the first
+        (docs/relaxations.md); with it, order 2 is usually exact. By default a ball is added from order 2 on, where one
+        is known; False is the paper's relaxation; True refuses problems for which no ball is known.
+    backend : {"structured", "clarabel"}
+        The batched interior-point method, or Clarabel.
+    library, device : str
+        Array library ("numpy", "torch") and its device, for the structured method.
+    max_block : int
+        Largest moment matrix allowed; larger relaxations are refused with their size.
+    n_random, seed : int
+        Gaussian candidates of the extraction.
+    max_iter, time_limit : int, float
+        Limits; a solve that meets one still returns a valid bound.
+    verbose : bool
+        Show progress.
+    callback : callable, optional
+        Called with the iteration and a dict of its figures (structured method).
+    """
+
+    name: ClassVar[str] = "moment"
+    summary: ClassVar[str] = (
+        "The paper's moment-SOS relaxation, sparse or dense, of any order; exact with bounded=True."
+    )
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard"})
+    losses: ClassVar[tuple[str, ...]] = ("hinge", "taylor3")
+
+    order: int = 2
+    loss: str = "hinge"
+    sparse: bool = True
+    bounded: bool | None = None
+    backend: str = "structured"
+    library: str = "numpy"
+    device: str | None = None
+    max_block: int = 64
+    n_random: int = 10
+    seed: int = 0
+    max_iter: int = 200
+    time_limit: float = np.inf
+    verbose: bool = False
+    callback: Callable[[int, dict[str, float]], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.loss not in TAYLOR_ORDER:
+            raise ValueError(f"the moment relaxation needs a polynomial loss, hinge or taylor3, not {self.loss!r}")
+        lowest = (TAYLOR_ORDER[self.loss] + 1) // 2
+        if self.order < lowest:
+            raise ValueError(f"order must be at least {lowest} for loss {self.loss!r}, got {self.order}")
+        if self.backend not in BACKENDS:
+            raise ValueError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
+
+    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        samples = Samples.of(problem)
+        self._check_size(problem, samples)
+        wants_ball = self.order > 1 if self.bounded is None else self.bounded
+        frame = None
+        if wants_ball or problem.is_hard:
+            shor = solve_sdp(problem, samples, tol=1e-9)
+            if problem.is_hard and shor.bound.value > 0.0:
+                return _infeasible(problem, samples, shor)
+            frame = self._ball(problem, samples, shor) if wants_ball else None
+        bounded = frame is not None
+        frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
+        relaxation = build_relaxation(
+            problem,
+            samples.Z,
+            samples.costs,
+            frame,
+            order=self.order,
+            taylor=TAYLOR_ORDER[self.loss],
+            sparse=self.sparse,
+            bounded=bounded,
+        )
+        with progress(self.verbose and self.backend == "structured", self.callback) as callback:
+            result = solve_relaxation(
+                relaxation,
+                self.backend,
+                library=self.library,
+                device=self.device,
+                tol=min(1e-7, 0.1 * tol),
+                max_iter=self.max_iter,
+                time_limit=self.time_limit,
+                verbose=self.verbose,
+                callback=callback,
+            )
+        return self._outcome(problem, samples, frame, bounded, relaxation, result, tol)
+
+    def _check_size(self, problem: MarginProblem, samples: Samples) -> None:
+        n = len(samples.Z)
+        groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
+        check_size(groups, problem.dim + 1 + slacks, self.order, self.max_block)
+
+    def _ball(self, problem: MarginProblem, samples: Samples, shor: Relaxed) -> Frame | None:
+        """The frame of a ball around every w that beats a good one; None where there is none and none was demanded."""
+        known = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
+        value = known.objective
+        if not problem.is_hard:
+            value = problem.objective(refine(problem, known.winner.w, self.loss)[0], self.loss)
+        try:
+            return bounded_frame(problem, samples, value, self.loss)
+        except NoBallError:
+            if self.bounded:
+                raise
+            return None
+
+    def _outcome(
+        self,
+        problem: MarginProblem,
+        samples: Samples,
+        frame: Frame,
+        bounded: bool,
+        relaxation: Relaxation,
+        result: InteriorResult,
+        tol: float,
+    ) -> Outcome:
+        proof = sum_of_squares(relaxation, result.grams)
+        bound, kind, dual = self._bound(problem, samples, frame, bounded, relaxation, proof)
+        W, w = read_off(frame, relaxation, result.moments)
+        found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
+        value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))
+        flat = flatness(relaxation, result.moments)
+        info: dict[str, Any] = {
+            "relaxation_value": value,
+            "bound_from": kind,
+            "bound_gap": relative_gap(found.objective, bound),
+            "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), value),
+            "candidate": found.winner.name,
+            "candidate_mended": found.winner.mended,
+            "candidate_objectives": found.objectives,
+            "W": W,
+            "w": w,
+            "moments": result.moments,
+            "exponents": relaxation.exponents,
+            "moment_ranks": flat.ranks,
+            "flat_extension": flat.holds,
+            "grams": proof.grams,
+            "sos_value": proof.value * frame.objective_scale,
+            "sos_residual": proof.residual,
+            "solver_status": result.status,
+            "bounded": bounded,
+            "frame": frame,
+        }
+        if dual is not None:
+            info["dual_weights"] = samples.spread(dual.weights, problem)
+        status = _STATUS.get(result.status, Status.GAP_REMAINS)
+        if relative_gap(found.objective, bound) <= tol:
+            status = Status.UNVERIFIED
+        return Outcome(
+            w=found.winner.w,
+            status=status,
+            lower_bound=bound,
+            n_iter=result.n_iter,
+            history=result.history,
+            info=info,
+        )
+
+    def _bound(
+        self,
+        problem: MarginProblem,
+        samples: Samples,
+        frame: Frame,
+        bounded: bool,
+        relaxation: Relaxation,
+        proof: SumOfSquares,
+    ) -> tuple[float, str, DualBound | None]:
+        """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it."""
+        if bounded:
+            bound = frame.objective_scale * proof.bound_in_unit_box
+            return _at_least_zero(bound, "Gram matrices, less the sum of the residual's coefficients")
+        if problem.is_hard or self.loss != "hinge":
+            return 0.0, "the objective is never negative (no order proves more without a ball)", None
+        # Without a ball only constant multipliers can prove anything: those of the margins are dual weights.
+        margins = [block for block in relaxation.blocks if block.name == "margin"]
+        constants = np.concatenate([block.coefficients[:, 0] for block in margins])
+        weights = -constants * proof.grams["margin"][:, 0, 0] * frame.objective_scale
+        dual = repair(weights, samples)
+        bound, kind, _ = _at_least_zero(
+            dual.value, "constant parts of the margins' multipliers, repaired to dual weights"
+        )
+        return bound, kind, dual
+
+
+def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Array, Array]:
+    """First and second moments of w from the first group's moment matrix (paper, app. extract solution moment)."""
+    k = len(frame.centre)
+    block = relaxation.blocks[0]
+    M = moments[0, block.shift[block.hankel, 0]]
+    first, second = M[0, 1 : k + 1], M[1 : k + 1, 1 : k + 1]
+    return frame.second_moments(first, second), frame.to_w(first)
+
+
+def _at_least_zero(bound: float, kind: str) -> tuple[float, str, None]:
+    return (bound, kind, None) if bound > 0.0 else (0.0, "the objective is never negative", None)
+
+
+def _infeasible(problem: MarginProblem, samples: Samples, shor: Relaxed) -> Outcome:
+    """Dual weights that prove that no w has all margins at least 1."""
+    info = {"dual_weights": samples.spread(shor.bound.weights, problem), "bound_from": "Farkas weights"}
+    return Outcome(np.zeros(problem.dim + 1), Status.INFEASIBLE, np.inf, info=info)

@@ -1,0 +1,166 @@
+"""The paper's semidefinite relaxation (eq. soft-margin-first-order-sdp), solved by Clarabel.
+
+Minimise ``Tr(GW)/2 + sum_i c_i xi_i`` over ``Tr(GW) >= 0``, ``[[1, w'], [w, W]] >= 0`` and the margin constraints. Its
+value is that of the linear program ``min_w risk(w)``: see docs/relaxations.md for the proof.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.losses import SQRT2
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.conic import ConicSolution, ConicStatus, solve_conic
+from hypermargin.solvers.dual_weights import DualBound, Samples, repair
+from hypermargin.solvers.extraction import extract, paper_eta
+from hypermargin.solvers.moment.frame import Frame, unbounded_frame
+from hypermargin.solvers.svec import smat, svec, triangle
+
+#: What a conic status means for a solve whose bound is not within the tolerance.
+STATUS = {
+    ConicStatus.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    ConicStatus.TIME_LIMIT: Status.TIME_LIMIT,
+    ConicStatus.FAILED: Status.FAILED,
+}
+
+
+@register
+@dataclass(frozen=True)
+class SDP(Solver):
+    """Shor's relaxation and the paper's extraction.
+
+    `n_random` Gaussian candidates are drawn with `seed`; `time_limit` is in seconds.
+    """
+
+    name: ClassVar[str] = "sdp"
+    summary: ClassVar[str] = "The paper's semidefinite relaxation; its bound is that of the risk alone."
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard"})
+
+    n_random: int = 10
+    seed: int = 0
+    max_iter: int = 200
+    time_limit: float = np.inf
+    verbose: bool = False
+
+    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        samples = Samples.of(problem)
+        relaxed = solve_sdp(
+            problem,
+            samples,
+            tol=min(1e-9, tol),
+            max_iter=self.max_iter,
+            time_limit=self.time_limit,
+            verbose=self.verbose,
+        )
+        info: dict[str, Any] = {"relaxation_value": relaxed.value, "solver_status": relaxed.conic.status.value}
+        if relaxed.conic.status is ConicStatus.INFEASIBLE:
+            return self._infeasible(problem, samples, relaxed, info)
+        bound = max(relaxed.bound.value, 0.0)  # f is never negative
+        found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed)
+        info |= {
+            "W": relaxed.W,
+            "w": relaxed.w,
+            "xi": np.maximum(0.0, 1.0 - problem.margins(relaxed.w)) / SQRT2,
+            "dual_weights": samples.spread(relaxed.bound.weights, problem),
+            "candidate": found.winner.name,
+            "candidate_mended": found.winner.mended,
+            "candidate_objectives": found.objectives,
+            "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), relaxed.value),
+            "bound_gap": relative_gap(found.objective, bound),
+        }
+        status = Status.GAP_REMAINS
+        if relative_gap(found.objective, bound) <= tol:
+            status = Status.UNVERIFIED
+        elif relaxed.conic.status in STATUS:
+            status = STATUS[relaxed.conic.status]
+        return Outcome(w=found.winner.w, status=status, lower_bound=bound, n_iter=relaxed.conic.n_iter, info=info)
+
+    def _infeasible(self, problem: MarginProblem, samples: Samples, relaxed: "Relaxed", info: dict) -> Outcome:
+        """Weights with ``sum a_i z_i = 0`` and ``sum a_i > 0``: no w, spacelike or not, has all margins at least 1."""
+        info["dual_weights"] = samples.spread(relaxed.bound.weights, problem)
+        proved = relaxed.bound.value > 0.0
+        return Outcome(
+            w=np.zeros(problem.dim + 1),
+            status=Status.INFEASIBLE if proved else Status.FAILED,
+            lower_bound=np.inf if proved else 0.0,
+            n_iter=relaxed.conic.n_iter,
+            info=info,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The relaxation's solution in the problem's own coordinates, its value, and the bound its multipliers prove."""
+
+    W: Array
+    w: Array
+    value: float
+    bound: DualBound
+    conic: ConicSolution
+
+
+def solve_sdp(
+    problem: MarginProblem,
+    samples: Samples,
+    *,
+    tol: float,
+    max_iter: int = 200,
+    time_limit: float = np.inf,
+    verbose: bool = False,
+) -> Relaxed:
+    """Solve the relaxation in a frame where it is well scaled, and go back."""
+    frame = unbounded_frame(problem, samples.Z, samples.costs)
+    c, A, b, cones = _program(problem, samples, frame)
+    conic = solve_conic(c, A, b, cones, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose)
+    k, n = samples.Z.shape[1], len(samples.Z)
+    entries = k * (k + 1) // 2
+    V, v = smat(conic.x[:entries]), conic.x[entries : entries + k]
+    margin_multipliers = conic.dual[len(samples.costs) * (not problem.is_hard) :][:n] * frame.objective_scale
+    value = conic.value * frame.objective_scale
+    return Relaxed(frame.second_moments(v, V), frame.to_w(v), value, repair(margin_multipliers, samples), conic)
+
+
+def _program(
+    problem: MarginProblem, samples: Samples, frame: Frame
+) -> tuple[Array, sparse.csc_matrix, Array, list[Any]]:
+    """Unknowns ``(svec V, v, eta)``; rows: slack, margin, trace, semidefinite."""
+    Z = samples.Z
+    n, k = Z.shape
+    entries, slacks = k * (k + 1) // 2, 0 if problem.is_hard else n
+    signs = np.ones(k)
+    signs[0] = -1.0
+    trace = svec((frame.basis.T * signs) @ frame.basis)
+    c = np.concatenate((0.5 * trace, np.zeros(k), (samples.costs * frame.slack_scale)[:slacks])) / frame.objective_scale
+
+    rows = []
+    if slacks:
+        rows.append(sparse.hstack((sparse.csr_matrix((n, entries + k)), -sparse.identity(n))))
+    slack_part = [-SQRT2 * sparse.diags(frame.slack_scale)] if slacks else []
+    rows.append(sparse.hstack((sparse.csr_matrix((n, entries)), sparse.csr_matrix(-Z @ frame.basis), *slack_part)))
+    rows.append(sparse.csr_matrix(np.concatenate((-trace, np.zeros(k + slacks)))[None, :]))
+    b = np.concatenate((np.zeros(slacks), -np.ones(n), np.zeros(1)))
+
+    # The matrix [[1, v'], [v, V]] entry by entry; svec's weights make its rows those of the cone.
+    row, column, weight = triangle(k + 1)
+    inner_row, inner_column, inner_weight = triangle(k)
+    where = np.zeros((k, k), dtype=np.int64)
+    where[inner_row, inner_column] = where[inner_column, inner_row] = np.arange(entries)
+    unscale = np.zeros((k, k))
+    unscale[inner_row, inner_column] = unscale[inner_column, inner_row] = 1.0 / inner_weight
+    matrix = sparse.lil_matrix((len(row), entries + k + slacks))
+    constant = np.zeros(len(row))
+    for r, (i, j, s) in enumerate(zip(row, column, weight, strict=True)):
+        if j == 0:
+            constant[r] = 1.0
+        elif i == 0:
+            matrix[r, entries + j - 1] = -s
+        else:
+            matrix[r, where[i - 1, j - 1]] = -s * unscale[i - 1, j - 1]
+    rows.append(matrix)
+    cones = [clarabel.NonnegativeConeT(slacks + n + 1), clarabel.PSDTriangleConeT(k + 1)]
+    return c, sparse.csc_matrix(sparse.vstack(rows)), np.concatenate((b, constant)), cones
