@@ -6,7 +6,8 @@ from hypermargin.cli.console import CommandError, say, with_progress
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
-    add_model_arguments,
+    add_multiclass_arguments,
+    add_problem_arguments,
     chosen_methods,
     labelled_points,
     make_classifier,
@@ -28,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--test-size", type=float, default=0.25, metavar="SHARE", help="share of points held out (%(default)s)"
     )
     add_geometry_arguments(parser)
-    add_model_arguments(parser)
+    add_problem_arguments(parser)
+    add_multiclass_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -46,7 +48,8 @@ def run(args: argparse.Namespace) -> None:
         )
     else:
         X_train, X_test, y_train, y_test = X, X, y, y
-    classifiers = {method: make_classifier(args, method) for method in methods}
+    scheme = {"multi_class": args.multi_class, "n_jobs": args.jobs}
+    classifiers = {method: make_classifier(args, method, **scheme) for method in methods}
     rows = try_rows(with_progress(methods, "fitting"), classifiers, (X_train, y_train), (X_test, y_test))
     held_out = f"on {len(X_test)} points held out" if args.test_size else "on the points fitted to"
     show_rows(f"{args.data}: {len(X_train)} points, C = {args.C:g}", rows, held_out)

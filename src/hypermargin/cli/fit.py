@@ -9,7 +9,8 @@ from hypermargin.cli.files import check_output
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
-    add_model_arguments,
+    add_multiclass_arguments,
+    add_problem_arguments,
     labelled_points,
     make_classifier,
     solver_options,
@@ -38,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--details", action="store_true", help="a line for each binary problem")
     add_geometry_arguments(parser)
-    add_model_arguments(parser)
+    add_problem_arguments(parser)
+    add_multiclass_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -49,6 +51,8 @@ def run(args: argparse.Namespace) -> None:
     model = make_classifier(
         args,
         args.solver,
+        multi_class=args.multi_class,
+        n_jobs=args.jobs,
         fit_intercept=args.fit_intercept,
         allow_timelike=args.allow_timelike,
         solver_options=solver_options(args.option) or None,

@@ -19,25 +19,29 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label", metavar="COLUMN", help="column of a .csv that holds the labels (default: the last)")
 
 
-def add_geometry_arguments(parser: argparse.ArgumentParser) -> None:
+def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
     """What the coordinates in the file mean."""
     parser.add_argument("--geometry", choices=GEOMETRIES, default="lorentz", help="what the columns are (%(default)s)")
     parser.add_argument("--curvature", type=float, default=1.0, help="the space has curvature minus this (%(default)s)")
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """The parameters of a classifier other than its solver."""
+def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
+    """What is minimised, and how closely."""
     parser.add_argument("-C", type=float, default=1.0, help="weight of the risk against the margin (%(default)s)")
+    parser.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their rarity")
+    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
+
+
+def add_multiclass_arguments(parser: argparse._ActionsContainer) -> None:
+    """How more than two classes become binary problems."""
     parser.add_argument(
         "--multi-class",
         choices=("ovo", "ovr"),
         default="ovo",
         help="more than two classes: one-vs-one votes or one-vs-rest with Platt scaling (%(default)s)",
     )
-    parser.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their rarity")
-    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
     parser.add_argument("--jobs", type=int, metavar="N", help="binary problems solved at a time (default: 1)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
 
 
 def labelled_points(args: argparse.Namespace) -> tuple[Any, Any]:
@@ -53,19 +57,17 @@ def required_labels(path: str, points: Points) -> Any:
 
 
 def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> "HyperbolicSVC":
-    """The classifier that the arguments of `add_geometry_arguments` and `add_model_arguments` describe."""
+    """The classifier that the arguments for geometry and problem describe; `further` are parameters of it."""
     # Not imported above: `--help` and errors of usage should not wait for scikit-learn.
     from hypermargin.estimators import HyperbolicSVC
 
     return HyperbolicSVC(
         C=args.C,
         solver=solver,
-        multi_class=args.multi_class,
         geometry=args.geometry,
         curvature=args.curvature,
         class_weight=args.class_weight,
         tol=args.tol,
-        n_jobs=args.jobs,
         random_state=args.seed,
         **further,
     )

@@ -19,6 +19,6 @@ def save_picture(display: PoincareDisplay, path: Path, title: str | None = None)
     figure = display.figure_
     assert isinstance(figure, Figure)
     if title is not None:
-        figure.suptitle(title)
-    figure.savefig(path, dpi=150)
+        display.ax_.set_title(title, pad=10)
+    figure.savefig(path, dpi=150, bbox_inches="tight")
     plt.close(figure)

@@ -7,7 +7,7 @@ from hypermargin.cli.files import check_output, read_points
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
-    add_model_arguments,
+    add_problem_arguments,
     chosen_methods,
     make_classifier,
     required_labels,
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--zoom", choices=("disk", "data", "boundary"), default="disk", help="what to show (%(default)s)"
     )
     parser.add_argument("--center", choices=("origin", "mean"), default="origin", help="the middle (%(default)s)")
-    add_geometry_arguments(parser)
-    add_model_arguments(parser)
+    add_geometry_arguments(parser.add_argument_group("coordinates (a model knows its own)"))
+    add_problem_arguments(parser.add_argument_group("with --methods"))
 
 
 def run(args: argparse.Namespace) -> None:
