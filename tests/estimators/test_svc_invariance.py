@@ -1,4 +1,4 @@
-"""Properties of every fit: permutations change nothing, swapped labels swap signs, probability agrees with prediction."""
+"""Properties of every fit: permutations change nothing, swapped labels swap signs, predictions are most probable."""
 
 import numpy as np
 from hypothesis import given, settings
