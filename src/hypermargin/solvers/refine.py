@@ -9,6 +9,9 @@ Majorise and minimise. At a feasible ``w_k = (t_k, wr_k)`` the objective touches
 
 The minimiser of that function is the next iterate (`hinge_qp`), so the objective falls at every step and every iterate
 is feasible. `curvature` is found by trying: a step that does not descend is thrown away and the curvature raised.
+
+All of it happens in the frame that has the Fréchet mean of the data at the origin. The tangent to ``-t^2/2`` depends on
+the frame, and far from the data the steps become short; this one makes `refine` commute with isometries as well.
 """
 
 from dataclasses import replace
@@ -16,7 +19,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.geometry.isometries import boost, move_to_origin, transform_normal, translation_to_origin
 from hypermargin.geometry.lorentz import Array
+from hypermargin.geometry.mean import frechet_mean
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution, Status
@@ -41,7 +46,7 @@ def refine(
     problem : MarginProblem
         A soft-margin problem without uncertainty.
     w : (d + 1,) array
-        Any start; an infeasible one is first moved to the nearest feasible point.
+        Any start; an infeasible one is first moved to the nearest feasible point in the frame of the mean.
     loss : str
         The loss to descend on.
     max_iter : int
@@ -60,31 +65,40 @@ def refine(
         raise ValueError("refine descends on the soft margin; give the problem a finite C")
     if problem.uncertainty is not None:
         raise ValueError("refine does not handle an uncertainty set; use a solver that does")
-    chosen = get_loss(loss)
+    get_loss(loss)
     start = np.array(w, dtype=np.float64)
     if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
         raise ValueError(f"w must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
-    current = project(start)
-    history = [problem.objective(current, loss)]
+    mean = frechet_mean(problem.X, problem.sample_weight)
+    centred = replace(problem, X=move_to_origin(problem.X, mean))
+    mended = project(transform_normal(start, translation_to_origin(mean)))
+    best, history = _descend(centred, mended, loss, max_iter, tol)
+    refined = project(transform_normal(best, boost(mean)))
+    if problem.objective(start, loss) <= problem.objective(refined, loss):  # optimal already, or timelike and allowed
+        return start, history
+    return refined, history
+
+
+def _descend(problem: MarginProblem, w: Array, loss: str, max_iter: int, tol: float) -> tuple[Array, list[float]]:
+    """`refine` from a feasible w in the frame of the problem."""
+    history = [problem.objective(w, loss)]
     curvature = 0.0
     small_steps = 0
     for _ in range(max_iter):
-        target = project(_majorised_step(problem, current, loss, curvature))
-        trial, value = _stride(problem, current, target, loss)
+        target = project(_majorised_step(problem, w, loss, curvature))
+        trial, value = _stride(problem, w, target, loss)
         if value <= history[-1]:
             small_steps = small_steps + 1 if history[-1] - value <= tol * abs(value) else 0
-            current = trial
+            w = trial
             history.append(value)
             curvature = curvature / 4.0 if curvature > 1e-3 else 0.0
             if small_steps == 2:
                 break
-        elif chosen.convex or curvature > _LARGEST_CURVATURE:
+        elif get_loss(loss).convex or curvature > _LARGEST_CURVATURE:
             break  # no descent although the model lies above the objective: stationary up to rounding
         else:
             curvature = max(4.0 * curvature, 0.05)
-    if problem.objective(start, loss) < history[-1]:  # a timelike start, where the problem allows it
-        return start, history
-    return current, history
+    return w, history
 
 
 def refine_solution(problem: MarginProblem, solution: Solution, loss: str | None = None) -> Solution:
