@@ -86,8 +86,8 @@ def solve_once(
     model.setParam("limits/absgap", 0.0)
     model.setParam("limits/time", time_limit)
     model.setParam("numerics/feastol", feastol)
-    # SCIP's tolerances are absolute, so the objective is brought to size 1 and so are the slacks.
-    scale = 1.0 / upper if upper > 0.0 else 1.0
+    # SCIP's tolerances are absolute: a small optimum is brought to size 1, but no cost of a slack far below 1.
+    scale = 1.0 / min(upper, float(np.max(costs))) if upper > 0.0 else 1.0
     w = [model.addVar(f"w{j}", lb=-box, ub=box) for j in range(Z.shape[1])]
     q = sum(v * v for v in w[1:]) - w[0] * w[0]
     half_q = model.addVar("half_q", lb=0.0, ub=None)

@@ -80,8 +80,8 @@ def complaint(batch: TinyBatch, i: int, best: float, solution: Any, verified: fl
     costs = batch.costs[i]
     true = float(hinge_value(Z, costs, w if batch.timelike else onto_cone(w))[0])
     if np.isfinite(true) or np.isfinite(solution.objective):
-        size = max(1.0, float(np.abs(w).max())) * max(1.0, float(np.sum(costs[np.isfinite(costs)])))
-        if not abs(true - solution.objective) <= 1e-9 * abs(true) + 1e-12 * size:
+        size, reach = float(np.abs(w).max()), float(np.sum(costs[np.isfinite(costs)]) * np.abs(Z).max())
+        if not abs(true - solution.objective) <= 1e-9 * abs(true) + 1e-14 * size * (size + reach):
             return f"objective {solution.objective!r}, but its w has the value {true!r}"
     if status != "OPTIMAL":
         return f"ended with {status}, gap {solution.gap!r}, in dimension {batch.X.shape[2] - 1}"

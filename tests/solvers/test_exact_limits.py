@@ -27,7 +27,8 @@ def solve_and_check(X, y, C, best, *, weight=None, **options):
         assert solution.certificate.verify(problem) <= best * (1.0 + 1e-9)
     Z, costs = signed_rows(problem.X, problem.y), problem.costs
     true = float(hinge_value(Z, costs, onto_cone(solution.w[None]))[0])
-    rounding = 1e-14 * float(np.abs(solution.w).max() * np.sum(costs[:, None] * np.abs(Z)))
+    size = float(np.abs(solution.w).max())
+    rounding = 1e-14 * size * (size + float(np.sum(costs[:, None] * np.abs(Z))))
     assert abs(solution.objective - true) <= 1e-9 * true + rounding
     if solution.status is Status.OPTIMAL:
         assert solution.gap <= 1e-6
