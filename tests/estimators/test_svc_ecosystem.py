@@ -145,3 +145,42 @@ def test_a_solve_that_ended_badly_is_a_warning(four_blobs, monkeypatch, status):
     with pytest.warns(ConvergenceWarning, match=f"6 of 6 binary problems ended so: {status.value}"):
         model.fit(*four_blobs)
     assert model.statuses_ == [status] * 6
+
+
+@dataclass(frozen=True)
+class Radii:
+    """An uncertainty set with one number a sample; `take` must follow the samples."""
+
+    values: np.ndarray
+
+    def take(self, indices):
+        return Radii(self.values[indices])
+
+    def worst_covectors(self, problem, w):
+        return problem.signed_covectors
+
+
+@dataclass(frozen=True)
+class RadiiSolver(Solver):
+    """Reports how far each radius is from the coordinate it was made of."""
+
+    name: ClassVar[str] = "radii"
+    summary: ClassVar[str] = "checks the order of the uncertainty set"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"uncertainty"})
+
+    def run(self, problem, tol):
+        mismatch = float(np.abs(problem.uncertainty.values - problem.X[:, 1]).max())
+        info = {"mismatch": mismatch, "n_samples": problem.n_samples}
+        return Outcome(w=np.zeros(problem.dim + 1), status=Status.CONVERGED, info=info)
+
+
+@pytest.mark.parametrize(("multi_class", "n_samples"), [("ovo", 48), ("ovr", 96)])
+def test_an_uncertainty_set_follows_its_samples(four_blobs, monkeypatch, multi_class, n_samples):
+    monkeypatch.setitem(base._REGISTRY, "radii", RadiiSolver)
+    X, y = four_blobs
+    weight = np.ones(y.size)
+    for k in range(4):
+        weight[np.flatnonzero(y == k)[0]] = 0.0
+    model = HyperbolicSVC(solver="radii", multi_class=multi_class, uncertainty=Radii(X[:, 1])).fit(X, y, weight)
+    assert {solution.info["mismatch"] for solution in model.solutions_} == {0.0}
+    assert {solution.info["n_samples"] for solution in model.solutions_} == {n_samples}

@@ -60,7 +60,8 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
     allow_timelike : bool, default=False
         Drop the constraint ``q(w) >= 0``; an error with solvers that do not declare the capability "timelike".
     uncertainty : object, optional
-        A set around each training point; an error with solvers that do not declare the capability "uncertainty".
+        A set around each training point; an error with solvers that do not declare the capability "uncertainty". A set
+        with a value a sample has a method ``take(indices)``, by which it follows the samples into the binary problems.
     tol : float, default=1e-6
         The relative gap to aim for in every binary problem.
     solver_options : dict, optional
