@@ -173,7 +173,7 @@ def test_a_solver_with_an_intercept_has_the_option_for_it(method):
 
 
 def test_unknown_methods_and_tolerances_are_refused():
-    with pytest.raises(ValueError, match="unknown solver 'magic'; the solvers are euclidean, pgd"):
+    with pytest.raises(ValueError, match=f"unknown solver 'magic'; the solvers are {', '.join(METHODS)}"):
         solve(PROBLEMS["overlapping"], "magic")
     with pytest.raises(ValueError, match="tol must be positive"):
         solve(PROBLEMS["overlapping"], "euclidean", tol=0.0)
