@@ -1,0 +1,20 @@
+"""Certificates: proofs of lower bounds, and the code that checks them. Nothing here imports a solver."""
+
+from hypermargin.certificates.certificate import (
+    Certificate,
+    CertificateError,
+    Combination,
+    DirectionBox,
+    RegionProof,
+)
+from hypermargin.certificates.hard_margin import HardMarginCertificate, InfeasibilityCertificate
+
+__all__ = [
+    "Certificate",
+    "CertificateError",
+    "Combination",
+    "DirectionBox",
+    "HardMarginCertificate",
+    "InfeasibilityCertificate",
+    "RegionProof",
+]

@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.geometry.lorentz import Array, covector, quadratic_form
+from hypermargin.geometry.isometries import translation_to_origin
+from hypermargin.geometry.lorentz import Array, covector, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
 
@@ -75,16 +76,36 @@ class MarginProblem:
             return np.where(weight > 0.0, np.inf, 0.0)
         return self.C * weight
 
-    @cached_property
+    @property
     def signed_covectors(self) -> Array:
-        """Rows ``z_i = y_i (x_i0, -x_ir)``, so that the nominal margins are ``Z @ w``; shape (n, d + 1)."""
+        """Rows ``z_i = y_i (x_i0, -x_ir)``, so that the nominal margins are ``Z @ w``; a new array, shape (n, d + 1)."""
         return self.y[:, None] * covector(self.X)
+
+    @cached_property
+    def centre(self) -> Array:
+        """The weighted Lorentz centroid of the points: ``sum c_i x_i`` scaled onto the hyperboloid, shape (d + 1,).
+
+        Unlike the Fréchet mean it needs one pass; like it, it moves with the data under isometries.
+        """
+        total = (np.ones(self.n_samples) if self.is_hard else self.costs / self.costs.max()) @ self.X
+        return lift(total[1:] / np.sqrt(max(float(minkowski_dot(total, total)), np.finfo(float).tiny)))
+
+    def covectors_around(self, centre: Array, rows: slice = slice(None)) -> Array:
+        """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin."""
+        moved = self.X[rows] @ (translation_to_origin(centre) * np.concatenate([[1.0], -np.ones(self.dim)])[:, None]).T
+        moved *= self.y[rows, None]
+        return moved
 
     # -- the objective -----------------------------------------------------------------------------------------------
 
     def margins(self, w: ArrayLike, intercept: float = 0.0) -> Array:
         """``m_i(w) = y_i (x_i * w + intercept)``, the worst over the uncertainty set where there is one; shape (n,)."""
-        margins = self._worst_covectors(w) @ np.asarray(w, dtype=np.float64)
+        w = np.asarray(w, dtype=np.float64)
+        if self.uncertainty is None:
+            margins = self.X @ covector(w)
+            margins *= self.y
+        else:
+            margins = self._worst_covectors(w) @ w
         return margins + intercept * self.y if intercept else margins
 
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:

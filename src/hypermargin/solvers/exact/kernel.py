@@ -23,6 +23,7 @@ else:
 QUERY = 0  # evaluate the risk at `Region.query` and give the cut to `Region.absorb`
 SETTLED = 1  # the lower bound of the region has reached the target
 STALLED = 2  # the relaxation of this region is too weak: split it
+EXHAUSTED = 3  # double precision, or the room for minorants, is used up
 
 
 def is_compiled() -> bool:
@@ -30,10 +31,16 @@ def is_compiled() -> bool:
     return cython.compiled
 
 
-def hinge_pass(Z: cython.double[:, ::1], k: cython.double[::1], w: cython.double[::1], g: cython.double[::1]):
-    """Risk ``sum_i k_i max(0, 1 - z_i.w)`` at w and the offset b of the cut there; its slope is written to g.
+def hinge_pass(
+    Z: cython.double[:, ::1],
+    k: cython.double[::1],
+    w: cython.double[::1],
+    g: cython.double[::1],
+    threshold: cython.double,
+):
+    """Risk ``sum_i k_i max(0, 1 - z_i.w)`` at w and the offset b of a cut there; the cut's slope is written to g.
 
-    The cut is ``b + g.w`` with ``b = sum k_i``, ``g = -sum k_i z_i`` over the samples of margin below 1.
+    The cut is ``b + g.w`` with ``b = sum k_i``, ``g = -sum k_i z_i`` over the samples of margin below `threshold`.
     """
     n: cython.Py_ssize_t = Z.shape[0]
     width: cython.Py_ssize_t = Z.shape[1]
@@ -52,9 +59,10 @@ def hinge_pass(Z: cython.double[:, ::1], k: cython.double[::1], w: cython.double
         if margin < 1.0:
             cost = k[i]
             risk += cost * (1.0 - margin)
-            b += cost
-            for j in range(width):
-                g[j] -= cost * Z[i, j]
+            if margin < threshold:
+                b += cost
+                for j in range(width):
+                    g[j] -= cost * Z[i, j]
     return risk, b
 
 
@@ -117,6 +125,9 @@ class Master:
     lam: cython.double[::1]
     step: cython.double[::1]
     K: cython.double[:, ::1]
+    D: cython.double[:, ::1]
+    length: cython.double[::1]
+    reference: cython.Py_ssize_t
     wr: cython.double[::1]  # the primal solution
     slope: cython.double[::1]  # G lam
     b: cython.double  # the combined minorant: offset,
@@ -134,6 +145,9 @@ class Master:
         self.lam[0] = 1.0
         self.step = np.zeros(room)
         self.K = np.zeros((room, room + 1))
+        self.D = np.zeros((room, self.dim))
+        self.length = np.zeros(room)
+        self.reference = 0
         self.wr = np.zeros(self.dim)
         self.slope = np.zeros(self.dim)
         self.b = self.a = self.A = 0.0
@@ -173,8 +187,10 @@ class Master:
                 at_low *= 0.5
             if high - low <= 1e-12 * high:
                 break
-            mu = high * max(0.05, 0.9 * (1.0 + excess / s)) if low == 0.0 else (
-                (low * at_high - high * at_low) / (at_high - at_low)
+            mu = (
+                high * max(0.05, 0.9 * (1.0 + excess / s))
+                if low == 0.0
+                else ((low * at_high - high * at_low) / (at_high - at_low))
             )
             if low > 0.0 and not low < mu < high:
                 mu = 0.5 * (low + high)
@@ -240,14 +256,44 @@ class Master:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _solve_active(self, s: cython.double, mu: cython.double) -> cython.void:
-        """Write to `step` the multipliers that are optimal on the active columns, signs unconstrained.
+    def _differences(self) -> cython.void:
+        """Choose the heaviest cut as reference r and tabulate the other active columns relative to it.
 
-        The system ``[G'G/mu, e; e', 0] [lam; xi] = [beta; 1]`` with e = 1 for cuts and 0 for the chord. A little is added
-        to the diagonal: where the columns are dependent the solution then runs far along the null direction, and the
-        step to the boundary removes a column, which is what should happen.
+        ``D_i = G_i - e_i G_r`` (e = 1 for cuts, 0 for the chord), scaled to unit length, removes the constraint that the
+        multipliers of cuts sum to 1.
         """
-        m: cython.Py_ssize_t = self.count
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        heaviest: cython.double = -1.0
+        total: cython.double
+        for i in range(self.count):
+            if self.active[i] != -1 and self.lam[i] > heaviest:
+                heaviest, self.reference = self.lam[i], i
+        for i in range(self.count):
+            c, total = self.active[i], 0.0
+            for j in range(self.dim):
+                self.D[i, j] = self._entry(c, j)
+                if c != -1:
+                    self.D[i, j] -= self._entry(self.active[self.reference], j)
+                total += self.D[i, j] * self.D[i, j]
+            self.length[i] = sqrt(total) if total > 0.0 else 1.0
+            for j in range(self.dim):
+                self.D[i, j] /= self.length[i]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _dot(self, i: cython.Py_ssize_t, k: cython.Py_ssize_t) -> cython.double:
+        total: cython.double = 0.0
+        j: cython.Py_ssize_t
+        for j in range(self.dim):
+            total += self.D[i, j] * self.D[k, j]
+        return total
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _solve_gram(self, m: cython.Py_ssize_t) -> cython.void:
+        """Solve ``D'D x = K[:, m]`` over the first m active columns without the reference; x is left in K[:, m]."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
@@ -256,104 +302,179 @@ class Master:
         K: cython.double[:, ::1] = self.K
         for i in range(m):
             for k in range(i + 1):
-                total = 0.0
-                for j in range(self.dim):
-                    total += self._entry(self.active[i], j) * self._entry(self.active[k], j)
-                K[i, k] = K[k, i] = total / mu
-            K[i, i] += 1e-13 * K[i, i] + 1e-300
-            K[i, m] = K[m, i] = 0.0 if self.active[i] == -1 else 1.0
-            K[i, m + 1] = self._beta(self.active[i], s)
-        K[m, m] = 0.0
-        K[m, m + 1] = 1.0
-        for i in range(m + 1):  # Gaussian elimination, partial pivoting
+                total = self._dot(i, k) if i != self.reference and k != self.reference else 0.0
+                K[i, k] = K[k, i] = total
+            K[i, i] += 1e-15
+        K[self.reference, self.reference] = 1.0
+        for i in range(m):  # Gaussian elimination, partial pivoting
             pivot = i
-            for k in range(i + 1, m + 1):
+            for k in range(i + 1, m):
                 if fabs(K[k, i]) > fabs(K[pivot, i]):
                     pivot = k
             if pivot != i:
-                for j in range(i, m + 2):
+                for j in range(i, m + 1):
                     K[i, j], K[pivot, j] = K[pivot, j], K[i, j]
-            if K[i, i] == 0.0:
-                K[i, i] = 1e-300
-            for k in range(i + 1, m + 1):
+            for k in range(i + 1, m):
                 total = K[k, i] / K[i, i]
                 if total != 0.0:
-                    for j in range(i + 1, m + 2):
+                    for j in range(i + 1, m + 1):
                         K[k, j] -= total * K[i, j]
-        for i in range(m, -1, -1):
-            total = K[i, m + 1]
-            for j in range(i + 1, m + 1):
-                total -= K[i, j] * K[j, m + 1]
-            K[i, m + 1] = total / K[i, i]
-        for i in range(m):
-            self.step[i] = K[i, m + 1]
+        for i in range(m - 1, -1, -1):
+            total = K[i, m]
+            for j in range(i + 1, m):
+                total -= K[i, j] * K[j, m]
+            K[i, m] = total / K[i, i]
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _quadratic_programme(self, s: cython.double, mu: cython.double) -> cython.void:
+    def _solve_active(self, s: cython.double, mu: cython.double) -> cython.void:
+        """Write to `step` the multipliers that are optimal on the active columns, signs unconstrained.
+
+        Stationarity in the other columns: ``D'(G_r + D lam) = mu (beta - e beta_r)``.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        m: cython.Py_ssize_t = self.count
+        total: cython.double
+        self._differences()
+        r = self.reference
+        for i in range(m):
+            total = 0.0
+            if i != r:
+                total = mu * (self._beta(self.active[i], s) - (
+                    0.0 if self.active[i] == -1 else self._beta(self.active[r], s)
+                )) / self.length[i]
+                for j in range(self.dim):
+                    total -= self.D[i, j] * self._entry(self.active[r], j)
+            self.K[i, m] = total
+        self._solve_gram(m)
+        total = 1.0
+        for i in range(m):
+            if i != r:
+                self.step[i] = self.K[i, m] / self.length[i]
+                if self.active[i] != -1:
+                    total -= self.step[i]
+        self.step[r] = total
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _add(self, column: cython.Py_ssize_t) -> cython.bint:
+        """Activate a violated column. If it depends on the active ones, exchange it for one of them; False if it cannot.
+
+        Along the dependence the quadratic term is constant and the bound rises linearly, so the step goes on until a
+        multiplier reaches zero.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        m: cython.Py_ssize_t = self.count
+        blocking: cython.Py_ssize_t = -1
+        rest: cython.double = 0.0
+        total: cython.double
+        theta: cython.double = 0.0
+        self.active[m], self.lam[m] = column, 0.0
+        self.count = m + 1
+        self._differences()
+        for i in range(m):
+            self.K[i, m] = self._dot(i, m) if i != self.reference else 0.0
+        self._solve_gram(m)
+        for j in range(self.dim):
+            total = self.D[m, j]
+            for i in range(m):
+                if i != self.reference:
+                    total -= self.K[i, m] * self.D[i, j]
+            rest += total * total
+        if rest > 1e-18:
+            return True
+        # lam_m grows by 1, lam_i by step_i: the combination of columns stays, and so does the sum over cuts.
+        total = 0.0 if column == -1 else -1.0
+        for i in range(m):
+            if i != self.reference:
+                self.step[i] = -self.K[i, m] * self.length[m] / self.length[i]
+                if self.active[i] != -1:
+                    total -= self.step[i]
+        self.step[self.reference] = total
+        for i in range(m):
+            if self.step[i] < 0.0 and (blocking == -1 or self.lam[i] < -theta * self.step[i]):
+                blocking, theta = i, -self.lam[i] / self.step[i]
+        if blocking == -1:
+            self.count = m
+            return False
+        for i in range(m):
+            self.lam[i] = max(0.0, self.lam[i] + theta * self.step[i])
+        self.lam[m] = theta
+        self._drop(blocking)
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _to_optimum(self, s: cython.double, mu: cython.double) -> cython.void:
+        """Move to the optimum over the active columns, dropping those whose multiplier would turn negative."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        length: cython.double
+        while True:
+            self._solve_active(s, mu)
+            length, i = 1.0, -1
+            for j in range(self.count):
+                if self.step[j] <= 0.0 and self.lam[j] < length * (self.lam[j] - self.step[j]):
+                    length, i = self.lam[j] / (self.lam[j] - self.step[j]), j
+            for j in range(self.count):
+                self.lam[j] += length * (self.step[j] - self.lam[j])
+            if i == -1:
+                return
+            self._drop(i)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _violated_column(self, s: cython.double) -> cython.Py_ssize_t:
+        """The column whose value at wr exceeds the common level of the active ones most; -2 if none does."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         c: cython.Py_ssize_t
         worst: cython.Py_ssize_t = -2
-        rounds: cython.int
-        length: cython.double
-        ratio: cython.double
-        level: cython.double
+        level: cython.double = 0.0
+        scale: cython.double = 1e-300
         value: cython.double
-        largest: cython.double
-        scale: cython.double
-        for rounds in range(20 + 20 * self.dim):
-            for _ in range(self.dim + 3):  # to the optimum on the active columns, dropping those that block
-                self._solve_active(s, mu)
-                length, i = 1.0, -1
-                for j in range(self.count):
-                    if self.step[j] <= 0.0 and self.lam[j] - self.step[j] > 0.0:
-                        ratio = self.lam[j] / (self.lam[j] - self.step[j])
-                        if ratio < length:
-                            length, i = ratio, j
-                for j in range(self.count):
-                    self.lam[j] += length * (self.step[j] - self.lam[j])
-                if i == -1:
-                    break
-                self.lam[i] = 0.0
-                if self.count > 1:
-                    self._drop(i)
-            self._combine(mu)
-            if self.count >= self.dim + 3:
-                return
-            if rounds > 0 and self.active[self.count - 1] != worst:  # the column just added was dropped again
-                return
-            # The level xi is the common value of the active cuts at wr; a column above it would improve the bound.
-            level, scale = 0.0, 1e-300
-            for i in range(self.count):
-                c = self.active[i]
-                if c != -1:
-                    value = self._beta(c, s)
-                    scale = max(scale, fabs(value))
-                    for j in range(self.dim):
-                        value += self.pool.g[c, j + 1] * self.wr[j]
-                        scale = max(scale, fabs(self.pool.g[c, j + 1] * self.wr[j]))
-                    level += self.lam[i] * value
-            worst, largest = -2, 1e-13 * scale
-            for c in range(self.pool.size):
-                value = self.pool.b[c] + self.sign * self.pool.g[c, 0] * s - level
+        for i in range(self.count):
+            c = self.active[i]
+            if c != -1:
+                value = self._beta(c, s)
+                scale = max(scale, fabs(value))
                 for j in range(self.dim):
                     value += self.pool.g[c, j + 1] * self.wr[j]
-                if value > largest:
-                    worst, largest = c, value
-            if self.has_chord:
-                value = self.kappa * s
-                for j in range(self.dim):
-                    value -= self.u[j] * self.wr[j]
-                if value > 1e-13 * s and (worst == -2 or value * self.A > largest):
-                    worst = -1
-            if worst == -2:
-                return
+                    scale = max(scale, fabs(self.pool.g[c, j + 1] * self.wr[j]))
+                level += self.lam[i] * value
+        largest: cython.double = 1e-13 * scale
+        for c in range(self.pool.size):
+            value = self.pool.b[c] + self.sign * self.pool.g[c, 0] * s - level
+            for j in range(self.dim):
+                value += self.pool.g[c, j + 1] * self.wr[j]
+            if value > largest:
+                worst, largest = c, value
+        if self.has_chord:
+            value = self.kappa * s
+            for j in range(self.dim):
+                value -= self.u[j] * self.wr[j]
+            if value > 1e-13 * s and (worst == -2 or value * self.A > largest):
+                worst = -1
+        return worst
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _quadratic_programme(self, s: cython.double, mu: cython.double) -> cython.void:
+        """The active-set method for one mu. The number of rounds is bounded: any combination is a valid minorant."""
+        i: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        for _ in range(20 + 20 * self.dim):
+            self._to_optimum(s, mu)
+            self._combine(mu)
+            column = self._violated_column(s)
             for i in range(self.count):
-                if self.active[i] == worst:
+                if self.active[i] == column:
                     return
-            self.active[self.count], self.lam[self.count] = worst, 0.0
-            self.count += 1
+            if column == -2 or not self._add(column):
+                return
 
 
 @cython.cclass
@@ -432,8 +553,12 @@ class Region:
             cell = self._weakest_cell()
             if self.lower[cell] >= target:
                 return SETTLED
-            if cell == self.nodes - 1 or self.minorants > 4000:
-                return STALLED
+            if (
+                cell == self.nodes - 1
+                or self.minorants > 4000
+                or self.s[cell + 1] - self.s[cell] <= 1e-13 * self.s[cell]
+            ):
+                return EXHAUSTED
             self.here = self._choose_node(cell, target)
             position = self.s[self.here]
             value = self._minorant_at(position)
@@ -480,17 +605,39 @@ class Region:
         """The s at which the bound is attained, roughly: where a split region should look first."""
         return self.s[self.here]
 
-    def cells(self):
-        """Nodes, bounds and proving minorants of the cells, and the minorants: arrays for the certificate."""
+    def proof_of(self, bound: cython.double):
+        """The fewest cells that prove `bound` (or the region's own bound if that is less).
+
+        A list of (node at which the cell begins, numbers of the cuts, their weights). A minorant is concave, so it proves
+        all that lies between two nodes at which it reaches the bound: from each node go as far as one minorant reaches.
+        """
+        i: cython.Py_ssize_t = 0
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        best: cython.Py_ssize_t
+        reach: cython.Py_ssize_t
+        kept = []
+        bound = min(bound, self.lower[self._weakest_cell()])
+        while i < self.nodes - 1:
+            best, reach = self.proof[i], i + 1
+            for k in range(self.minorants):
+                j = i
+                while j < self.nodes and self._bound(k, self.s[j]) >= bound:
+                    j += 1
+                if j - 1 > reach:
+                    best, reach = k, j - 1
+            kept.append((self.s[i], self.columns[best].copy(), self.weights[best].copy()))
+            i = reach
+        best = self.proof[i]
+        kept.append((self.s[i], self.columns[best].copy(), self.weights[best].copy()))
+        return [(node, np.asarray(cuts), np.asarray(weights)) for node, cuts, weights in kept]
+
+    def curves(self):
+        """Nodes, bounds of the cells from them, and all minorants (b, a, A): what a picture of the proof shows."""
         m: cython.Py_ssize_t = self.nodes
         k: cython.Py_ssize_t = self.minorants
-        return (
-            np.array(self.s[:m]),
-            np.array(self.lower[:m]),
-            np.array(self.proof[:m]),
-            np.array(self.columns[:k]),
-            np.array(self.weights[:k]),
-        )
+        minorants = np.stack([np.asarray(self.mb[:k]), np.asarray(self.ma[:k]), np.asarray(self.mA[:k])], axis=1)
+        return np.array(self.s[:m]), np.array(self.lower[:m]), minorants
 
     # -- the envelope --------------------------------------------------------------------------------------------------
 

@@ -25,12 +25,13 @@ class Leaf:
 
     region: "kernel.Region"
     box: Box | None
-    bound: float
+    bound: float = -np.inf
+    exhausted: bool = False
 
 
 @dataclass(eq=False)
 class Search:
-    """State of the search. `points` are the w at which the risk was evaluated; cut j + 1 of the pool is from points[j]."""
+    """State of the search. The risk was evaluated at `points` and is `risks` there; cut j + 1 is that of points[j]."""
 
     oracle: Oracle
     dim: int
@@ -38,40 +39,55 @@ class Search:
     upper: float = np.inf
     best: Array | None = None
     points: list[Array] = field(default_factory=list)
+    risks: list[float] = field(default_factory=list)
+    n_passes: int = 0
     n_splits: int = 0
 
     def __post_init__(self) -> None:
         self.pool = kernel.CutPool(self.dim + 1)
+        self.pool.add(0.0, np.zeros(self.dim + 1))  # cut 0: the risk is not negative
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Leaf]] = []
-
-    @property
-    def n_passes(self) -> int:
-        """How often the data were passed over."""
-        return len(self.points)
 
     @property
     def lower(self) -> float:
         return self._heap[0][0] if self._heap else -np.inf
 
     @property
+    def exhausted(self) -> bool:
+        """Whether the bound cannot be raised any further in double precision."""
+        return bool(self._heap) and self._heap[0][2].exhausted
+
+    @property
     def leaves(self) -> list[Leaf]:
         return [leaf for _, _, leaf in self._heap]
 
-    def start(self) -> None:
-        """Three passes: the two cuts that bound t (all of one class, none of the other), and the risk at w = 0.
+    def start(self, first: Array | None = None) -> None:
+        """The first regions. A search without cuts begins with three passes, and one or two more for the point `first`.
 
-        Cut 0 is the constant 0: the risk is not negative.
+        They give the two cuts that bound t (all of one class, none of the other), and the risk at w = 0.
         """
-        origin = np.zeros(self.dim + 1)
-        self.pool.add(0.0, origin)
-        apex = origin.copy()
-        apex[0] = 1.0
-        for w in (apex, -apex, origin):
-            self.evaluate(w)
+        if not self.points:
+            origin = np.zeros(self.dim + 1)
+            apex = origin.copy()
+            apex[0] = 1.0
+            for w in (apex, -apex, origin):
+                self.evaluate(w)
+        if first is not None:
+            self.evaluate(first)
+            if not self.allow_timelike and quadratic_form(first) < 0.0:
+                self.evaluate(_lift(first))
         self.master = kernel.Master(self.pool)
         for sign in (1.0, -1.0):
             self._add_region(sign, None, 0.0)
+
+    def rescaled(self, factor: float, oracle: Oracle) -> "Search":
+        """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one."""
+        other = Search(oracle, self.dim, self.allow_timelike)
+        offsets, slopes = self.pool.rows()
+        for w, risk, b, g in zip(self.points, self.risks, offsets[1:], slopes[1:], strict=True):
+            other._record(w, factor * risk, factor * b, factor * g)
+        return other
 
     def step(self, tol: float) -> None:
         """Advance the weakest region once. `tol` is the relative gap at which a region counts as settled."""
@@ -84,13 +100,20 @@ class Search:
                 self.evaluate(_lift(w))
         elif action == kernel.STALLED and self._split(leaf):
             return
+        elif action != kernel.SETTLED:
+            leaf.exhausted = True
         self._push(leaf)
 
     def evaluate(self, w: Array) -> float:
-        """One pass: add the cut at w, update the best point; returns the relaxed objective ``max(q, 0)/2 + risk``."""
-        risk, b, g = self.oracle(w)
+        """One pass over the data at w; returns the relaxed objective ``max(q, 0)/2 + risk`` there."""
+        self.n_passes += 1
+        return self._record(w, *self.oracle(w))
+
+    def _record(self, w: Array, risk: float, b: float, g: Array) -> float:
+        """Add a cut and update the best point."""
         self.pool.add(b, g)
         self.points.append(w)
+        self.risks.append(risk)
         q = float(quadratic_form(w))
         value = 0.5 * max(q, 0.0) + risk
         if value < self.upper and (self.allow_timelike or q >= 0.0):
@@ -112,7 +135,7 @@ class Search:
         chord = None if box is None else box.chord()
         u, kappa = (np.zeros(self.dim), 0.0) if chord is None else chord
         region = kernel.Region(self.master, sign, chord is not None, kappa, u, nodes, cut, share, self.allow_timelike)
-        self._push(Leaf(region, box, -np.inf))
+        self._push(Leaf(region, box))
 
     def _split(self, leaf: Leaf) -> bool:
         """Replace a leaf by its children; False if it cannot be split further."""

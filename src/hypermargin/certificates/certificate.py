@@ -1,0 +1,158 @@
+"""The certificate of a lower bound: a finite object that anyone can check against the problem.
+
+It rests on three facts (docs/exact.md has the proofs).
+
+1. For weights ``0 <= a_i <= c_i/sqrt2`` the risk has the affine minorant ``b + g.w``, ``b = sum a_i``,
+   ``g = -sum a_i z_i`` with ``z_i = y_i (x_i0, -x_ir)``. Convex combinations of such *cuts* are minorants again.
+2. At fixed ``|t| = s`` the minimum of ``q/2 + b + g.w`` over ``|wr| >= s`` is ``L(s) = b + a s + phi(s, |gr|)`` with
+   ``a = sign(t) g0``: a concave function of s, so on a cell ``[s1, s2]`` its smaller end value is a bound.
+3. Directions of wr in a box satisfy a linear *chord* inequality, which may be added with any multiplier >= 0.
+
+All of it holds in any Lorentz frame; the certificate names the frame by the point that is moved to the origin.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.margin import MarginProblem
+
+FORMAT = "hypermargin-certificate-1"
+
+
+class CertificateError(ValueError):
+    """The certificate is damaged, or does not belong to the problem it is checked against."""
+
+
+@dataclass(frozen=True, eq=False)
+class DirectionBox:
+    """Directions of wr through the piece ``low <= x <= high`` of the face ``x[axis] = side`` of the cube [-1, 1]^d."""
+
+    axis: int
+    side: int
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """A minorant: `weights` over the cuts numbered `cuts` (at most 1 in all) and a multiplier of the region's chord."""
+
+    cuts: tuple[int, ...]
+    weights: tuple[float, ...]
+    chord: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class RegionProof:
+    """Proof of the bound for ``t = sign * s``, ``s >= 0`` and directions in `box` (all if None).
+
+    ``minorants[i]`` proves the cell from ``nodes[i]`` to ``nodes[i + 1]``, the last one that from ``nodes[-1]`` on.
+    """
+
+    sign: int
+    box: DirectionBox | None
+    nodes: Array
+    minorants: tuple[Combination, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Proof of a lower bound for the hinge objective of a margin problem.
+
+    Parameters
+    ----------
+    centre : (d,) array
+        Space coordinates of the point that the frame of the certificate moves to the origin.
+    points : (J, d + 1) array
+        Normals in that frame. Cut j takes ``a_i = c_i/sqrt2`` for the samples whose margin there is below `threshold`,
+        and 0 for the others: a choice that is valid however the margins are rounded.
+    regions : tuple of RegionProof
+    threshold : float
+    duals : (K, n) array, optional
+        Further cuts, numbered J, J + 1, ..., with their ``a_i`` given outright.
+    """
+
+    centre: Array
+    points: Array
+    regions: tuple[RegionProof, ...]
+    threshold: float = 1.0
+    duals: Array | None = None
+
+    def verify(self, problem: MarginProblem) -> float:
+        """A rigorous lower bound for the objective of `problem`, by code that shares nothing with the solvers.
+
+        Raises `CertificateError` if the certificate does not cover all hyperplanes or does not fit the problem.
+        """
+        from hypermargin.certificates.verify import (
+            verified_lower_bound,
+        )  # the checker knows certificates, not vice versa
+
+        return verified_lower_bound(self, problem)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers; floats survive JSON exactly."""
+        return {
+            "format": FORMAT,
+            "centre": self.centre.tolist(),
+            "threshold": self.threshold,
+            "points": self.points.tolist(),
+            "duals": None if self.duals is None else self.duals.tolist(),
+            "regions": [_region_to_dict(region) for region in self.regions],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Certificate":
+        """The inverse of `to_dict`; a `CertificateError` says what is wrong with `data`."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise CertificateError(f"this is not a certificate in the format {FORMAT!r}")
+        try:
+            return cls(
+                centre=np.array(data["centre"], dtype=np.float64),
+                points=np.array(data["points"], dtype=np.float64).reshape(-1, len(data["centre"]) + 1),
+                regions=tuple(_region_from_dict(region) for region in data["regions"]),
+                threshold=float(data["threshold"]),
+                duals=None if data["duals"] is None else np.array(data["duals"], dtype=np.float64),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise CertificateError(f"the certificate is damaged: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate as JSON."""
+        Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Certificate":
+        """Read a certificate written by `save`."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise CertificateError(f"{path} is not a certificate file: {error}") from error
+        return cls.from_dict(data)
+
+
+def _region_to_dict(region: RegionProof) -> dict[str, Any]:
+    box = region.box
+    return {
+        "sign": region.sign,
+        "box": None if box is None else [box.axis, box.side, box.low.tolist(), box.high.tolist()],
+        "nodes": region.nodes.tolist(),
+        "minorants": [[list(m.cuts), list(m.weights), m.chord] for m in region.minorants],
+    }
+
+
+def _region_from_dict(data: dict[str, Any]) -> RegionProof:
+    box = data["box"]
+    return RegionProof(
+        sign=int(data["sign"]),
+        box=None if box is None else DirectionBox(int(box[0]), int(box[1]), np.array(box[2]), np.array(box[3])),
+        nodes=np.array(data["nodes"], dtype=np.float64),
+        minorants=tuple(
+            Combination(tuple(int(j) for j in cuts), tuple(float(v) for v in weights), float(chord))
+            for cuts, weights, chord in data["minorants"]
+        ),
+    )

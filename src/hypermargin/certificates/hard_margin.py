@@ -1,0 +1,57 @@
+"""Certificates for the hard margin: a lower bound through a soft margin, or a proof that nothing separates."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flint import fmpz_mat
+
+from hypermargin.certificates.certificate import Certificate, CertificateError
+from hypermargin.problems.margin import MarginProblem
+
+
+@dataclass(frozen=True, eq=False)
+class HardMarginCertificate:
+    """A bound for the soft margin with weight C bounds the hard margin too: a separator has no risk."""
+
+    C: float
+    soft: Certificate
+
+    def verify(self, problem: MarginProblem) -> float:
+        """A rigorous lower bound for the hard-margin objective of `problem`."""
+        return self.soft.verify(replace(problem, C=self.C))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"C": self.C, "soft": self.soft.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class InfeasibilityCertificate:
+    """Samples for which ``sum a_i z_i = 0`` with all ``a_i > 0``: no w has ``z_i.w >= 1`` for all of them (Farkas)."""
+
+    samples: tuple[int, ...]
+
+    def verify(self, problem: MarginProblem) -> float:
+        """``inf`` (there is no feasible point) if the proof holds in exact rational arithmetic, else an error."""
+        if not self.samples or not all(0 <= i < problem.n_samples for i in self.samples):
+            raise CertificateError("the certificate names samples that the problem does not have")
+        if not all(problem.costs[i] > 0.0 for i in self.samples):
+            raise CertificateError("the certificate uses a sample of weight 0")
+        if not has_positive_null_vector(problem.signed_covectors[list(self.samples)].tolist()):
+            raise CertificateError("the samples of the certificate do not prove that the classes overlap")
+        return float("inf")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"samples": list(self.samples)}
+
+
+def has_positive_null_vector(rows: list[list[float]]) -> bool:
+    """Whether the rows have exactly one linear relation, and it has coefficients of one sign. Exact: doubles are rational."""
+    ratios = [[value.as_integer_ratio() for value in row] for row in rows]
+    common = max(denominator for row in ratios for _, denominator in row)  # all are powers of two
+    integers = [[numerator * (common // denominator) for numerator, denominator in row] for row in ratios]
+    transposed = fmpz_mat([list(column) for column in zip(*integers, strict=True)])
+    basis, nullity = transposed.nullspace()
+    if nullity != 1:
+        return False
+    relation = [int(basis[i, 0]) for i in range(len(rows))]
+    return all(value > 0 for value in relation) or all(value < 0 for value in relation)

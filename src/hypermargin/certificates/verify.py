@@ -1,0 +1,177 @@
+"""The independent check of a certificate. Imports no solver; everything but the long sums is ball arithmetic (Arb)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from flint import arb
+
+from hypermargin.certificates.certificate import Certificate, CertificateError, Combination, DirectionBox, RegionProof
+from hypermargin.certificates.sums import cut_sums
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.margin import MarginProblem
+
+
+def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> float:
+    """See `Certificate.verify`."""
+    _check_shape(certificate, problem)
+    for sign in (-1, 1):
+        _check_cover([region for region in certificate.regions if region.sign == sign], problem)
+    cuts = _cuts_in_frame(certificate, problem)
+    bound = min((_region_bound(region, cuts) for region in certificate.regions), key=lambda b: b)
+    return _round_down(bound)
+
+
+# -- the parts of the proof ----------------------------------------------------------------------------------------------
+
+
+def _cuts_in_frame(certificate: Certificate, problem: MarginProblem) -> list[tuple[arb, list[arb]]]:
+    """Balls (b, g) around every cut, in the frame of the certificate.
+
+    A normal w of the frame is ``B w`` outside, B the boost that moves the origin to the centre, so g becomes ``B' g``.
+    """
+    middles, errors = cut_sums(certificate, problem)
+    half_root = arb(2).rsqrt()
+    centre = [arb(float(c)) for c in certificate.centre]
+    time = (1 + _sum([c * c for c in centre])).sqrt()
+    cuts = []
+    for middle, error in zip(middles.tolist(), errors.tolist(), strict=True):
+        balls = [arb(m, e) * half_root for m, e in zip(middle, error, strict=True)]
+        b, g0, gr = balls[0], -balls[1], [-g for g in balls[2:]]
+        along = _sum([c * g for c, g in zip(centre, gr, strict=True)])
+        stretch = g0 + along / (1 + time)
+        cuts.append((b, [time * g0 + along] + [g + c * stretch for c, g in zip(centre, gr, strict=True)]))
+    return cuts
+
+
+def _region_bound(region: RegionProof, cuts: list[tuple[arb, list[arb]]]) -> arb:
+    """The smallest of the bounds of a region's cells."""
+    chord = None if region.box is None else _chord(region.box)
+    nodes = [arb(float(s)) for s in region.nodes]
+    bound = arb("inf")
+    for i, minorant in enumerate(region.minorants):
+        b, a, length = _combine(minorant, cuts, region.sign, chord)
+        ends = nodes[i : i + 2]
+        if len(ends) == 1 and not a >= length:
+            raise CertificateError("the minorant of a tail cell falls towards infinity")
+        for s in ends:
+            bound = bound.min(b + (a * s).lower() + _phi(s, length))
+    return bound
+
+
+def _combine(
+    minorant: Combination, cuts: list[tuple[arb, list[arb]]], sign: int, chord: tuple[arb, list[arb]] | None
+) -> tuple[arb, arb, arb]:
+    """Exact numbers (b, a, A) with ``q/2 + b + a s + phi(s, A)`` below the objective: b, a rounded down, A rounded up."""
+    weights = [arb(v) for v in minorant.weights]
+    total = _sum(weights)
+    if not total <= 1:  # normalise: the cuts' own sum to 1 holds up to rounding only
+        weights = [v / total for v in weights]
+    b = _sum([v * cuts[j][0] for j, v in zip(minorant.cuts, weights, strict=True)])
+    g = [_sum([v * cuts[j][1][k] for j, v in zip(minorant.cuts, weights, strict=True)]) for k in range(len(cuts[0][1]))]
+    a = sign * g[0]
+    gr = g[1:]
+    if chord is not None and minorant.chord:
+        kappa, u = chord
+        a += minorant.chord * kappa
+        gr = [x - minorant.chord * v for x, v in zip(gr, u, strict=True)]
+    length = _sum([x * x for x in gr]).nonnegative_part().sqrt()
+    return b.lower(), a.lower(), length.upper()
+
+
+def _phi(s: arb, A: arb) -> arb:
+    """``phi(s, A)`` rounded down, for exact s and A: the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0."""
+    return (-(A * A + s * s) / 2).lower() if A >= s else (-A * s).lower()
+
+
+def _chord(box: DirectionBox) -> tuple[arb, list[arb]] | None:
+    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box; None where the box is too wide for one.
+
+    Points of the box are within half its diagonal rho of its centre c, hence within the angle ``asin(rho/|c|)`` of it.
+    """
+    low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]
+    centre = [(p + q) / 2 for p, q in zip(low, high, strict=True)]
+    square = _sum([c * c for c in centre])
+    ratio = _sum([(q - p) * (q - p) for p, q in zip(low, high, strict=True)]) / (4 * square)
+    if not ratio < 1:
+        return None
+    length = square.sqrt()
+    return (1 - ratio).sqrt(), [c / length for c in centre]
+
+
+# -- is the proof complete? ----------------------------------------------------------------------------------------------
+
+
+def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
+    """The certificate is well formed and speaks of problems of this size."""
+    if problem.is_hard:
+        raise CertificateError("this certificate bounds a soft-margin problem; the problem has a hard margin")
+    if certificate.centre.shape != (problem.dim,) or certificate.points.shape[1:] != (problem.dim + 1,):
+        raise CertificateError(f"the certificate is not for dimension {problem.dim}")
+    if not (np.all(np.isfinite(certificate.centre)) and np.all(np.isfinite(certificate.points))):
+        raise CertificateError("the certificate holds numbers that are not finite")
+    n_cuts = certificate.points.shape[0]
+    if certificate.duals is not None:
+        if certificate.duals.ndim != 2 or certificate.duals.shape[1] != problem.n_samples:
+            raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
+        n_cuts += certificate.duals.shape[0]
+    for region in certificate.regions:
+        nodes = region.nodes
+        ordered = nodes.size > 0 and nodes[0] == 0.0 and np.all(np.isfinite(nodes)) and np.all(np.diff(nodes) >= 0.0)
+        if not ordered or len(region.minorants) != nodes.size:
+            raise CertificateError("the cells of a region do not cover 0 <= s < infinity")
+        for m in region.minorants:
+            usable = all(0 <= j < n_cuts for j in m.cuts) and len(m.cuts) == len(m.weights)
+            if not usable or not all(0.0 <= v < np.inf for v in (*m.weights, m.chord)):
+                raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
+            if m.chord and (region.box is None or problem.allow_timelike):
+                raise CertificateError("a chord is used where none holds")
+
+
+def _check_cover(regions: Sequence[RegionProof], problem: MarginProblem) -> None:
+    """The boxes of the regions (of one sign of t) cover all directions of wr."""
+    if any(region.box is None for region in regions):
+        return
+    boxes = [region.box for region in regions if region.box is not None]
+    for box in boxes:
+        on_face = (
+            0 <= box.axis < problem.dim and box.side in (-1, 1) and box.low.shape == box.high.shape == (problem.dim,)
+        )
+        if not on_face or box.low[box.axis] != box.side or box.high[box.axis] != box.side:
+            raise CertificateError("a box of directions is not part of a face of the cube")
+    for axis in range(problem.dim):
+        for side in (-1, 1):
+            low, high = -np.ones(problem.dim), np.ones(problem.dim)
+            low[axis] = high[axis] = side
+            on_this = [box for box in boxes if box.axis == axis and box.side == side]
+            if not _covered(low, high, on_this):
+                raise CertificateError("the boxes of the certificate do not cover all directions")
+
+
+def _covered(low: Array, high: Array, boxes: list[DirectionBox]) -> bool:
+    """Whether ``low <= x <= high`` lies in the union of the boxes: split along a plane of some box and recurse."""
+    if any(np.all(box.low <= low) and np.all(high <= box.high) for box in boxes):
+        return True
+    for box in boxes:
+        for planes in (box.low, box.high):
+            inside = np.flatnonzero((low < planes) & (planes < high))
+            if inside.size:
+                j = int(inside[0])
+                middle_high, middle_low = high.copy(), low.copy()
+                middle_high[j] = middle_low[j] = planes[j]
+                lower = [b for b in boxes if b.low[j] < planes[j]]
+                upper = [b for b in boxes if b.high[j] > planes[j]]
+                return _covered(low, middle_high, lower) and _covered(middle_low, high, upper)
+    return False
+
+
+# -- small things --------------------------------------------------------------------------------------------------------
+
+
+def _sum(balls: Sequence[arb]) -> arb:
+    return sum(balls, arb(0))
+
+
+def _round_down(value: arb) -> float:
+    """The largest double not above `value`, or its neighbour."""
+    nearest = float(value.lower())
+    return float(np.nextafter(nearest, -np.inf)) if np.isfinite(nearest) else -np.inf

@@ -1,0 +1,113 @@
+"""The exact method: the hyperbolic SVM to proven global optimality (docs/exact.md).
+
+The objective is convex in wr and non-convex in t only. A pool of cuts of the risk gives, in closed form, a lower bound
+for all w with a given t; the search closes the gap between the least of these bounds and the best point found.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hypermargin.certificates import Certificate, CertificateError
+from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.exact.hard import solve_hard_margin
+from hypermargin.solvers.exact.oracle import HingeOracle, fresh_search
+from hypermargin.solvers.exact.proof import make_certificate
+from hypermargin.solvers.exact.search import Search
+
+
+@register
+@dataclass(frozen=True)
+class Exact(Solver):
+    """Certified global optimum of the hinge objective.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the data.
+    max_regions : int
+        Most regions to split the directions into (only degenerate problems are split).
+    time_limit : float
+        Seconds after which to stop with the gap that remains.
+    verify : bool
+        Check the certificate; without it the status is `Status.UNVERIFIED` at best.
+    start : (d + 1,) array, optional
+        A normal to begin with, from a similar problem.
+    """
+
+    name: ClassVar[str] = "exact"
+    summary: ClassVar[str] = "certified global optimum: cuts, a lower envelope over t, branching on directions"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "timelike"})
+
+    max_iter: int = 10_000
+    max_regions: int = 4_000
+    time_limit: float = np.inf
+    verify: bool = True
+    start: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_iter < 1 or self.max_regions < 1 or not self.time_limit > 0.0:
+            raise ValueError("max_iter, max_regions and time_limit must be positive")
+
+    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        if problem.is_hard:
+            return solve_hard_margin(problem, tol, self.run_from)
+        return self.run_from(problem, tol, *fresh_search(problem))
+
+    def run_from(self, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search) -> Outcome:
+        """The main loop, from a search that may already hold cuts (see `Search.rescaled`)."""
+        deadline = time.perf_counter() + self.time_limit
+        search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
+        passes, lowers, uppers = [], [], []
+        limit = None
+        while relative_gap(search.upper, search.lower) > 0.8 * tol and limit is None:
+            search.step(0.5 * tol)
+            passes.append(search.n_passes)
+            lowers.append(search.lower)
+            uppers.append(search.upper)
+            limit = self._limit_reached(search, deadline)
+        w = oracle.to_original(search.best)
+        certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - 0.9 * tol))
+        bound, status = self._check(problem, certificate, search, w, tol, limit)
+        return Outcome(
+            w=w,
+            status=status,
+            lower_bound=bound,
+            certificate=certificate,
+            n_iter=search.n_passes,
+            history={"passes": passes, "lower_bound": lowers, "objective": uppers},
+            info={"passes": search.n_passes, "splits": search.n_splits, "regions": len(search.leaves)},
+        )
+
+    def _limit_reached(self, search: Search, deadline: float) -> Status | None:
+        if search.exhausted:
+            return Status.GAP_REMAINS
+        if search.n_passes >= self.max_iter or len(search.leaves) >= self.max_regions:
+            return Status.ITERATION_LIMIT
+        if time.perf_counter() >= deadline:
+            return Status.TIME_LIMIT
+        return None
+
+    def _check(
+        self,
+        problem: MarginProblem,
+        certificate: Certificate,
+        search: Search,
+        w: Array,
+        tol: float,
+        limit: Status | None,
+    ) -> tuple[float, Status]:
+        """The bound to report, proved if `verify` is on, and the status that follows from it."""
+        if not self.verify:
+            return search.lower, limit or Status.UNVERIFIED
+        try:
+            bound = certificate.verify(problem)
+        except CertificateError:
+            return -np.inf, Status.CHECK_FAILED
+        if relative_gap(problem.objective(w), bound) <= tol:
+            return bound, Status.OPTIMAL
+        return bound, limit or Status.CHECK_FAILED

@@ -1,0 +1,37 @@
+"""From a finished search to a certificate: the fewest cells and cuts that prove the bound."""
+
+import numpy as np
+
+from hypermargin.certificates import Certificate, Combination, DirectionBox, RegionProof
+from hypermargin.geometry.lorentz import Array
+from hypermargin.solvers.exact.search import Leaf, Search
+
+
+def make_certificate(search: Search, centre: Array, threshold: float, bound: float) -> Certificate:
+    """The certificate that `search` holds for `bound` (at most its lower bound)."""
+    numbers: dict[int, int] = {}  # cut of the pool -> cut of the certificate, in order of use
+    regions = tuple(_region_proof(leaf, bound, numbers) for leaf in search.leaves)
+    points = np.array([search.points[cut - 1] for cut in numbers]).reshape(-1, search.dim + 1)
+    return Certificate(centre=centre[1:].copy(), points=points, regions=regions, threshold=threshold)
+
+
+def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int]) -> RegionProof:
+    cells = leaf.region.proof_of(bound)
+    nodes = np.array([node for node, _, _ in cells])
+    minorants = tuple(_combination(cuts, weights, numbers) for _, cuts, weights in cells)
+    box = None if leaf.box is None else DirectionBox(leaf.box.axis, leaf.box.side, leaf.box.low, leaf.box.high)
+    return RegionProof(int(leaf.region.side()), box, nodes, minorants)
+
+
+def _combination(columns: Array, weights: Array, numbers: dict[int, int]) -> Combination:
+    """The minorant with its cuts renumbered; cut 0 of the pool is the constant 0 and is left out, -1 is the chord."""
+    cuts, shares, chord = [], [], 0.0
+    for cut, weight in zip(columns.tolist(), weights.tolist(), strict=True):
+        if weight <= 0.0 or cut == 0:
+            continue
+        if cut == -1:
+            chord = weight
+        else:
+            cuts.append(numbers.setdefault(cut, len(numbers)))
+            shares.append(weight)
+    return Combination(tuple(cuts), tuple(shares), chord)
