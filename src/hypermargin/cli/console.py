@@ -40,6 +40,7 @@ def one_line(message: object) -> str:
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None) -> None:
     """A table whose first column is text and the others numbers."""
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
+    table.pad_edge, table.collapse_padding = False, True  # seven columns have to fit into a terminal of 80
     for k, column in enumerate(columns):
         table.add_column(column, justify="left" if k == 0 else "right", no_wrap=True)
     for row in rows:

@@ -14,7 +14,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", default="demo", metavar="FOLDER", help="where pictures go (%(default)s)")
-    parser.add_argument("--size", type=int, default=160, metavar="N", help="points in each data set (%(default)s)")
+    parser.add_argument("--size", type=int, default=120, metavar="N", help="points in each data set (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the data (%(default)s)")
     parser.add_argument("-C", type=float, default=1.0, help="weight of the risk against the margin (%(default)s)")
 
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
     folder = make_folder(args.output)
     methods = available_methods()
     common = {"random_state": args.seed, "return_X_y": True}
-    mixture = make_gaussian_mixture(args.size // 2, scale=0.8, centers=[[-0.7, 0.3], [0.8, -0.2]], **common)
+    mixture = make_gaussian_mixture(args.size // 2, scale=0.7, centers=[[0.4, 0.8], [1.9, -0.4]], **common)
     tree = make_tree(args.size, positive_fraction=0.25, radius=6.0, **common)
     for name, title, (X, y) in (("gaussian", "Gaussian mixture", mixture), ("tree", "Random tree", tree)):
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=args.seed)
