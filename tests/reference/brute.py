@@ -35,7 +35,8 @@ def brute_force(X: Array, y: Array, costs: Array, *, timelike: bool = False) -> 
         for S in combinations(range(n), size):
             anchor, projector = _flat(Z[:, list(S)])
             patterns = np.zeros((1, n)) if hard or size == dim else _patterns(n, S)
-            steps = (patterns @ pulls) @ projector
+            # The rows of P_S as well: where ``P_S g = 0`` the value is constant on the flat, and they reach the cone.
+            steps = np.concatenate([(patterns @ pulls) @ projector, projector], axis=1)
             found = _candidates(anchor, steps)
             best, best_w = _keep_best(Z, costs, found if timelike else onto_cone(found), best, best_w)
     return best, best_w
