@@ -41,12 +41,12 @@ def cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, A
         sums = shares @ np.hstack([terms, np.abs(terms)])
         # Each term is rounded up to three times, then summed with the other terms of the block that are not zero, then
         # with the other blocks; the sum of magnitudes errs by at most the same factor.
-        gamma = _gamma(np.count_nonzero(shares, axis=1) + n_blocks + 4)[:, None]
+        gamma = rounding_factor(np.count_nonzero(shares, axis=1) + n_blocks + 4)[:, None]
         totals += sums[:, :width]
         errors += gamma * sums[:, width:] * (1.0 + 2.0 * gamma)
-    return totals, errors * (1.0 + _gamma(n_blocks + 4)) + 1e-300
+    return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
 
 
-def _gamma(n):
+def rounding_factor(n):
     """``gamma_n``, rounded up; n may be an array."""
     return 1.0001 * n * UNIT_ROUNDOFF / (1.0 - n * UNIT_ROUNDOFF)

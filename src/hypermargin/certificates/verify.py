@@ -1,14 +1,17 @@
 """The independent check of a certificate. Imports no solver; everything but the long sums is ball arithmetic (Arb)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from flint import arb
 
-from hypermargin.certificates.certificate import Certificate, CertificateError, Combination, DirectionBox, RegionProof
-from hypermargin.certificates.sums import cut_sums
+from hypermargin.certificates.certificate import Certificate, CertificateError, DirectionBox, RegionProof
+from hypermargin.certificates.sums import cut_sums, rounding_factor
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
+
+HALF_ROOT = arb(2).rsqrt()
 
 
 def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> float:
@@ -16,66 +19,70 @@ def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> fl
     _check_shape(certificate, problem)
     for sign in (-1, 1):
         _check_cover([region for region in certificate.regions if region.sign == sign], problem)
-    cuts = _cuts_in_frame(certificate, problem)
-    bound = min((_region_bound(region, cuts) for region in certificate.regions), key=lambda b: b)
+    frame = _Frame(certificate.centre)
+    sums = zip(*(table.tolist() for table in _minorant_sums(certificate, problem)), strict=True)
+    bound = arb("inf")
+    for region in certificate.regions:
+        chord = None if region.box is None else _chord(region.box)
+        nodes = [arb(s) for s in region.nodes.tolist()]
+        for i, minorant in enumerate(region.minorants):
+            b, a, length = _in_frame(frame, *next(sums), region.sign, chord, minorant.chord)
+            ends = nodes[i : i + 2]
+            if len(ends) == 1 and not a >= length:
+                raise CertificateError("the minorant of a tail cell falls towards infinity")
+            for s in ends:
+                bound = bound.min(b + (a * s).lower() + _phi(s, length))
     return _round_down(bound)
 
 
 # -- the parts of the proof ----------------------------------------------------------------------------------------------
 
 
-def _cuts_in_frame(certificate: Certificate, problem: MarginProblem) -> list[tuple[arb, list[arb]]]:
-    """Balls (b, g) around every cut, in the frame of the certificate.
-
-    A normal w of the frame is ``B w`` outside, B the boost that moves the origin to the centre, so g becomes ``B' g``.
-    """
-    middles, errors = cut_sums(certificate, problem)
-    half_root = arb(2).rsqrt()
-    centre = [arb(float(c)) for c in certificate.centre]
-    time = (1 + _sum([c * c for c in centre])).sqrt()
-    cuts = []
-    for middle, error in zip(middles.tolist(), errors.tolist(), strict=True):
-        balls = [arb(m, e) * half_root for m, e in zip(middle, error, strict=True)]
-        b, g0, gr = balls[0], -balls[1], [-g for g in balls[2:]]
-        along = _sum([c * g for c, g in zip(centre, gr, strict=True)])
-        stretch = g0 + along / (1 + time)
-        cuts.append((b, [time * g0 + along] + [g + c * stretch for c, g in zip(centre, gr, strict=True)]))
-    return cuts
+def _minorant_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
+    """``sqrt2 b`` and ``-sqrt2 g`` of all minorants in order, midpoints and error bounds, each of shape (cells, d + 2)."""
+    totals, errors = cut_sums(certificate, problem)
+    minorants = [m for region in certificate.regions for m in region.minorants]
+    weights = np.zeros((len(minorants), totals.shape[0]))
+    for row, minorant in zip(weights, minorants, strict=True):
+        for cut, weight in zip(minorant.cuts, minorant.weights, strict=True):
+            row[cut] += weight
+    gamma = rounding_factor(totals.shape[0] + 4)
+    excess = weights.sum(axis=1) * (1.0 + 2.0 * gamma)  # at least the exact sum; scaled rows sum to less than 1
+    weights /= np.maximum(1.0, excess)[:, None] * np.where(excess > 1.0, 1.0 + 2.0 * gamma, 1.0)[:, None]
+    rounding = gamma * (weights @ np.abs(totals)) + weights @ errors
+    return weights @ totals, rounding * (1.0 + 4.0 * gamma)
 
 
-def _region_bound(region: RegionProof, cuts: list[tuple[arb, list[arb]]]) -> arb:
-    """The smallest of the bounds of a region's cells."""
-    chord = None if region.box is None else _chord(region.box)
-    nodes = [arb(float(s)) for s in region.nodes]
-    bound = arb("inf")
-    for i, minorant in enumerate(region.minorants):
-        b, a, length = _combine(minorant, cuts, region.sign, chord)
-        ends = nodes[i : i + 2]
-        if len(ends) == 1 and not a >= length:
-            raise CertificateError("the minorant of a tail cell falls towards infinity")
-        for s in ends:
-            bound = bound.min(b + (a * s).lower() + _phi(s, length))
-    return bound
+class _Frame:
+    """The boost B that moves the origin to the centre: a normal w of the frame is ``B w`` outside, so g becomes ``B' g``."""
+
+    def __init__(self, centre: Array):
+        self.space = [arb(c) for c in centre.tolist()]
+        self.time = (1 + _dot(self.space, self.space)).sqrt()
+
+    def slope(self, g0: arb, gr: list[arb]) -> tuple[arb, list[arb]]:
+        along = _dot(self.space, gr)
+        stretch = g0 + along / (1 + self.time)
+        return self.time * g0 + along, [g + c * stretch for c, g in zip(self.space, gr, strict=True)]
 
 
-def _combine(
-    minorant: Combination, cuts: list[tuple[arb, list[arb]]], sign: int, chord: tuple[arb, list[arb]] | None
+def _in_frame(
+    frame: _Frame,
+    middles: list[float],
+    errors: list[float],
+    sign: int,
+    chord: tuple[arb, list[arb]] | None,
+    multiplier: float,
 ) -> tuple[arb, arb, arb]:
     """Exact numbers (b, a, A) with ``q/2 + b + a s + phi(s, A)`` below the objective: b, a rounded down, A rounded up."""
-    weights = [arb(v) for v in minorant.weights]
-    total = _sum(weights)
-    if not total <= 1:  # normalise: the cuts' own sum to 1 holds up to rounding only
-        weights = [v / total for v in weights]
-    b = _sum([v * cuts[j][0] for j, v in zip(minorant.cuts, weights, strict=True)])
-    g = [_sum([v * cuts[j][1][k] for j, v in zip(minorant.cuts, weights, strict=True)]) for k in range(len(cuts[0][1]))]
-    a = sign * g[0]
-    gr = g[1:]
-    if chord is not None and minorant.chord:
+    b, *slope = (arb(middle, error) * HALF_ROOT for middle, error in zip(middles, errors, strict=True))
+    g0, gr = frame.slope(-slope[0], [-g for g in slope[1:]])
+    a = g0 if sign > 0 else -g0
+    if chord is not None and multiplier:
         kappa, u = chord
-        a += minorant.chord * kappa
-        gr = [x - minorant.chord * v for x, v in zip(gr, u, strict=True)]
-    length = _sum([x * x for x in gr]).nonnegative_part().sqrt()
-    return b.lower(), a.lower(), length.upper()
+        a += multiplier * kappa
+        gr = [g - multiplier * v for g, v in zip(gr, u, strict=True)]
+    return b.lower(), a.lower(), _dot(gr, gr).nonnegative_part().sqrt().upper()
 
 
 def _phi(s: arb, A: arb) -> arb:
@@ -90,8 +97,9 @@ def _chord(box: DirectionBox) -> tuple[arb, list[arb]] | None:
     """
     low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]
     centre = [(p + q) / 2 for p, q in zip(low, high, strict=True)]
-    square = _sum([c * c for c in centre])
-    ratio = _sum([(q - p) * (q - p) for p, q in zip(low, high, strict=True)]) / (4 * square)
+    edges = [q - p for p, q in zip(low, high, strict=True)]
+    square = _dot(centre, centre)
+    ratio = _dot(edges, edges) / (4 * square)
     if not ratio < 1:
         return None
     length = square.sqrt()
@@ -115,9 +123,9 @@ def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
             raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
         n_cuts += certificate.duals.shape[0]
     for region in certificate.regions:
-        nodes = region.nodes
-        ordered = nodes.size > 0 and nodes[0] == 0.0 and np.all(np.isfinite(nodes)) and np.all(np.diff(nodes) >= 0.0)
-        if not ordered or len(region.minorants) != nodes.size:
+        nodes = region.nodes.tolist()
+        ordered = nodes and nodes[0] == 0.0 and nodes[-1] < np.inf and all(p <= q for p, q in pairwise(nodes))
+        if not ordered or len(region.minorants) != len(nodes) or region.sign not in (-1, 1):
             raise CertificateError("the cells of a region do not cover 0 <= s < infinity")
         for m in region.minorants:
             usable = all(0 <= j < n_cuts for j in m.cuts) and len(m.cuts) == len(m.weights)
@@ -167,8 +175,11 @@ def _covered(low: Array, high: Array, boxes: list[DirectionBox]) -> bool:
 # -- small things --------------------------------------------------------------------------------------------------------
 
 
-def _sum(balls: Sequence[arb]) -> arb:
-    return sum(balls, arb(0))
+def _dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
+    total = arb(0)
+    for p, q in zip(x, y, strict=True):
+        total += p * q
+    return total
 
 
 def _round_down(value: arb) -> float:

@@ -13,6 +13,7 @@ from hypermargin.solvers.base import (
     solve,
 )
 from hypermargin.solvers.euclidean import Euclidean
+from hypermargin.solvers.exact.method import Exact
 from hypermargin.solvers.moment.solver import Moment
 from hypermargin.solvers.projected_gradient import ProjectedGradient
 from hypermargin.solvers.sdp import SDP
@@ -20,6 +21,7 @@ from hypermargin.solvers.sdp import SDP
 __all__ = [
     "SDP",
     "Euclidean",
+    "Exact",
     "Moment",
     "Outcome",
     "ProjectedGradient",

@@ -4,6 +4,7 @@ A solver is a frozen dataclass whose fields are its options; `solve` makes one, 
 the gap from the problem. Nothing a solver says of its own quality is believed. `docs/adding-a-solver.md` has the steps.
 """
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,9 @@ class Status(Enum):
 
     OPTIMAL = "Optimal: an independent check of the certificate proves the gap to be within the tolerance."
     UNVERIFIED = "The solver's own bound is within the tolerance, but the certificate was not checked."
-    CHECK_FAILED = "The solver's own bound is within the tolerance, but the check of the certificate proved a larger gap."
+    CHECK_FAILED = (
+        "The solver's own bound is within the tolerance, but the check of the certificate proved a larger gap."
+    )
     GAP_REMAINS = "A lower bound is known, and the gap to it is larger than the tolerance."
     CONVERGED = "The method stopped by its own rule; it offers no lower bound."
     ITERATION_LIMIT = "The iteration or node limit was reached first; the gap reported is a true one."
@@ -81,7 +84,7 @@ class Solution:
 
 def relative_gap(objective: float, lower_bound: float) -> float:
     """The relative gap of `Solution.gap`; negative only by rounding, or where the bound is wrong."""
-    if not (np.isfinite(objective) and np.isfinite(lower_bound)):
+    if not (math.isfinite(objective) and math.isfinite(lower_bound)):
         return float("inf")
     return (objective - lower_bound) / max(abs(objective), 1e-12)
 

@@ -66,6 +66,16 @@ def hinge_pass(
     return risk, b
 
 
+def quadratic_form(w: cython.double[::1]) -> cython.double:
+    """``q(w)`` as in `hypermargin.geometry`, without the cost of array calls."""
+    j: cython.Py_ssize_t
+    total: cython.double = 0.0
+    for j in range(1, w.shape[0]):
+        total += w[j] * w[j]
+    total = sqrt(total)
+    return (total - fabs(w[0])) * (total + fabs(w[0]))
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)

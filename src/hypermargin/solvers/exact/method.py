@@ -80,13 +80,13 @@ class Exact(Solver):
             certificate=certificate,
             n_iter=search.n_passes,
             history={"passes": passes, "lower_bound": lowers, "objective": uppers},
-            info={"passes": search.n_passes, "splits": search.n_splits, "regions": len(search.leaves)},
+            info={"passes": search.n_passes, "splits": search.n_splits, "regions": search.n_regions},
         )
 
     def _limit_reached(self, search: Search, deadline: float) -> Status | None:
         if search.exhausted:
             return Status.GAP_REMAINS
-        if search.n_passes >= self.max_iter or len(search.leaves) >= self.max_regions:
+        if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
         if time.perf_counter() >= deadline:
             return Status.TIME_LIMIT

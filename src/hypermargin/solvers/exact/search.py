@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hypermargin.geometry.lorentz import Array, quadratic_form
+from hypermargin.geometry.lorentz import Array
 from hypermargin.solvers.exact import kernel
 from hypermargin.solvers.exact.cover import Box, faces
 
@@ -54,6 +54,10 @@ class Search:
         return self._heap[0][0] if self._heap else -np.inf
 
     @property
+    def n_regions(self) -> int:
+        return len(self._heap)
+
+    @property
     def exhausted(self) -> bool:
         """Whether the bound cannot be raised any further in double precision."""
         return bool(self._heap) and self._heap[0][2].exhausted
@@ -75,7 +79,7 @@ class Search:
                 self.evaluate(w)
         if first is not None:
             self.evaluate(first)
-            if not self.allow_timelike and quadratic_form(first) < 0.0:
+            if not self.allow_timelike and kernel.quadratic_form(first) < 0.0:
                 self.evaluate(_lift(first))
         self.master = kernel.Master(self.pool)
         for sign in (1.0, -1.0):
@@ -114,7 +118,7 @@ class Search:
         self.pool.add(b, g)
         self.points.append(w)
         self.risks.append(risk)
-        q = float(quadratic_form(w))
+        q = kernel.quadratic_form(w)
         value = 0.5 * max(q, 0.0) + risk
         if value < self.upper and (self.allow_timelike or q >= 0.0):
             self.upper, self.best = value, w
@@ -171,6 +175,6 @@ def _lift(w: Array) -> Array:
         lifted[1] = abs(w[0])
     else:
         lifted[1:] *= abs(w[0]) / length
-    while quadratic_form(lifted) < 0.0:
+    while kernel.quadratic_form(lifted) < 0.0:
         lifted[1:] *= 1.0 + 2.0**-52
     return lifted
