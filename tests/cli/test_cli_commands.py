@@ -87,6 +87,20 @@ def test_compare_shows_every_method_and_the_objective_of_its_w(capsys, folder, d
         assert float(rows[method][1]) == pytest.approx(objective, rel=1e-5)
 
 
+def test_compare_says_who_refuses_and_who_proves_that_there_is_no_answer(capsys, folder):
+    """The hard margin of classes that overlap: the ambient SVM does not handle it, the exact method proves it empty."""
+    points = lift([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0], [-2.0, 0.0]])
+    write_csv(folder / "mixed.csv", points, np.array([0, 1, 1, 0]))
+    code, out, err = run(
+        capsys, "compare", "mixed.csv", "--test-size", "0", "-C", "inf", "--methods", "euclidean,exact"
+    )
+    assert code == 0
+    assert "warning: euclidean: solver 'euclidean' does not handle the hard margin" in err
+    (row,) = [line.split() for line in out.splitlines() if line.split()[:1] == ["exact"]]
+    assert row[1] == "infeasible"
+    assert "not in the table: euclidean" in out
+
+
 def test_compare_handles_many_classes(capsys, folder):
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1, 2], 12)

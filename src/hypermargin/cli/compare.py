@@ -2,6 +2,9 @@
 
 import argparse
 
+from sklearn.model_selection import train_test_split
+
+from hypermargin.cli.comparison import show_rows, try_rows
 from hypermargin.cli.console import CommandError, say, with_progress
 from hypermargin.cli.options import (
     add_data_arguments,
@@ -34,10 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from sklearn.model_selection import train_test_split
-
-    from hypermargin.cli.comparison import show_rows, try_rows
-
     if not 0.0 <= args.test_size < 1.0:
         raise CommandError(f"--test-size must be at least 0 and below 1, got {args.test_size}")
     methods = chosen_methods(args.methods)

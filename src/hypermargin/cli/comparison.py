@@ -13,7 +13,7 @@ from hypermargin.estimators.inputs import total_weights, training_set
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems import MarginProblem
-from hypermargin.solvers import relative_gap
+from hypermargin.solvers import Status, relative_gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def show_rows(title: str, rows: Sequence[Row], held_out: str) -> None:
         [
             (
                 row.method,
-                number(row.objective) if np.isfinite(row.objective) else "timelike",
+                _objective(row),
                 number(row.lower_bound),
                 _gap(row.gap) + (" ✓" if row.is_proved else ""),
                 _gap(relative_gap(row.objective, best_bound)),
@@ -108,6 +108,14 @@ def show_rows(title: str, rows: Sequence[Row], held_out: str) -> None:
         "bound, ✓ where an independent check proved it. Excess: over the best lower bound of all methods. Accuracy: "
         f"{held_out}.",
     )
+
+
+def _objective(row: Row) -> str:
+    """The number, or the word for why there is none."""
+    if np.isfinite(row.objective):
+        return number(row.objective)
+    statuses = row.estimator.statuses_
+    return next((s.name.lower() for s in (Status.INFEASIBLE, Status.TIMELIKE) if s in statuses), "infinite")
 
 
 def _gap(value: Any) -> str:

@@ -2,8 +2,14 @@
 
 import argparse
 
+from sklearn.model_selection import train_test_split
+
+from hypermargin.cli.comparison import show_rows, try_rows
 from hypermargin.cli.console import CommandError, say, with_progress
 from hypermargin.cli.files import make_folder, write_csv
+from hypermargin.datasets import make_gaussian_mixture, make_tree
+from hypermargin.estimators import HyperbolicSVC
+from hypermargin.solvers import available_methods
 
 EXAMPLES = """examples:
   hypermargin demo
@@ -20,14 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from sklearn.model_selection import train_test_split
-
-    from hypermargin.cli.comparison import show_rows, try_rows
-    from hypermargin.cli.pictures import save_picture
-    from hypermargin.datasets import make_gaussian_mixture, make_tree
-    from hypermargin.estimators import HyperbolicSVC
-    from hypermargin.plotting import PoincareDisplay
-    from hypermargin.solvers import available_methods
+    # matplotlib takes a while to load, and the other commands need none of it.
+    from hypermargin.cli.pictures import PoincareDisplay, save_picture
 
     if args.size < 20:
         raise CommandError(f"--size must be at least 20, got {args.size}")

@@ -15,6 +15,7 @@ from hypermargin.cli.options import (
     make_classifier,
     solver_options,
 )
+from hypermargin.estimators import save_model
 
 EXAMPLES = """examples:
   hypermargin fit points.csv --output model.npz
@@ -44,8 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.estimators import save_model
-
     output = check_output(args.output, (".npz",))
     X, y = labelled_points(args)
     model = make_classifier(

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import fields
 
 from hypermargin.cli.console import say
+from hypermargin.solvers import available_methods, get_solver
 
 EXAMPLES = """examples:
   hypermargin methods
@@ -16,8 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.solvers import available_methods, get_solver
-
     for method in available_methods():
         solver = get_solver(method)
         say(f"{method}: {solver.summary}")

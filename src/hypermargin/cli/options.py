@@ -2,14 +2,13 @@
 
 import argparse
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypermargin.cli.console import CommandError
 from hypermargin.cli.files import Points, read_points
+from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.validation import GEOMETRIES
-
-if TYPE_CHECKING:
-    from hypermargin.estimators import HyperbolicSVC
+from hypermargin.solvers import available_methods, get_solver
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,11 +55,8 @@ def required_labels(path: str, points: Points) -> Any:
     return points.y
 
 
-def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> "HyperbolicSVC":
+def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> HyperbolicSVC:
     """The classifier that the arguments for geometry and problem describe; `further` are parameters of it."""
-    # Not imported above: `--help` and errors of usage should not wait for scikit-learn.
-    from hypermargin.estimators import HyperbolicSVC
-
     return HyperbolicSVC(
         C=args.C,
         solver=solver,
@@ -89,8 +85,6 @@ def solver_options(settings: list[str]) -> dict[str, Any]:
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:
     """The methods in a comma-separated list, or all there are; an unknown name is an error that lists them."""
-    from hypermargin.solvers import available_methods, get_solver
-
     if text is None:
         return available_methods()
     names = tuple(name.strip() for name in text.split(",") if name.strip())

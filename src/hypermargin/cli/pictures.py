@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 
 from hypermargin.plotting import PoincareDisplay
 
+__all__ = ["FORMATS", "PoincareDisplay", "save_picture"]
+
 FORMATS = (".png", ".pdf", ".svg")
 
 

@@ -12,6 +12,8 @@ from hypermargin.cli.options import (
     make_classifier,
     required_labels,
 )
+from hypermargin.estimators import load_model
+from hypermargin.geometry.models import to_lorentz
 
 EXAMPLES = """examples:
   hypermargin plot points.csv --output points.png
@@ -38,10 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.cli.pictures import FORMATS, save_picture
-    from hypermargin.estimators import load_model
-    from hypermargin.geometry.models import to_lorentz
-    from hypermargin.plotting import PoincareDisplay
+    # matplotlib takes a while to load, and the other commands need none of it.
+    from hypermargin.cli.pictures import FORMATS, PoincareDisplay, save_picture
 
     output = check_output(args.output, FORMATS)
     if args.zoom == "boundary" and not (args.model or args.methods):

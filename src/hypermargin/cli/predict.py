@@ -9,6 +9,7 @@ import numpy as np
 from hypermargin.cli.console import CommandError, percent, say
 from hypermargin.cli.files import check_output, read_points
 from hypermargin.cli.options import add_data_arguments
+from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
   hypermargin predict model.npz new.csv
@@ -26,8 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.estimators import load_model
-
     output = check_output(args.output, (".csv",)) if args.output else None
     model = load_model(args.model)
     points = read_points(args.data, args.labels, args.label, width=model.n_features_in_)
