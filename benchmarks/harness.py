@@ -87,6 +87,23 @@ def run_child(script: Path, *arguments: str) -> str:
     return answer.stdout
 
 
+def memory_status(field: str) -> int:
+    """Bytes of a field of Linux's process status: VmRSS is the resident memory now, VmHWM its peak.
+
+    `resource.getrusage` will not do: a child inherits the peak of the process that started it.
+    """
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{field}:"):
+            return 1024 * int(line.split()[1])
+    raise RuntimeError(f"the process status has no field {field}")
+
+
+def reset_peak_memory() -> int:
+    """Set the peak (VmHWM) back to the resident memory now, and return that in bytes."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return memory_status("VmRSS")
+
+
 def environment() -> str:
     """Commit, date, versions and machine, as one Markdown paragraph."""
     versions = ", ".join(f"{name} {_version(name)}" for name in PACKAGES)
