@@ -1,0 +1,150 @@
+"""The paper's uncertainty sets (app:robust): noise in the tangent space at the origin, mapped to first order.
+
+The true set of x is ``{exp_0(log_0(x) + z)}``, z in a box, a cross-polytope, a ball or an ellipsoid of R^d. To first
+order it is ``x + J z`` with J the Jacobian of exp_0 at ``v = log_0(x)``. With ``n = v/|v|``, ``r = |v|``,
+
+    J z = sinh(r) (n.z) e0  +  cosh(r) (n.z) n  +  (sinh(r)/r) (z - (n.z) n),
+
+so in the paper's matrix the first term must be ``cosh(r)/r^2``, not ``cosh(r)/r``. The worst margin is
+``m - rho |J'c|`` in the dual norm, ``c = covector(w)``. ``x + J z`` leaves the hyperboloid, and which noise is meant
+depends on the origin.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.geometry.tangent import arcsinhc, exp_origin, log_origin
+from hypermargin.problems.uncertainty import UncertaintySet, _margins, _rows
+
+
+@dataclass(frozen=True, eq=False)
+class OriginJacobian:
+    """The Jacobian of exp_0 at the points X, shape (n, d + 1), by its parts: O(d) numbers a point instead of d^2.
+
+    `unit` is n (zero at the origin), shape (n, d); `sinh`, `cosh` and ``stretch = sinh(r)/r`` have shape (n,).
+    """
+
+    unit: Array
+    sinh: Array
+    cosh: Array
+    stretch: Array
+
+    @classmethod
+    def at(cls, X: Array) -> Self:
+        space = X[:, 1:]
+        sinh = np.linalg.norm(space, axis=1)
+        unit = space / np.where(sinh > 0.0, sinh, 1.0)[:, None]
+        return cls(unit, sinh, np.hypot(1.0, sinh), 1.0 / arcsinhc(sinh))
+
+    def push_forward(self, z: Array) -> Array:
+        """``J z``, shape (n, d) to (n, d + 1)."""
+        along = np.sum(self.unit * z, axis=1)
+        space = self.stretch[:, None] * z + ((self.cosh - self.stretch) * along)[:, None] * self.unit
+        return np.column_stack([self.sinh * along, space])
+
+    def pull_back(self, c: Array) -> Array:
+        """``J' c`` of one vector c, shape (d + 1,) to (n, d)."""
+        along = self.sinh * c[0] + (self.cosh - self.stretch) * (self.unit @ c[1:])
+        return self.stretch[:, None] * c[1:] + along[:, None] * self.unit
+
+
+@dataclass(frozen=True, eq=False)
+class LinearisedSet(UncertaintySet):
+    """``{x + J z}`` with z in `rho` times a symmetric convex set of R^d, which subclasses describe by its support."""
+
+    #: Which norm measures ``J'c``: "l1", "max" or "l2" (after the shape of an ellipsoid).
+    dual_norm: ClassVar[str]
+
+    @abstractmethod
+    def unit_step(self, a: Array) -> Array:
+        """For every row a, shape (n, d), the z of the set with rho = 1 that minimises ``z.a``."""
+
+    def steps(self, X: Array, y: Array, w: Array) -> Array:
+        """The worst z of every sample, shape (n, d)."""
+        pulled = y[:, None] * OriginJacobian.at(X).pull_back(covector(w))
+        return np.broadcast_to(self.rho, y.shape)[:, None] * self.unit_step(pulled)
+
+    def worst_margins(self, X: Array, y: Array, w: Array) -> Array:
+        pulled = y[:, None] * OriginJacobian.at(X).pull_back(covector(w))
+        return _margins(X, y, w) + self.rho * np.sum(self.unit_step(pulled) * pulled, axis=1)
+
+    def worst_covectors(self, X: Array, y: Array, w: Array) -> Array:
+        return y[:, None] * covector(X + OriginJacobian.at(X).push_forward(self.steps(X, y, w)))
+
+    def worst_points(self, X: Array, y: Array, w: Array) -> Array:
+        """``exp_0(log_0(x) + z)`` with the z that is worst to first order."""
+        return exp_origin(log_origin(X) + self.steps(X, y, w))
+
+
+@dataclass(frozen=True, eq=False)
+class Box(LinearisedSet):
+    """``|z_j| <= rho`` for every coordinate: the paper's l-infinity set."""
+
+    dual_norm: ClassVar[str] = "l1"
+
+    def unit_step(self, a: Array) -> Array:
+        return -np.sign(a)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossPolytope(LinearisedSet):
+    """``sum |z_j| <= rho``: the l1 set."""
+
+    dual_norm: ClassVar[str] = "max"
+
+    def unit_step(self, a: Array) -> Array:
+        rows, largest = np.arange(len(a)), np.argmax(np.abs(a), axis=1)
+        step = np.zeros_like(a)
+        step[rows, largest] = -np.sign(a[rows, largest])
+        return step
+
+
+@dataclass(frozen=True, eq=False)
+class Ball(LinearisedSet):
+    """``|z| <= rho``: the Euclidean ball of the tangent space at the origin. Not the geodesic ball, save at x = 0."""
+
+    dual_norm: ClassVar[str] = "l2"
+
+    def unit_step(self, a: Array) -> Array:
+        length = np.linalg.norm(a, axis=1, keepdims=True)
+        return -a / np.where(length > 0.0, length, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid(LinearisedSet):
+    """``z = rho S u`` with ``|u| <= 1``; the shape S is one (d, d) matrix, or one a sample, (n, d, d)."""
+
+    shape: Array
+    dual_norm: ClassVar[str] = "l2"
+
+    def __init__(self, shape: ArrayLike, rho: float | Array = 1.0) -> None:
+        matrices = np.array(shape, dtype=np.float64)
+        if matrices.ndim not in (2, 3) or matrices.shape[-1] != matrices.shape[-2] or matrices.size == 0:
+            raise ValueError(f"shape must be a (d, d) matrix, or (n, d, d) with one a sample, got {matrices.shape}")
+        if not np.all(np.isfinite(matrices)):
+            raise ValueError("shape contains NaN or infinity")
+        matrices.flags.writeable = False
+        object.__setattr__(self, "rho", rho)
+        object.__setattr__(self, "shape", matrices)
+        self.__post_init__()
+
+    def check(self, n_samples: int, dim: int) -> None:
+        super().check(n_samples, dim)
+        if self.shape.shape[-1] != dim:
+            raise ValueError(f"shape must be a ({dim}, {dim}) matrix to match X, got {self.shape.shape[-2:]}")
+        if self.shape.ndim == 3 and len(self.shape) != n_samples:
+            raise ValueError(f"shape must have one matrix for each of the {n_samples} samples, got {len(self.shape)}")
+
+    def take(self, indices: ArrayLike) -> Self:
+        other = super().take(indices)
+        return replace(other, shape=_rows(self.shape, indices, "shape")) if self.shape.ndim == 3 else other
+
+    def unit_step(self, a: Array) -> Array:
+        along = np.einsum("...ij,...i->...j", self.shape, a)
+        length = np.linalg.norm(along, axis=1, keepdims=True)
+        return np.einsum("...ij,...j->...i", self.shape, -along / np.where(length > 0.0, length, 1.0))

@@ -1,0 +1,129 @@
+"""Uncertainty sets: where the true point may lie, given the one observed. Margins are then the worst over the set.
+
+A set U around ``x`` turns the margin into ``m(w) = min over x' in U of y (x' * w)``. As a minimum of linear functions
+it is concave in w, so the hinge risk stays convex, and the worst ``x'`` gives a supergradient, ``z' = y covector(x')``.
+`GeodesicBall` is intrinsic and exact; the sets of `linearised` are those of the paper (app:robust).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hypermargin.geometry.lorentz import Array, covector, lift, quadratic_form
+from hypermargin.geometry.tangent import project_to_tangent, tangent_norm
+
+#: Beyond this radius the coordinates of a ball leave what double precision tells from the light cone.
+MAX_RHO = 18.0
+
+
+@dataclass(frozen=True, eq=False)
+class UncertaintySet(ABC):
+    """A set around each point; `rho` is its size, one number or one a sample, shape (n,)."""
+
+    rho: float | Array
+
+    def __post_init__(self) -> None:
+        rho = np.array(self.rho, dtype=np.float64)
+        if rho.ndim > 1 or rho.size == 0:
+            raise ValueError(f"rho must be a number or one number a sample, got shape {rho.shape}")
+        if not (np.all(np.isfinite(rho)) and np.all(rho >= 0.0)):
+            raise ValueError("rho must be finite and not negative")
+        if np.any(rho > MAX_RHO):
+            raise ValueError(f"rho = {np.max(rho):.3g} is beyond {MAX_RHO:.0f}, where double precision ends")
+        rho.flags.writeable = False
+        object.__setattr__(self, "rho", float(rho) if rho.ndim == 0 else rho)
+
+    def check(self, n_samples: int, dim: int) -> None:
+        """Raise `ValueError` where the set does not fit n samples in dimension d."""
+        if np.ndim(self.rho) and np.shape(self.rho) != (n_samples,):
+            raise ValueError(f"rho must be a number or have shape ({n_samples},) to match X, got {np.shape(self.rho)}")
+
+    def take(self, indices: ArrayLike) -> Self:
+        """The sets of the samples `indices`, in their order."""
+        return replace(self, rho=_rows(self.rho, indices, "rho")) if np.ndim(self.rho) else self
+
+    def scaled(self, factor: float) -> Self:
+        """The set with all lengths times `factor`: from a space of curvature ``-c`` to -1 it is ``sqrt(c)``."""
+        return self if factor == 1.0 else replace(self, rho=factor * np.asarray(self.rho))
+
+    @abstractmethod
+    def worst_margins(self, X: Array, y: Array, w: Array) -> Array:
+        """``min over x' of y (x' * w)`` for every sample; X (n, d + 1), y (n,) and w (d + 1,) to (n,)."""
+
+    @abstractmethod
+    def worst_covectors(self, X: Array, y: Array, w: Array) -> Array:
+        """Supergradients of the worst margins at w: ``y covector(x')`` of a worst ``x'``, shape (n, d + 1)."""
+
+    @abstractmethod
+    def worst_points(self, X: Array, y: Array, w: Array) -> Array:
+        """A worst point on the hyperboloid for every sample, shape (n, d + 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class GeodesicBall(UncertaintySet):
+    """All points within the hyperbolic distance `rho` of the one observed. Isometry-invariant, and exact.
+
+    With ``m = y (x * w)`` and T the length of w's part tangent at x, ``T^2 = q(w) + m^2``, the worst margin over the
+    sphere of radius r is ``cosh(r) m - sinh(r) T``. It falls with r up to `rho`, unless w is timelike and the ball
+    holds the point ``y w / sqrt(-q)``; then that is the worst.
+    """
+
+    def worst_margins(self, X: Array, y: Array, w: Array) -> Array:
+        m, q = _margins(X, y, w), float(quadratic_form(w))
+        tangent = _tangent_length(m, q)
+        worst = np.cosh(self.rho) * m - np.sinh(self.rho) * tangent
+        return np.where(self._holds_normal(m, q, tangent), np.sqrt(max(-q, 0.0)), worst)
+
+    def worst_covectors(self, X: Array, y: Array, w: Array) -> Array:
+        along, across = self.coefficients(_margins(X, y, w), float(quadratic_form(w)))
+        return along[:, None] * (y[:, None] * covector(X)) + across[:, None] * covector(w)
+
+    def worst_points(self, X: Array, y: Array, w: Array) -> Array:
+        along, across = self.coefficients(_margins(X, y, w), float(quadratic_form(w)))
+        points = lift(along[:, None] * X[:, 1:] + (y * across)[:, None] * w[1:])
+        undirected = np.flatnonzero(across == 0.0)  # w is 0 or normal to no direction at x: all directions are alike
+        if undirected.size:
+            any_way = project_to_tangent(X[undirected], np.eye(X.shape[1])[1])
+            any_way /= tangent_norm(X[undirected], any_way)[:, None]
+            rho = np.broadcast_to(self.rho, y.shape)[undirected, None]
+            points[undirected] = lift((np.cosh(rho) * X[undirected] + np.sinh(rho) * any_way)[:, 1:])
+        return points
+
+    def coefficients(self, m: Array, q: float) -> tuple[Array, Array]:
+        """Numbers a, b of every sample with ``z' = a z + b covector(w)``, from its margin and ``q(w)``.
+
+        Where T = 0 no direction is worse than another and z' is their mean, a point of the convex hull of the ball.
+        """
+        tangent = _tangent_length(m, q)
+        directed = tangent > 0.0
+        across = np.where(directed, np.sinh(self.rho) / np.where(directed, tangent, 1.0), 0.0)
+        along = np.where(directed | (m < 0.0), np.cosh(self.rho), 1.0) - across * m
+        inside = self._holds_normal(m, q, tangent)
+        if np.any(inside):
+            along = np.where(inside, 0.0, along)
+            across = np.where(inside, 1.0 / np.sqrt(max(-q, np.finfo(float).tiny)), across)
+        return along, across
+
+    def _holds_normal(self, m: Array, q: float, tangent: Array) -> NDArray[np.bool_]:
+        """Whether w is timelike and ``y w / sqrt(-q)`` a point of the ball."""
+        return (q < 0.0) & (m > 0.0) & (tangent < np.tanh(self.rho) * m)
+
+
+def _margins(X: Array, y: Array, w: Array) -> Array:
+    return y * (X @ covector(w))
+
+
+def _tangent_length(m: Array, q: float) -> Array:
+    """``T = sqrt(q + m^2)``, which is never negative but for rounding."""
+    return np.sqrt(np.maximum(q + m * m, 0.0))
+
+
+def _rows(values: float | Array, indices: ArrayLike, name: str) -> Array:
+    """``values[indices]``, or a `ValueError` where there are not so many."""
+    values, rows = np.asarray(values), np.asarray(indices)
+    if rows.size and int(np.max(rows)) >= len(values):
+        raise ValueError(f"{name} has {len(values)} entries, fewer than there are samples")
+    return values[rows]
