@@ -1,8 +1,22 @@
 """hypermargin: large-margin classifiers in hyperbolic space, with proofs of optimality."""
 
+from hypermargin.certificates import Certificate
+from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
 from hypermargin.problems import MarginProblem
-from hypermargin.solvers import Solution, Status, available_methods, solve
+from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
 
 __version__ = "0.1.0"
 
-__all__ = ["MarginProblem", "Solution", "Status", "available_methods", "solve"]
+__all__ = [
+    "Certificate",
+    "HyperbolicSVC",
+    "HyperbolicSVCCV",
+    "MarginProblem",
+    "Solution",
+    "Status",
+    "available_methods",
+    "load_model",
+    "save_model",
+    "solve",
+    "solve_path",
+]

@@ -45,7 +45,7 @@ class InfeasibilityCertificate:
 
 
 def has_positive_null_vector(rows: list[list[float]]) -> bool:
-    """Whether the rows have exactly one linear relation, and it has coefficients of one sign. Exact: doubles are rational."""
+    """Whether the rows have exactly one linear relation, with coefficients of one sign. Exact: doubles are rational."""
     ratios = [[value.as_integer_ratio() for value in row] for row in rows]
     common = max(denominator for row in ratios for _, denominator in row)  # all are powers of two
     integers = [[numerator * (common // denominator) for numerator, denominator in row] for row in ratios]

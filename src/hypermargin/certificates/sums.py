@@ -8,7 +8,7 @@ Algorithms, section 4.2). Summing in blocks keeps n small.
 import numpy as np
 
 from hypermargin.certificates.certificate import Certificate
-from hypermargin.geometry.lorentz import Array, covector, lift
+from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -32,7 +32,8 @@ def cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, A
         rows = slice(start, start + BLOCK)
         y, costs = problem.y[rows, None], problem.costs[rows]
         shares = np.empty((n_cuts, costs.size))
-        shares[:n_points] = (problem.covectors_around(centre, rows) @ certificate.points.T < certificate.threshold).T
+        margins = fixed_order_product(problem.covectors_around(centre, rows), certificate.points.T)
+        shares[:n_points] = (margins < certificate.threshold).T
         if duals is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 shares[n_points:] = np.nan_to_num(duals[:, rows] * np.sqrt(2.0) / costs)

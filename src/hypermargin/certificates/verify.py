@@ -26,7 +26,8 @@ def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> fl
         chord = None if region.box is None else _chord(region.box)
         nodes = [arb(s) for s in region.nodes.tolist()]
         for i, minorant in enumerate(region.minorants):
-            b, a, length = _in_frame(frame, *next(sums), region.sign, chord, minorant.chord)
+            middles, errors = next(sums)
+            b, a, length = _in_frame(frame, middles, errors, region.sign, chord, minorant.chord)
             ends = nodes[i : i + 2]
             if len(ends) == 1 and not a >= length:
                 raise CertificateError("the minorant of a tail cell falls towards infinity")
@@ -35,11 +36,11 @@ def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> fl
     return _round_down(bound)
 
 
-# -- the parts of the proof ----------------------------------------------------------------------------------------------
+# -- the parts of the proof ------------------------------------------------------------------------------------------
 
 
 def _minorant_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
-    """``sqrt2 b`` and ``-sqrt2 g`` of all minorants in order, midpoints and error bounds, each of shape (cells, d + 2)."""
+    """``sqrt2 b`` and ``-sqrt2 g`` of all minorants in order: midpoints and error bounds, each (cells, d + 2)."""
     totals, errors = cut_sums(certificate, problem)
     minorants = [m for region in certificate.regions for m in region.minorants]
     weights = np.zeros((len(minorants), totals.shape[0]))
@@ -54,7 +55,7 @@ def _minorant_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Ar
 
 
 class _Frame:
-    """The boost B that moves the origin to the centre: a normal w of the frame is ``B w`` outside, so g becomes ``B' g``."""
+    """The boost B that moves the origin to the centre: w of the frame is ``B w`` outside, so g becomes ``B' g``."""
 
     def __init__(self, centre: Array):
         self.space = [arb(c) for c in centre.tolist()]
@@ -74,7 +75,7 @@ def _in_frame(
     chord: tuple[arb, list[arb]] | None,
     multiplier: float,
 ) -> tuple[arb, arb, arb]:
-    """Exact numbers (b, a, A) with ``q/2 + b + a s + phi(s, A)`` below the objective: b, a rounded down, A rounded up."""
+    """Exact numbers (b, a, A) with ``b + a s + phi(s, A)`` below the objective: b and a rounded down, A rounded up."""
     b, *slope = (arb(middle, error) * HALF_ROOT for middle, error in zip(middles, errors, strict=True))
     g0, gr = frame.slope(-slope[0], [-g for g in slope[1:]])
     a = g0 if sign > 0 else -g0
@@ -87,7 +88,7 @@ def _in_frame(
 
 def _phi(s: arb, A: arb) -> arb:
     """``phi(s, A)`` rounded down, for exact s and A: the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0."""
-    return (-(A * A + s * s) / 2).lower() if A >= s else (-A * s).lower()
+    return (-(A * A + s * s) / 2).lower() if s <= A else (-A * s).lower()
 
 
 def _chord(box: DirectionBox) -> tuple[arb, list[arb]] | None:
@@ -106,7 +107,7 @@ def _chord(box: DirectionBox) -> tuple[arb, list[arb]] | None:
     return (1 - ratio).sqrt(), [c / length for c in centre]
 
 
-# -- is the proof complete? ----------------------------------------------------------------------------------------------
+# -- is the proof complete? ------------------------------------------------------------------------------------------
 
 
 def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
@@ -172,7 +173,7 @@ def _covered(low: Array, high: Array, boxes: list[DirectionBox]) -> bool:
     return False
 
 
-# -- small things --------------------------------------------------------------------------------------------------------
+# -- small things ----------------------------------------------------------------------------------------------------
 
 
 def _dot(x: Sequence[arb], y: Sequence[arb]) -> arb:

@@ -11,7 +11,7 @@ from rich.progress import track
 from hypermargin.estimators.calibration import LOCKSTEP_SAMPLES, fit_platt
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.geometry.lorentz import Array
-from hypermargin.solvers import Solution, solve
+from hypermargin.solvers import Solution, solve_path
 
 #: Pieces of work a worker: enough to even out problems of unequal size.
 PIECES_PER_WORKER = 8
@@ -21,7 +21,7 @@ def solve_problems(
     samples: TrainingSet,
     code: np.ndarray,
     *,
-    C: float,
+    Cs: Sequence[float],
     allow_timelike: bool,
     method: str,
     tol: float,
@@ -29,19 +29,19 @@ def solve_problems(
     seeds: Sequence[int] | None,
     n_jobs: int | None,
     progress: bool,
-) -> list[Solution]:
-    """One solution a row of the code matrix, in its order."""
+) -> list[list[Solution]]:
+    """For every row of the code matrix, in its order, the solutions for every C."""
     n_problems = len(code)
     choices = [options if seeds is None else {**options, "random_state": seeds[row]} for row in range(n_problems)]
     workers = min(effective_n_jobs(n_jobs), n_problems)
-    solutions: Iterable[Solution]
+    solutions: Iterable[list[Solution]]
     if workers == 1:
-        solutions = _solve_rows(samples, code, choices, C, allow_timelike, method, tol)
+        solutions = _solve_rows(samples, code, choices, Cs, allow_timelike, method, tol)
     else:
         pieces = np.array_split(np.arange(n_problems), min(n_problems, workers * PIECES_PER_WORKER))
         done = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_solve_piece)(samples, code[piece], [choices[row] for row in piece], C, allow_timelike, method, tol)
-            for piece in pieces
+            delayed(_solve_piece)(samples, code[rows], [choices[k] for k in rows], Cs, allow_timelike, method, tol)
+            for rows in pieces
         )
         solutions = (solution for piece in done for solution in piece)
     if progress:
@@ -53,16 +53,16 @@ def _solve_rows(
     samples: TrainingSet,
     code: np.ndarray,
     choices: Sequence[dict[str, Any]],
-    C: float,
+    Cs: Sequence[float],
     allow_timelike: bool,
     method: str,
     tol: float,
-) -> Iterator[Solution]:
+) -> Iterator[list[Solution]]:
     for row, options in zip(code, choices, strict=True):
-        yield solve(samples.problem(row, C, allow_timelike), method, tol, **options)
+        yield solve_path(samples.problem(row, Cs[0], allow_timelike), Cs, method, tol, **options)
 
 
-def _solve_piece(*arguments) -> list[Solution]:
+def _solve_piece(*arguments) -> list[list[Solution]]:
     """`_solve_rows` as a list, which workers can send back."""
     return list(_solve_rows(*arguments))
 

@@ -71,7 +71,7 @@ class TrainingSet:
         y = np.repeat(code[code != 0.0], [block.stop - block.start for block in blocks])
         weight = None if self.weight is None else self._rows(self.weight, blocks)
         if self.uncertainty is None:
-            return _checked_before(X, y, C, weight, allow_timelike)
+            return MarginProblem.unchecked(X, y, C, weight, None, allow_timelike)
         uncertainty = self.uncertainty
         if len(blocks) < len(code) and hasattr(uncertainty, "take"):
             uncertainty = uncertainty.take(np.concatenate([np.arange(b.start, b.stop) for b in blocks]))
@@ -123,21 +123,6 @@ def training_set(
         uncertainty = uncertainty.take(order)
     bounds = [0, *np.cumsum(np.bincount(labels)).tolist()]
     return TrainingSet(unit_points(X, geometry, curvature), bounds, weight, uncertainty)
-
-
-def _checked_before(X: Array, y: Array, C: float, weight: Array | None, allow_timelike: bool) -> MarginProblem:
-    """A `MarginProblem` of rows whose points and weights have been checked already.
-
-    The checks cost more than a small problem's solution; one-vs-one would make them ``n_classes - 1`` times a sample.
-    """
-    problem = object.__new__(MarginProblem)
-    values = {"X": X, "y": y, "C": C, "sample_weight": weight, "allow_timelike": allow_timelike}
-    for name, value in values.items():
-        if isinstance(value, np.ndarray):
-            value = value.view()
-            value.flags.writeable = False
-        object.__setattr__(problem, name, value)
-    return problem
 
 
 def total_weights(

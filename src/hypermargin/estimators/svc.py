@@ -2,6 +2,7 @@
 
 import warnings
 from collections import Counter
+from copy import copy
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
@@ -144,15 +145,24 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
 
         Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
         """
+        return self.fit_path(X, y, [self._checked_C()], sample_weight)[0]
+
+    def fit_path(self, X, y, Cs, sample_weight=None) -> list["HyperbolicSVC"]:
+        """Fit for every C of a list (the parameter C is not used); one fitted classifier a C, in order.
+
+        The first of them is this one itself, the others are copies that differ in C. With the exact method the whole
+        path costs little more than one fit.
+        """
         options = self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64)
         classes, samples = self._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
-        self.solutions_ = solve_problems(
+        Cs = [float(C) for C in Cs]
+        paths = solve_problems(
             samples,
             scheme.code,
-            C=float(self.C),
+            Cs=Cs,
             allow_timelike=self.allow_timelike,
             method=self.solver,
             tol=self.tol,
@@ -161,15 +171,22 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             progress=self.verbose >= 1,
         )
+        models = [self] + [copy(self).set_params(C=C) for C in Cs[1:]]
+        for i, model in enumerate(models):
+            model._adopt(classes, samples, scheme, [path[i] for path in paths])
+        return models
+
+    def _adopt(self, classes: np.ndarray, samples: TrainingSet, scheme: Scheme, solutions: list[Solution]) -> None:
+        """Set the fitted attributes from the solutions of all binary problems."""
+        self.solutions_ = solutions
         self.classes_ = classes
-        self.coef_ = np.stack([solution.w for solution in self.solutions_])
-        self.intercept_ = np.array([solution.intercept for solution in self.solutions_], dtype=np.float64)
-        self.gaps_ = np.array([solution.gap for solution in self.solutions_])
-        self.statuses_ = [solution.status for solution in self.solutions_]
-        self.n_iter_ = np.array([solution.n_iter for solution in self.solutions_], dtype=np.int64)
+        self.coef_ = np.stack([solution.w for solution in solutions])
+        self.intercept_ = np.array([solution.intercept for solution in solutions], dtype=np.float64)
+        self.gaps_ = np.array([solution.gap for solution in solutions])
+        self.statuses_ = [solution.status for solution in solutions]
+        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
         self.probA_, self.probB_ = calibrate(samples, scheme.code, self.coef_, self.intercept_)
         self._warn_of_statuses()
-        return self
 
     def binary_problems(self, X, y, sample_weight=None) -> list[MarginProblem]:
         """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
@@ -197,10 +214,14 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
             uncertainty = uncertainty.take(kept) if hasattr(uncertainty, "take") else uncertainty
         return classes, training_set(X, labels, weight, self.geometry, self.curvature, uncertainty)
 
-    def _check_parameters(self) -> dict[str, Any]:
-        """Refuse parameters that make no sense; return the options of the solver."""
+    def _checked_C(self) -> float:
         if not (isinstance(self.C, Real) and self.C > 0.0):
             raise ValueError(f"C must be positive (inf asks for the hard margin), got {self.C!r}")
+        return float(self.C)
+
+    def _check_parameters(self) -> dict[str, Any]:
+        """Refuse parameters that make no sense; return the options of the solver."""
+        self._checked_C()
         if not (isinstance(self.tol, Real) and self.tol > 0.0):
             raise ValueError(f"tol must be positive, got {self.tol!r}")
         if not isinstance(self.verbose, Integral):
@@ -234,7 +255,7 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
                 warnings.warn(
                     f"{count} of {len(self.statuses_)} binary problems ended so: {status.value}",
                     ConvergenceWarning,
-                    stacklevel=3,
+                    stacklevel=5,
                 )
 
     # -- storage: what solutions consist of, because skops cannot store an Enum ----------------------------------------

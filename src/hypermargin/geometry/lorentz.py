@@ -54,3 +54,19 @@ def origin(dim: int) -> Array:
 def radius(x: ArrayLike) -> Array:
     """Distance of unit-curvature points to the origin, ``asinh |xr|``; shape (..., d + 1) to (...)."""
     return np.arcsinh(np.linalg.norm(np.asarray(x, dtype=np.float64)[..., 1:], axis=-1))
+
+
+def fixed_order_product(X: ArrayLike, M: ArrayLike) -> Array:
+    """``X @ M``, shapes (n, k) and (k, m), each entry summed in the order of k without fused operations.
+
+    A matrix product may round the same row differently in different company. This one does not, so that code which
+    shares nothing else (a solver and the checker of its certificate) comes to the same decisions about a row.
+    """
+    X, M = np.asarray(X, dtype=np.float64), np.asarray(M, dtype=np.float64)
+    product = np.empty((X.shape[0], M.shape[1]))
+    for k in range(M.shape[1]):
+        column = X[:, 0] * M[0, k]
+        for j in range(1, M.shape[0]):
+            column += X[:, j] * M[j, k]
+        product[:, k] = column
+    return product

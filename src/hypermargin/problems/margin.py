@@ -1,15 +1,16 @@
-"""The margin problem: minimise ``f(w) = q(w)/2 + sum_i c_i loss(m_i(w))`` over ``q(w) >= 0`` (paper, eq. soft-margin)."""
+"""The margin problem: minimise ``f(w) = q(w)/2 + sum_i c_i loss(m_i(w))``, ``q(w) >= 0`` (paper, eq. soft-margin)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.geometry.isometries import translation_to_origin
-from hypermargin.geometry.lorentz import Array, covector, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
+from hypermargin.problems.uncertainty import UncertaintySet
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +27,9 @@ class MarginProblem:
         Weight of the risk; ``inf`` asks for the hard margin (every ``m_i >= 1``).
     sample_weight : (n,) array, optional
         Non-negative factors of C, one a sample. A weight of 2 equals the sample twice; 0 leaves it out.
-    uncertainty : object, optional
-        A set around each point; margins are then the worst over it.
+    uncertainty : UncertaintySet, optional
+        A set around each point; margins are then the worst over it. Sets are around points of the hyperboloid, so with
+        one ``x0`` is replaced by ``sqrt(1 + |xr|^2)``.
     allow_timelike : bool
         Drop the constraint ``q(w) >= 0`` and minimise ``max(q(w), 0)/2 + risk`` instead.
     """
@@ -36,7 +38,7 @@ class MarginProblem:
     y: Array
     C: float = 1.0
     sample_weight: Array | None = None
-    uncertainty: object | None = None
+    uncertainty: UncertaintySet | None = None
     allow_timelike: bool = False
 
     def __post_init__(self) -> None:
@@ -50,6 +52,11 @@ class MarginProblem:
         if not C > 0.0:
             raise ValueError(f"C must be positive (inf asks for the hard margin), got {self.C!r}")
         weight = None if self.sample_weight is None else check_weights(self.sample_weight, X.shape[0])
+        if self.uncertainty is not None:
+            if not isinstance(self.uncertainty, UncertaintySet):
+                raise TypeError(f"uncertainty must be a set such as GeodesicBall(0.1), got {self.uncertainty!r}")
+            self.uncertainty.check(X.shape[0], X.shape[1] - 1)
+            X = lift(X[:, 1:])
         for name, value in (("X", X), ("y", y), ("C", C), ("sample_weight", weight)):
             object.__setattr__(self, name, _read_only(value))
 
@@ -78,7 +85,7 @@ class MarginProblem:
 
     @property
     def signed_covectors(self) -> Array:
-        """Rows ``z_i = y_i (x_i0, -x_ir)``, so that the nominal margins are ``Z @ w``; a new array, shape (n, d + 1)."""
+        """Rows ``z_i = y_i (x_i0, -x_ir)``: the nominal margins are ``Z @ w``; a new array, shape (n, d + 1)."""
         return self.y[:, None] * covector(self.X)
 
     @cached_property
@@ -92,7 +99,8 @@ class MarginProblem:
 
     def covectors_around(self, centre: Array, rows: slice = slice(None)) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin."""
-        moved = self.X[rows] @ (translation_to_origin(centre) * np.concatenate([[1.0], -np.ones(self.dim)])[:, None]).T
+        lowered = covector(translation_to_origin(centre).T)
+        moved = fixed_order_product(self.X[rows], lowered)
         moved *= self.y[rows, None]
         return moved
 
@@ -105,7 +113,7 @@ class MarginProblem:
             margins = self.X @ covector(w)
             margins *= self.y
         else:
-            margins = self._worst_covectors(w) @ w
+            margins = self.uncertainty.worst_margins(self.X, self.y, w)
         return margins + intercept * self.y if intercept else margins
 
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
@@ -142,13 +150,37 @@ class MarginProblem:
 
     def with_C(self, C: float) -> "MarginProblem":
         """The same problem with another C."""
-        return replace(self, C=C)
+        if C == self.C:
+            return self
+        if not C > 0.0:
+            raise ValueError(f"C must be positive (inf asks for the hard margin), got {C!r}")
+        return self.unchecked(self.X, self.y, float(C), self.sample_weight, self.uncertainty, self.allow_timelike)
+
+    @classmethod
+    def unchecked(
+        cls,
+        X: Array,
+        y: Array,
+        C: float,
+        sample_weight: Array | None = None,
+        uncertainty: object | None = None,
+        allow_timelike: bool = False,
+    ) -> "MarginProblem":
+        """A problem of arrays that have been checked before, such as rows of another problem.
+
+        The checks cost more than the solution of a small problem; one-vs-one would repeat them for every pair.
+        """
+        problem = object.__new__(cls)
+        values = (X, y, C, sample_weight, uncertainty, allow_timelike)
+        for field, value in zip(fields(cls), values, strict=True):
+            object.__setattr__(problem, field.name, _read_only(value))
+        return problem
 
     def _worst_covectors(self, w: ArrayLike) -> Array:
-        """Rows ``y_i covector(x')`` at the worst point ``x'`` of each uncertainty set for this w; nominal without one."""
+        """Rows ``y_i covector(x')`` at the worst point ``x'`` of each uncertainty set for this w."""
         if self.uncertainty is None:
             return self.signed_covectors
-        return self.uncertainty.worst_covectors(self, np.asarray(w, dtype=np.float64))  # type: ignore[attr-defined]
+        return self.uncertainty.worst_covectors(self.X, self.y, np.asarray(w, dtype=np.float64))
 
 
 def check_weights(sample_weight: ArrayLike, n_samples: int) -> Array:

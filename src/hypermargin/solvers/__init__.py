@@ -11,6 +11,7 @@ from hypermargin.solvers.base import (
     register,
     relative_gap,
     solve,
+    solve_path,
 )
 from hypermargin.solvers.euclidean import Euclidean
 from hypermargin.solvers.exact.method import Exact
@@ -34,4 +35,5 @@ __all__ = [
     "register",
     "relative_gap",
     "solve",
+    "solve_path",
 ]

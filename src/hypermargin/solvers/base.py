@@ -1,13 +1,14 @@
 """The contract between problems and solvers: what a solver declares, what it returns, and how `solve` finds it.
 
-A solver is a frozen dataclass whose fields are its options; `solve` makes one, runs it, and recomputes the objective and
-the gap from the problem. Nothing a solver says of its own quality is believed. `docs/adding-a-solver.md` has the steps.
+A solver is a frozen dataclass whose fields are its options; `solve` makes one, runs it, and recomputes the objective
+and the gap from the problem. Nothing a solver says of its own quality is believed. The steps to add one are in
+`docs/adding-a-solver.md`.
 """
 
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, ClassVar
@@ -111,6 +112,11 @@ class Solver(ABC):
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
         """Solve `problem` to relative gap `tol` as far as the method can."""
 
+    def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
+        """Solve `problem` for each C in turn; methods that carry something over from one to the next override it."""
+        for C in Cs:
+            yield self.run(problem.with_C(C), tol)
+
 
 _REGISTRY: dict[str, type[Solver]] = {}
 
@@ -167,15 +173,37 @@ def solve(
     **options
         Options of the method, checked against those it declares.
     """
-    if not tol > 0.0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
-    if allow_timelike is not None and allow_timelike != problem.allow_timelike:
-        problem = replace(problem, allow_timelike=allow_timelike)
-    solver = make_solver(method, **options)
-    _require(solver, problem)
+    problem, solver = _prepare(problem, method, tol, allow_timelike, options)
     start = time.perf_counter()
     outcome = solver.run(problem, tol)
     return judge(problem, solver, outcome, time.perf_counter() - start)
+
+
+def solve_path(
+    problem: MarginProblem,
+    Cs: Sequence[float],
+    method: str = "exact",
+    tol: float = 1e-6,
+    *,
+    allow_timelike: bool | None = None,
+    **options: Any,
+) -> list[Solution]:
+    """Solutions of `problem` for every C of a list, in its order; the C of the problem itself is not used.
+
+    The exact method carries its cuts from one C to the next, so that a path costs little more than one solve. Other
+    parameters as in `solve`.
+    """
+    if not len(Cs):
+        raise ValueError("Cs is empty: give at least one C")
+    problem, solver = _prepare(problem, method, tol, allow_timelike, options)
+    order = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
+    solutions: list[Solution | None] = [None] * len(Cs)
+    outcomes = solver.run_path(problem, [float(Cs[i]) for i in order], tol)
+    start = time.perf_counter()
+    for i, outcome in zip(order.tolist(), outcomes, strict=True):
+        solutions[i] = judge(problem.with_C(Cs[i]), solver, outcome, time.perf_counter() - start)
+        start = time.perf_counter()
+    return solutions  # type: ignore[return-value]
 
 
 def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: float) -> Solution:
@@ -198,6 +226,19 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: flo
         history=outcome.history,
         info=outcome.info,
     )
+
+
+def _prepare(
+    problem: MarginProblem, method: str, tol: float, allow_timelike: bool | None, options: dict[str, Any]
+) -> tuple[MarginProblem, Solver]:
+    """The problem as it is to be solved and the solver for it, or an error that says what does not fit."""
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, got {tol!r}")
+    if allow_timelike is not None and allow_timelike != problem.allow_timelike:
+        problem = replace(problem, allow_timelike=allow_timelike)
+    solver = make_solver(method, **options)
+    _require(solver, problem)
+    return problem, solver
 
 
 def _require(solver: Solver, problem: MarginProblem) -> None:

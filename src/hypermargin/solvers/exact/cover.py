@@ -13,7 +13,7 @@ from hypermargin.geometry.lorentz import Array
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """The directions through ``{x : x[axis] = side, low <= x <= high}``, a piece of the face `axis`, `side` = -1 or 1."""
+    """The directions through ``low <= x <= high``, a piece of the face ``x[axis] = side``, side -1 or 1."""
 
     axis: int
     side: int

@@ -35,7 +35,9 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
         if w is None:
             overlap = _overlap(problem)
             if overlap is not None:
-                return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, n_iter=passes)
+                return replace(
+                    outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, n_iter=passes
+                )
         elif relative_gap(problem.objective(w), outcome.lower_bound) <= tol or outcome.status not in _GOOD:
             break
         soft = replace(soft, C=GROWTH * soft.C)
@@ -62,7 +64,7 @@ def _scaled_to_margin(problem: MarginProblem, w: Array) -> Array | None:
 
 
 def _overlap(problem: MarginProblem) -> InfeasibilityCertificate | None:
-    """Samples whose signed covectors have a positive relation ``sum a_i z_i = 0``, checked exactly; None if there are none.
+    """Samples with a positive relation ``sum a_i z_i = 0`` between them, checked exactly; None if there are none.
 
     A vertex of ``{a >= 0 : sum a_i = 1, sum a_i z_i = 0}`` has at most d + 2 positive entries.
     """

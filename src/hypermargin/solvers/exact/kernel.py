@@ -80,7 +80,7 @@ def quadratic_form(w: cython.double[::1]) -> cython.double:
 @cython.inline
 @cython.exceptval(check=False)
 def _phi(s: cython.double, A: cython.double) -> cython.double:
-    return -0.5 * (A * A + s * s) if A >= s else -A * s
+    return -0.5 * (A * A + s * s) if s <= A else -A * s
 
 
 @cython.cclass
@@ -183,8 +183,7 @@ class Master:
         excess: cython.double
         at_low: cython.double = 0.0
         at_high: cython.double = 0.0
-        k: cython.int
-        for k in range(60):
+        for _ in range(60):
             self._quadratic_programme(s, mu)
             excess = self._norm(self.wr) - s
             if (mu == 1.0 and excess >= 0.0) or fabs(excess) <= 1e-9 * s or mu < 1e-9:
@@ -269,8 +268,8 @@ class Master:
     def _differences(self) -> cython.void:
         """Choose the heaviest cut as reference r and tabulate the other active columns relative to it.
 
-        ``D_i = G_i - e_i G_r`` (e = 1 for cuts, 0 for the chord), scaled to unit length, removes the constraint that the
-        multipliers of cuts sum to 1.
+        ``D_i = G_i - e_i G_r`` (e = 1 for cuts, 0 for the chord), scaled to unit length, removes the constraint that
+        the multipliers of cuts sum to 1.
         """
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -352,9 +351,11 @@ class Master:
         for i in range(m):
             total = 0.0
             if i != r:
-                total = mu * (self._beta(self.active[i], s) - (
-                    0.0 if self.active[i] == -1 else self._beta(self.active[r], s)
-                )) / self.length[i]
+                total = (
+                    mu
+                    * (self._beta(self.active[i], s) - (0.0 if self.active[i] == -1 else self._beta(self.active[r], s)))
+                    / self.length[i]
+                )
                 for j in range(self.dim):
                     total -= self.D[i, j] * self._entry(self.active[r], j)
             self.K[i, m] = total
@@ -370,7 +371,7 @@ class Master:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _add(self, column: cython.Py_ssize_t) -> cython.bint:
-        """Activate a violated column. If it depends on the active ones, exchange it for one of them; False if it cannot.
+        """Activate a violated column. If it depends on the active ones, exchange it for one; False if that fails.
 
         Along the dependence the quadratic term is constant and the bound rises linearly, so the step goes on until a
         multiplier reaches zero.
@@ -491,9 +492,9 @@ class Master:
 class Region:
     """The search along s in one region: nodes, the minorants found there, and a lower bound a cell between nodes.
 
-    Between neighbouring nodes a minorant is concave, so its smaller end value bounds the objective on the cell; the bound
-    of a cell is the best over all minorants. The last cell is the tail beyond the last node; only minorants that do not
-    fall there (``a >= A``) count for it.
+    Between neighbouring nodes a minorant is concave, so its smaller end value bounds the objective on the cell; the
+    bound of a cell is the best over all minorants. The last cell is the tail beyond the last node; only minorants that
+    do not fall there (``a >= A``) count for it.
     """
 
     master: Master
@@ -618,7 +619,7 @@ class Region:
     def proof_of(self, bound: cython.double):
         """The fewest cells that prove `bound` (or the region's own bound if that is less).
 
-        A list of (node at which the cell begins, numbers of the cuts, their weights). A minorant is concave, so it proves
+        A list of (node at which the cell begins, numbers of the cuts, their weights). A minorant is concave: it proves
         all that lies between two nodes at which it reaches the bound: from each node go as far as one minorant reaches.
         """
         i: cython.Py_ssize_t = 0
@@ -692,9 +693,8 @@ class Region:
         middle: cython.double = 0.5 * (left + right)
         i: cython.Py_ssize_t = self.top[cell]
         j: cython.Py_ssize_t = self.top[cell + 1]
-        k: cython.int
         if i != j:
-            for k in range(40):
+            for _ in range(40):
                 middle = 0.5 * (low + high)
                 if self._bound(i, middle) >= self._bound(j, middle):
                     low = middle
@@ -761,7 +761,7 @@ class Region:
         return value
 
     def add_tail(self, c: cython.Py_ssize_t, share: cython.double):
-        """Use `share` times cut c, whose slope is timelike, as a minorant: it proves the tail (risk >= 0 is the rest)."""
+        """Use `share` times cut c, of timelike slope, as a minorant (the rest is risk >= 0): it proves the tail."""
         k: cython.Py_ssize_t = self.minorants
         j: cython.Py_ssize_t
         total: cython.double = 0.0

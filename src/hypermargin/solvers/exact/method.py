@@ -5,6 +5,7 @@ for all w with a given t; the search closes the gap between the least of these b
 """
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,6 +19,11 @@ from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.oracle import HingeOracle, fresh_search
 from hypermargin.solvers.exact.proof import make_certificate
 from hypermargin.solvers.exact.search import Search
+
+#: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
+AIM, SMALLEST_AIM = 0.01, 1e-10
+#: The certificate proves this share of the tolerance: a looser proof has fewer cells.
+PROVED = 0.5
 
 
 @register
@@ -58,20 +64,39 @@ class Exact(Solver):
             return solve_hard_margin(problem, tol, self.run_from)
         return self.run_from(problem, tol, *fresh_search(problem))
 
+    def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
+        """Cuts of the risk scale with C, so each search begins with all cuts of the one before."""
+        oracle, search, last = None, None, 1.0
+        for C in Cs:
+            at_C = problem.with_C(C)
+            if at_C.is_hard:
+                yield self.run(at_C, tol)
+                continue
+            if oracle is None or search is None:
+                oracle, search = fresh_search(at_C)
+            else:
+                oracle = oracle.scaled(C / last)
+                search = search.rescaled(C / last, oracle)
+            yield self.run_from(at_C, tol, oracle, search)
+            last = C
+
     def run_from(self, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search) -> Outcome:
         """The main loop, from a search that may already hold cuts (see `Search.rescaled`)."""
         deadline = time.perf_counter() + self.time_limit
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         passes, lowers, uppers = [], [], []
         limit = None
-        while relative_gap(search.upper, search.lower) > 0.8 * tol and limit is None:
-            search.step(0.5 * tol)
+        # The last digits cost little, and bounds far better than asked for leave the check of the certificate room.
+        aim = max(AIM * tol, SMALLEST_AIM)
+        while relative_gap(search.upper, search.lower) > aim and limit is None:
+            search.step(0.5 * aim)
             passes.append(search.n_passes)
             lowers.append(search.lower)
             uppers.append(search.upper)
             limit = self._limit_reached(search, deadline)
+        assert search.best is not None  # w = 0 is feasible, and is among the first points
         w = oracle.to_original(search.best)
-        certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - 0.9 * tol))
+        certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - PROVED * tol))
         bound, status = self._check(problem, certificate, search, w, tol, limit)
         return Outcome(
             w=w,
@@ -103,7 +128,8 @@ class Exact(Solver):
     ) -> tuple[float, Status]:
         """The bound to report, proved if `verify` is on, and the status that follows from it."""
         if not self.verify:
-            return search.lower, limit or Status.UNVERIFIED
+            met = relative_gap(search.upper, search.lower) <= tol
+            return search.lower, Status.UNVERIFIED if met else limit or Status.GAP_REMAINS
         try:
             bound = certificate.verify(problem)
         except CertificateError:

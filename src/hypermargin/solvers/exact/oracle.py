@@ -5,13 +5,13 @@ from copy import copy
 import numpy as np
 
 from hypermargin.geometry.isometries import boost, translation_to_origin
-from hypermargin.geometry.lorentz import Array
+from hypermargin.geometry.lorentz import Array, fixed_order_product
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact import kernel
 from hypermargin.solvers.exact.search import Search
 
-#: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and makes
-#: cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to the last bits.
+#: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
+#: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
 MARGIN_SLACK = 1e-9
 
 
@@ -39,7 +39,7 @@ class HingeOracle:
 
     def _interpreted(self, w: Array) -> tuple[float, float, Array]:
         """The same in NumPy, for installations without a compiler."""
-        margins = self._Z @ w
+        margins = fixed_order_product(self._Z, w[:, None])[:, 0]
         chosen = np.where(margins < self.threshold, self._k, 0.0)
         return float(self._k @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), -(chosen @ self._Z)
 

@@ -153,8 +153,8 @@ class Search:
         """Where the tail begins, and the share of the tail's cut that proves it.
 
         The slope g of the cut is timelike, so a share theta of it bounds the objective from below by
-        ``theta (b + (|g0| - |gr|) s)`` for every s beyond ``theta |gr|``, and this grows with s. The smallest s at which
-        some theta <= 1 reaches the best objective known has ``theta = min(1, s / |gr|)``.
+        ``theta (b + (|g0| - |gr|) s)`` for every s beyond ``theta |gr|``, and this grows with s. The smallest s at
+        which some theta <= 1 reaches the best objective known has ``theta = min(1, s / |gr|)``.
         """
         offsets, slopes = self.pool.rows()
         offset, length = offsets[cut], float(np.linalg.norm(slopes[cut, 1:]))

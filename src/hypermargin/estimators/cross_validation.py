@@ -1,0 +1,136 @@
+"""`HyperbolicSVC` with C chosen by cross-validation along a path of solutions."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hypermargin.estimators.svc import HyperbolicSVC
+from hypermargin.geometry.lorentz import Array
+
+
+class HyperbolicSVCCV(ClassifierMixin, BaseEstimator):
+    """Large-margin classifier in hyperbolic space that chooses its C by cross-validation.
+
+    In every fold each binary problem is solved for all C at once: the exact method carries its cuts along, so a path
+    costs little more than one fit. The C of the best mean score (the smallest of those, if they tie) is then fitted to
+    all data.
+
+    Parameters
+    ----------
+    Cs : int or sequence of float, default=10
+        The values to choose from; a number asks for so many between 1e-3 and 1e3, evenly on a logarithmic scale.
+    cv : int, splitter or iterable, default=5
+        As in scikit-learn; an integer means stratified folds.
+    scoring : str or callable, optional
+        As in scikit-learn; accuracy by default.
+    solver, multi_class, geometry, curvature, class_weight, fit_intercept, allow_timelike, uncertainty, tol, \
+solver_options, n_jobs, random_state, verbose
+        As in `HyperbolicSVC`.
+
+    Attributes
+    ----------
+    estimator_ : HyperbolicSVC
+        The final fit, with its solutions and certificates.
+    C_ : float
+        The value chosen.
+    Cs_ : (n_Cs,) array
+        The candidates, increasing.
+    scores_ : (n_folds, n_Cs) array
+        Their test scores.
+    classes_ : (n_classes,) array
+    n_features_in_ : int
+    """
+
+    def __init__(
+        self,
+        Cs=10,
+        cv=5,
+        scoring=None,
+        solver: str = "exact",
+        multi_class: str = "ovo",
+        geometry: str = "lorentz",
+        curvature: float = 1.0,
+        class_weight=None,
+        fit_intercept: bool = False,
+        allow_timelike: bool = False,
+        uncertainty=None,
+        tol: float = 1e-6,
+        solver_options: dict | None = None,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.solver = solver
+        self.multi_class = multi_class
+        self.geometry = geometry
+        self.curvature = curvature
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.allow_timelike = allow_timelike
+        self.uncertainty = uncertainty
+        self.tol = tol
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicSVCCV":
+        """Choose C by cross-validation, then fit to all of X, shape (n, width), with labels y."""
+        self.Cs_ = self._candidates()
+        checked, y = validate_data(self, X, y, dtype=np.float64)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        scorer = check_scoring(self._model(), scoring=self.scoring)
+        scores = []
+        for train, test in check_cv(self.cv, y, classifier=True).split(checked, y):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit says it once
+                fitted = self._model().fit_path(
+                    checked[train], y[train], self.Cs_, sample_weight=None if weight is None else weight[train]
+                )
+            scores.append([scorer(model, checked[test], y[test]) for model in fitted])
+        self.scores_ = np.array(scores)
+        self.C_ = float(self.Cs_[int(np.argmax(self.scores_.mean(axis=0)))])
+        self.estimator_ = self._model().set_params(C=self.C_).fit(X, y, sample_weight=weight)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def decision_function(self, X) -> Array:
+        """As `HyperbolicSVC.decision_function`, by the final fit."""
+        return self._fitted().decision_function(X)
+
+    def predict(self, X) -> np.ndarray:
+        """The predicted labels, shape (n,)."""
+        return self._fitted().predict(X)
+
+    def predict_proba(self, X) -> Array:
+        """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class."""
+        return self._fitted().predict_proba(X)
+
+    def _model(self) -> HyperbolicSVC:
+        """An unfitted classifier with the parameters that both classes have."""
+        own = self.get_params(deep=False)
+        return HyperbolicSVC(**{name: own[name] for name in HyperbolicSVC().get_params() if name in own})
+
+    def _fitted(self) -> HyperbolicSVC:
+        check_is_fitted(self)
+        return self.estimator_
+
+    def _candidates(self) -> Array:
+        """The values of C in increasing order."""
+        if isinstance(self.Cs, Integral) and not isinstance(self.Cs, bool):
+            if int(self.Cs) < 1:
+                raise ValueError(f"Cs must ask for at least one value, got {self.Cs!r}")
+            return np.logspace(-3.0, 3.0, int(self.Cs)) if int(self.Cs) > 1 else np.array([1.0])
+        Cs = np.sort(np.asarray(self.Cs, dtype=np.float64).ravel())
+        if Cs.size == 0 or not np.all(Cs > 0.0):
+            raise ValueError(f"Cs must be positive numbers, got {self.Cs!r}")
+        return Cs
