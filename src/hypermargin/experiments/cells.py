@@ -1,0 +1,94 @@
+"""One cell of an experiment: a data set, a scheme, a C, a method and some folds; its name, and how it is run."""
+
+import hashlib
+import json
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hypermargin import __version__
+from hypermargin.experiments.data import class_sizes, digest, fold
+from hypermargin.experiments.methods import Method, get_method
+from hypermargin.experiments.metrics import accuracies, margin_measures
+
+#: Changes when what a cell records changes, so that old results are not taken for new ones.
+RECORD_FORMAT = 1
+#: The scheme of scikit-learn's classifiers, which have their own way with many classes.
+OWN_SCHEME = "own"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is run as a whole, and kept as a whole. `C` is None for methods that have none."""
+
+    dataset: str
+    scheme: str
+    C: float | None
+    method: str
+    folds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, dataset: str, scheme: str, C: float, method: Method, folds: tuple[int, ...]) -> "Cell":
+        """The cell that answers for this scheme and C: methods without them share one."""
+        if not method.is_margin:
+            scheme = OWN_SCHEME
+        elif len(class_sizes(dataset)) == 2:
+            scheme = "ovo"  # both schemes are the one binary problem
+        return cls(dataset, scheme, C if method.uses_C else None, method.name, folds)
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """Cells that take about as long."""
+        return self.dataset, self.scheme, self.method
+
+    def key(self) -> str:
+        """A name made of everything the result depends on: data, settings, folds and version."""
+        content = {
+            "data": digest(self.dataset),
+            "scheme": self.scheme,
+            "C": self.C,
+            "method": get_method(self.method).settings(self.dataset),
+            "folds": self.folds,
+            "version": __version__,
+            "format": RECORD_FORMAT,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+    def estimate(self) -> float:
+        """Seconds this cell may take."""
+        sizes = [int(0.8 * n) for n in class_sizes(self.dataset)]
+        if self.scheme == "ovr":
+            problems = [sum(sizes)] * len(sizes)
+        elif len(sizes) == 2 or self.scheme == OWN_SCHEME:
+            problems = [sum(sizes)]
+        else:
+            problems = [a + b for k, a in enumerate(sizes) for b in sizes[k + 1 :]]
+        return len(self.folds) * get_method(self.method).estimate(problems, self.dataset)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Cell":
+        return cls(**{**values, "folds": tuple(values["folds"])})
+
+
+def run_cell(cell: Cell) -> list[dict[str, Any]]:
+    """Fit and measure every fold of a cell; one record of plain values a fold."""
+    method = get_method(cell.method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # how solves ended is recorded with them
+        return [_run_fold(cell, method, number) for number in cell.folds]
+
+
+def _run_fold(cell: Cell, method: Method, number: int) -> dict[str, Any]:
+    X_train, y_train, X_test, y_test = fold(cell.dataset, number)
+    model: Any = method.build(cell.dataset, cell.C, cell.scheme)
+    start = time.perf_counter()
+    model.fit(X_train, y_train)
+    record: dict[str, Any] = {"fold": number, "seconds": time.perf_counter() - start}
+    record |= accuracies(model, X_train, y_train, "train") | accuracies(model, X_test, y_test, "test")
+    if method.is_margin:
+        record |= margin_measures(model, (X_train, y_train), (X_test, y_test))
+    return record

@@ -1,0 +1,160 @@
+"""The methods that are compared: the paper's, the exact one, and what a practitioner would just use."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+
+from hypermargin.estimators import HyperbolicSVC
+from hypermargin.experiments.data import REAL
+from hypermargin.geometry.models import from_lorentz
+
+#: Seconds of fitting one binary problem to n points, as ``start + slope * n``: orders of magnitude, for the plan only.
+Cost = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A column of the tables. `solver` is None for scikit-learn's classifiers, which `build_baseline` makes."""
+
+    name: str
+    label: str
+    about: str
+    cost: Cost
+    solver: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    build_baseline: Callable[[float | None], ClassifierMixin] | None = None
+    uses_C: bool = True
+
+    @property
+    def is_margin(self) -> bool:
+        """Whether it answers the margin problem, so that objectives and gaps can be measured."""
+        return self.solver is not None
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether the problem it answers is the paper's, with ``q(w) >= 0``."""
+        return self.is_margin and not self.parameters.get("allow_timelike", False)
+
+    def settings(self, dataset: str) -> dict[str, Any]:
+        """Everything besides C and the scheme that its answer depends on, as plain values."""
+        options = dict(self.options)
+        if self.solver == "pgd":
+            options["epochs"] = 4000 if dataset in REAL else 2000  # paper, section Experiments
+        return {"solver": self.solver or self.name, "options": options, **self.parameters}
+
+    def build(self, dataset: str, C: float | None, scheme: str) -> ClassifierMixin:
+        """An unfitted classifier that takes Lorentz points."""
+        if self.build_baseline is not None:
+            return self.build_baseline(C)
+        assert C is not None
+        settings = self.settings(dataset)
+        return HyperbolicSVC(
+            C=C,
+            solver_options=settings.pop("options"),
+            multi_class=scheme,
+            random_state=0,
+            **settings,
+        )
+
+    def estimate(self, sizes: list[int], dataset: str) -> float:
+        """Seconds one fold may take, given the numbers of training points of its binary problems."""
+        start, slope = self.cost
+        steps = self.settings(dataset)["options"].get("epochs", 1)
+        return steps * sum(start + slope * n for n in sizes)
+
+
+def _in_model(geometry: str) -> FunctionTransformer:
+    return FunctionTransformer(from_lorentz, kw_args={"geometry": geometry})
+
+
+def _linear(C: float | None) -> ClassifierMixin:
+    return SVC(kernel="linear", C=C)
+
+
+def _rbf(C: float | None) -> ClassifierMixin:
+    return make_pipeline(_in_model("tangent"), SVC(kernel="rbf", C=C))
+
+
+def _forest(C: float | None) -> ClassifierMixin:
+    return make_pipeline(_in_model("poincare"), RandomForestClassifier(random_state=0))
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            "pgd", "PGD", "projected gradient descent on the asinh loss, settings of the paper", (33e-6, 6e-8), "pgd"
+        ),
+        Method("sdp", "SDP", "the paper's semidefinite relaxation, Clarabel", (0.012, 1.5e-4), "sdp"),
+        Method(
+            "moment",
+            "Moment",
+            "the paper's sparse moment relaxation of order 2, as it stands there",
+            (0.5, 0.08),
+            "moment",
+            options={"bounded": False},
+        ),
+        Method(
+            "moment-ball",
+            "Moment + ball",
+            "the same with a ball known to hold a minimiser, without which it is no tighter than the SDP",
+            (0.2, 0.03),
+            "moment",
+        ),
+        Method(
+            "exact", "Exact", "certified global optimum of the paper's problem (hinge loss)", (0.004, 8e-6), "exact"
+        ),
+        Method(
+            "exact-timelike",
+            "Exact, timelike",
+            "certified optimum without the constraint q(w) >= 0: a boundary may be a hyperbolic circle",
+            (0.004, 8e-6),
+            "exact",
+            parameters={"allow_timelike": True},
+        ),
+        Method(
+            "euclidean", "Euclidean", "linear SVM on the Lorentz coordinates, no intercept", (0.002, 8e-5), "euclidean"
+        ),
+        Method(
+            "svm-lorentz",
+            "Linear SVM",
+            "scikit-learn's SVC(kernel='linear') on the Lorentz coordinates: an intercept, one-vs-one",
+            (0.001, 3e-6),
+            build_baseline=_linear,
+        ),
+        Method(
+            "svm-tangent",
+            "RBF, tangent",
+            "scikit-learn's SVC (RBF kernel) on tangent vectors at the origin, one-vs-one",
+            (0.001, 2e-5),
+            build_baseline=_rbf,
+        ),
+        Method(
+            "forest-disk",
+            "Forest, disk",
+            "scikit-learn's random forest on the Poincaré disk; it has no C",
+            (0.1, 2e-5),
+            build_baseline=_forest,
+            uses_C=False,
+        ),
+    )
+}
+#: The methods whose columns the paper has.
+PAPER_METHODS = ("pgd", "sdp", "moment")
+#: What all suboptimality is measured against.
+REFERENCE = "exact"
+
+
+def get_method(name: str) -> Method:
+    """The method called `name`, or a `ValueError` that lists the names there are."""
+    try:
+        return METHODS[name]
+    except KeyError:
+        raise ValueError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}") from None

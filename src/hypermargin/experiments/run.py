@@ -1,0 +1,61 @@
+"""A run: what the cache holds already is read, the rest is computed and kept, and both are handed back together."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hypermargin.experiments.cache import Cache
+from hypermargin.experiments.cells import Cell
+from hypermargin.experiments.engine import run_cells
+from hypermargin.experiments.environment import commit
+
+Results = list[tuple[Cell, dict[str, Any]]]
+
+
+def split_by_cache(
+    cells: Sequence[Cell], cache: Cache, limit: float, fresh: bool = False
+) -> tuple[Results, list[Cell]]:
+    """Results that need not be computed again, and the cells that must be; with `fresh` all of them."""
+    done: Results = []
+    missing = []
+    for cell in cells:
+        record = None if fresh else cache.settled(cell, limit)
+        if record is None:
+            missing.append(cell)
+        else:
+            done.append((cell, record))
+    return done, missing
+
+
+def run_missing(
+    cells: Sequence[Cell],
+    cache: Cache,
+    *,
+    jobs: int,
+    limit: float,
+    dask: str | None = None,
+    tell: Callable[[Cell, dict[str, Any]], None] | None = None,
+) -> Results:
+    """Compute cells, keep each as it finishes, and call `tell` with it."""
+    made_by = commit()
+    results: Results = []
+    for cell, record in run_cells(cells, jobs=jobs, limit=limit, dask=dask):
+        record["commit"] = made_by
+        cache.write(cell, record)
+        results.append((cell, record))
+        if tell is not None:
+            tell(cell, record)
+    return results
+
+
+def expected_seconds(cells: Sequence[Cell], limit: float) -> float:
+    """Seconds of one core for these cells: none takes longer than the limit, and a group that meets it does so once."""
+    total = 0.0
+    over: set[tuple[str, str, str]] = set()
+    for cell in cells:
+        estimate = cell.estimate()
+        if estimate < limit:
+            total += estimate
+        elif cell.group not in over:
+            over.add(cell.group)
+            total += limit
+    return total

@@ -1,0 +1,52 @@
+"""The process that runs cells and other people's solvers: one task a line on standard input, one answer a line back.
+
+Started by `limits.LimitedWorker` as ``python -m hypermargin.experiments.worker``; it ends with its input.
+"""
+
+import contextlib
+import json
+import os
+import sys
+from typing import Any, TextIO
+
+
+def perform(task: dict[str, Any]) -> Any:
+    """Run one task; the modules behind it are imported when first needed."""
+    if task["kind"] == "cell":
+        from hypermargin.experiments.cells import Cell, run_cell
+
+        return run_cell(Cell.from_dict(task["cell"]))
+    if task["kind"] == "score":
+        from hypermargin.experiments.scoring import run_solver
+
+        return run_solver(task["solver"], task["problem"])
+    raise ValueError(f"unknown kind of task {task['kind']!r}")
+
+
+def answer(task: dict[str, Any]) -> dict[str, Any]:
+    """The value of a task, or what went wrong, as plain values."""
+    try:
+        return {"value": perform(task)}
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
+
+
+def serve(requests: TextIO, replies: TextIO) -> None:
+    """Answer until the input ends."""
+    for line in requests:
+        replies.write(json.dumps(answer(json.loads(line))) + "\n")
+        replies.flush()
+
+
+def main() -> None:
+    # What a solver prints must not be taken for an answer.
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        serve(sys.stdin, replies)
+
+
+if __name__ == "__main__":
+    main()
