@@ -82,7 +82,7 @@ class SDP(Solver):
 
     def _infeasible(self, problem: MarginProblem, samples: Samples, relaxed: "Relaxed", info: dict) -> Outcome:
         """Weights with ``sum a_i z_i = 0`` and ``sum a_i > 0``: no w, spacelike or not, has all margins at least 1."""
-        info["dual_weights"] = samples.spread(relaxed.bound.weights, problem)
+        info |= {"relaxation_value": np.inf, "dual_weights": samples.spread(relaxed.bound.weights, problem)}
         proved = relaxed.bound.value > 0.0
         return Outcome(
             w=np.zeros(problem.dim + 1),

@@ -1,6 +1,7 @@
 """The two ways to solve a relaxation, with one answer: moments, Gram matrices, and how it ended."""
 
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,13 @@ def array_library(name: str) -> Any:
     raise ValueError(f"array library {name!r} is not installed; install it or use library='numpy'")
 
 
+def threads(n_jobs: int) -> int:
+    """Number of threads that `n_jobs` asks for; -1 is one a processor, as in scikit-learn."""
+    if n_jobs == 0 or n_jobs < -1:
+        raise ValueError(f"n_jobs must be a positive number of threads, or -1 for all processors, got {n_jobs}")
+    return len(os.sched_getaffinity(0)) if n_jobs == -1 and hasattr(os, "sched_getaffinity") else max(n_jobs, 1)
+
+
 def solve_relaxation(
     relaxation: Relaxation,
     backend: str,
@@ -38,6 +46,7 @@ def solve_relaxation(
     tol: float,
     max_iter: int,
     time_limit: float,
+    n_jobs: int = 1,
     verbose: bool = False,
     callback: Callable[[int, dict[str, float]], None] | None = None,
 ) -> InteriorResult:
@@ -50,6 +59,7 @@ def solve_relaxation(
             tol=tol,
             max_iter=max_iter,
             time_limit=time_limit,
+            n_threads=threads(n_jobs) if library == "numpy" else 1,  # other libraries have threads of their own
             callback=callback,
         )
     if backend == "clarabel":

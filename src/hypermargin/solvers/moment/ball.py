@@ -7,9 +7,11 @@ programs find the extent of both in every coordinate.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import clarabel
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hypermargin.geometry.lorentz import Array
@@ -58,6 +60,32 @@ def bounded_frame(problem: MarginProblem, samples: Samples, value: float, loss: 
     return Frame(centre, basis, np.maximum(largest_slack, SMALLEST_SLACK_SCALE), max(value, 1e-12))
 
 
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """Which samples need a slack in the ball (`kept`), and the risk ``offset + slope.w`` of those that do not."""
+
+    kept: NDArray[np.int64]
+    offset: float
+    slope: Array
+
+
+def screen(samples: Samples, frame: Frame, loss: str) -> Screening:
+    """Leave out samples whose loss is the same linear function of w in all of the ball.
+
+    Where all margins in the ball are at least 1 the loss is 0; where all are at most 1 the hinge is ``(1 - m)/sqrt2``.
+    One sample is kept in any case.
+    """
+    Z, costs = samples.Z, samples.costs
+    middle, spread = Z @ frame.centre, np.linalg.norm(Z @ frame.basis, axis=1)
+    met = middle - spread >= 1.0
+    missed = (middle + spread <= 1.0) & (loss == "hinge")
+    left_out = met | missed
+    if np.all(left_out):
+        left_out[0] = False
+    weights = np.where(missed & left_out, costs / SQRT2, 0.0)
+    return Screening(np.flatnonzero(~left_out), float(np.sum(weights)), -weights @ Z)
+
+
 def _taylor3_slope(largest_slack: Array) -> Array:
     """The largest s with ``xi >= s (1 - m)`` while ``xi <= largest_slack``: the cubic divided by xi is a parabola."""
     at_end = SQRT2 - largest_slack / 2.0 + SQRT2 * largest_slack**2 / 6.0
@@ -81,7 +109,7 @@ def _extent(
                 if found.status not in (ConicStatus.SOLVED, ConicStatus.INACCURATE):
                     raise NoBallError(
                         f"no ball is known to contain the best w: the risk does not bound w for {half}, as when "
-                        "one class lies inside a sphere free of the other; use bounded=False"
+                        "all labels are the same; use bounded=False"
                     )
                 low[j], high[j] = min(low[j], found.x[j]), max(high[j], found.x[j])
     if not np.all(low <= high):

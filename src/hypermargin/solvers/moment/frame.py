@@ -4,9 +4,10 @@ The truncated quadratic module of a hierarchy is the same in all affine coordina
 frame; rounding does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.losses import SQRT2
@@ -21,6 +22,10 @@ class Frame:
     basis: Array
     slack_scale: Array
     objective_scale: float
+
+    def of_samples(self, kept: NDArray[np.int64]) -> "Frame":
+        """The same frame for some of the samples."""
+        return replace(self, slack_scale=self.slack_scale[kept])
 
     def to_w(self, v: Array) -> Array:
         """Original coordinates of frame coordinates v, shape (..., d + 1)."""

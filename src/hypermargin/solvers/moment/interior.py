@@ -19,8 +19,8 @@ from hypermargin.solvers.moment.relaxation import Relaxation
 
 #: Fraction of the way to the boundary of the cone that a step may go.
 STEP_FRACTION = 0.95
-#: Steps shorter than this in both spaces mean that rounding has the upper hand.
-SHORTEST_STEP = 1e-3
+#: Iterations without a better point after which the method stops.
+PATIENCE = 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,7 @@ class Residuals:
     shared: Any
     matrices: list[Any]
     mu: float
+    complementarity: float
     moment_value: float
     sos_value: float
     infeasibility: float
@@ -48,6 +49,11 @@ class Residuals:
     @property
     def gap(self) -> float:
         return abs(self.moment_value - self.sos_value) / (1.0 + abs(self.sos_value))
+
+    @property
+    def merit(self) -> float:
+        """What must become small. The gap alone will not do: away from feasibility it can pass through zero."""
+        return max(self.gap, self.complementarity / (1.0 + abs(self.sos_value)), self.infeasibility)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +77,7 @@ def interior_point(
     tol: float = 1e-8,
     max_iter: int = 100,
     time_limit: float = np.inf,
+    n_threads: int = 1,
     callback: Callable[[int, dict[str, float]], None] | None = None,
 ) -> InteriorResult:
     """Solve a relaxation. `status` is "solved", "inaccurate", "iteration limit" or "time limit"."""
@@ -80,11 +87,11 @@ def interior_point(
     residuals = measure(operator, point)
     history: dict[str, list[float]] = {"moment_value": [], "sos_value": [], "gap": [], "infeasibility": []}
     status, iteration = "iteration limit", 0
-    best = (point, residuals)
+    best, since_best = (point, residuals), 0
 
     for iteration in range(max_iter):
         _record(history, residuals, iteration, callback)
-        if max(residuals.gap, residuals.infeasibility) <= tol:
+        if residuals.merit <= tol:
             status = "solved"
             break
         if time.perf_counter() > deadline:
@@ -92,7 +99,7 @@ def interior_point(
             break
         try:
             factors = factorise(point, xp)
-            newton = ArrowSystem(operator, point.X, factors.S_inverse)
+            newton = ArrowSystem(operator, point.X, factors.S_inverse, n_threads)
             predictor = direction(operator, newton, point, factors, residuals, target=0.0)
             lengths = step_lengths(factors, predictor, xp)
             target = centring(point, predictor, lengths, residuals.mu, operator)
@@ -103,9 +110,9 @@ def interior_point(
             break
         point = advance(point, corrector, lengths)
         residuals = measure(operator, point)
-        if _merit(residuals) < _merit(best[1]):
-            best = (point, residuals)
-        if max(lengths) < SHORTEST_STEP or _merit(residuals) > 1e3 * _merit(best[1]):
+        improved = residuals.merit < best[1].merit
+        best, since_best = ((point, residuals), 0) if improved else (best, since_best + 1)
+        if since_best == PATIENCE:
             status = "inaccurate"
             break
 
@@ -126,10 +133,11 @@ class Factors:
 
 
 def start(operator: RelaxationOperator) -> Point:
-    """Multiples of the identity: the frame has made moments of order 1, and Gram matrices of order 1 / groups."""
-    xp, device = operator.xp, operator.device
-    private = xp.zeros((operator.n_groups, operator.n_private), dtype=xp.float64, device=device)
+    """Multiples of the identity. The frame has made moments of order 1; Gram matrices have to match the objective."""
+    xp, device, n = operator.xp, operator.device, operator.n_groups
+    private = xp.zeros((n, operator.n_private), dtype=xp.float64, device=device)
     shared = xp.zeros((operator.n_shared,), dtype=xp.float64, device=device)
+    grams = 2.0 * max(1.0 / n, _largest(operator.private_cost, xp), _largest(operator.shared_cost, xp) / n)
 
     def identities(amount: float) -> list[Any]:
         return [
@@ -137,7 +145,7 @@ def start(operator: RelaxationOperator) -> Point:
             for b in operator.blocks
         ]
 
-    return Point(private, shared, identities(2.0), identities(2.0 / operator.n_groups))
+    return Point(private, shared, identities(2.0), identities(grams))
 
 
 def measure(operator: RelaxationOperator, point: Point) -> Residuals:
@@ -150,19 +158,21 @@ def measure(operator: RelaxationOperator, point: Point) -> Residuals:
     moment_value = operator.constant + float(xp.sum(operator.private_cost * point.private))
     if operator.n_shared:
         moment_value += float(xp.sum(operator.shared_cost * point.shared))
-    largest = max(
-        _largest(private, xp) * operator.n_groups,
-        _largest(shared, xp),
+    sos_value, mu = operator.constant - sos_constant, _mu(operator, point.X, point.S)
+    # The SOS residual counts by the sum of its coefficients: that is what it takes from the bound (see `sos`).
+    infeasibility = max(
+        float(xp.sum(xp.abs(private)) + xp.sum(xp.abs(shared))) / (1.0 + abs(sos_value)),
         max(_largest(R, xp) / (1.0 + _largest(S, xp)) for R, S in zip(matrices, point.S, strict=True)),
     )
     return Residuals(
         private,
         shared,
         matrices,
-        _mu(operator, point.X, point.S),
+        mu,
+        mu * operator.barrier,
         moment_value,
-        operator.constant - sos_constant,
-        largest,
+        sos_value,
+        infeasibility,
     )
 
 
@@ -236,15 +246,11 @@ def _longest(roots: list[Any], steps: list[Any], xp: Any) -> float:
 
 def _mu(operator: RelaxationOperator, X: list[Any], S: list[Any]) -> float:
     total = sum(float(operator.xp.sum(Xk * Sk)) for Xk, Sk in zip(X, S, strict=True))
-    return total / sum(block.copies * block.size for block in operator.blocks)
+    return total / operator.barrier
 
 
 def _largest(values: Any, xp: Any) -> float:
     return float(xp.max(xp.abs(values))) if values.shape[0] and values.shape[-1] else 0.0
-
-
-def _merit(residuals: Residuals) -> float:
-    return max(residuals.gap, residuals.infeasibility)
 
 
 def _record(

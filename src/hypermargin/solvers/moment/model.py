@@ -6,7 +6,6 @@ import numpy as np
 
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.losses import SQRT2
-from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.moment.frame import Frame
 from hypermargin.solvers.moment.polynomials import Polynomials, affine, quadratic
 from hypermargin.solvers.moment.relaxation import Relaxation, RelaxationBuilder
@@ -27,7 +26,6 @@ def check_size(n_groups: int, n_variables: int, order: int, max_block: int) -> N
 
 
 def build_relaxation(
-    problem: MarginProblem,
     Z: Array,
     costs: Array,
     frame: Frame,
@@ -36,32 +34,35 @@ def build_relaxation(
     taylor: int,
     sparse: bool,
     bounded: bool,
+    linear: tuple[float, Array] | None = None,
 ) -> Relaxation:
-    """The relaxation of `problem` for samples with covectors Z (n, d + 1) and costs (n,), all positive."""
+    """The relaxation for samples with covectors Z (n, d + 1) and costs (n,), infinite ones for the hard margin.
+
+    `linear` is ``(b, g)`` of a term ``b + g.w`` of the objective: the risk of samples that need no slack of their own.
+    """
     n, k = Z.shape
-    slacks = 0 if problem.is_hard else (1 if sparse else n)
+    hard = bool(np.all(np.isinf(costs)))
+    slacks = 0 if hard else (1 if sparse else n)
     n_groups = n if slacks and sparse else 1
     n_variables = k + slacks
     builder = RelaxationBuilder(n_variables, n_groups, order, shared_variables=k if n_groups > 1 else 0)
-
-    signs = np.ones(k)
-    signs[0] = -1.0
-    lowered = frame.basis.T * signs  # basis' G
-    cone = quadratic(
-        float(frame.centre @ (signs * frame.centre)),
-        2.0 * lowered @ frame.centre,
-        lowered @ frame.basis,
-        n_variables,
-    )
     first = np.zeros(1, dtype=np.int64)
+
+    cone = _cone(frame, n_variables)
     if bounded:  # in every group: tighter, and no sample is special because it came first
         builder.constrain("cone", Polynomials(cone.exponents, np.repeat(cone.coefficients, n_groups, axis=0)))
     else:  # in the first group, as in the paper
         builder.constrain("cone", cone, groups=first)
     builder.minimise(Polynomials(cone.exponents, 0.5 * cone.coefficients / frame.objective_scale), groups=first)
+    if linear is not None:
+        offset, slope = linear
+        term = affine(
+            np.array([offset + slope @ frame.centre]), (slope @ frame.basis)[None, :], list(range(k)), n_variables
+        )
+        builder.minimise(Polynomials(term.exponents, term.coefficients / frame.objective_scale), groups=first)
 
     margins, directions = Z @ frame.centre - 1.0, Z @ frame.basis
-    if not slacks:
+    if hard:
         builder.constrain(
             "margin", affine(margins, directions, list(range(k)), n_variables), np.zeros(n, dtype=np.int64)
         )
@@ -71,15 +72,23 @@ def build_relaxation(
         slack = affine(np.zeros(len(scale)), np.ones_like(scale), [k + j], n_variables)
         builder.constrain("slack", slack)
         builder.constrain("margin", _margin(margins[rows], directions[rows], scale, k + j, n_variables, taylor))
-        builder.minimise(
-            Polynomials(slack.exponents, slack.coefficients * costs[rows, None] * scale / frame.objective_scale)
-        )
+        cost = costs[rows, None] * scale / frame.objective_scale
+        builder.minimise(Polynomials(slack.exponents, slack.coefficients * cost))
         if bounded:
             builder.constrain("slack range", _slack_range(len(scale), k + j, n_variables))
     if bounded:
         ball = quadratic(1.0, np.zeros(k), -np.eye(k), n_variables)
         builder.constrain("ball", Polynomials(ball.exponents, np.repeat(ball.coefficients, n_groups, axis=0)))
     return builder.build()
+
+
+def _cone(frame: Frame, n_variables: int) -> Polynomials:
+    """``q(centre + basis v)``."""
+    signs = np.ones(len(frame.centre))
+    signs[0] = -1.0
+    lowered = frame.basis.T * signs  # basis' G
+    constant = float(frame.centre @ (signs * frame.centre))
+    return quadratic(constant, 2.0 * lowered @ frame.centre, lowered @ frame.basis, n_variables)
 
 
 def _margin(

@@ -45,62 +45,60 @@ class BlockOperator:
         self.n_localised, self.n_terms, self.n_moments = n_localised, n_terms, len(position)
         self._hankel, self._gather = array(hankel.ravel()), array(gather.ravel())
         self._incidence = array(incidence)
+        self._shift = [array(np.ascontiguousarray(shift[:, p])) for p in range(n_terms)]
         self._one_hot = array(one_hot.reshape(n_terms, -1))
+        self._one_hot_inner = array(np.ascontiguousarray(one_hot[:, :, :-1]).reshape(n_terms, -1))
         self._coefficients = array(np.ascontiguousarray(block.coefficients))
         self._group_index = array(block.groups)
 
     def localisers(self, part: slice = slice(None)) -> Any:
-        """The matrices taking a group's moments to the localised ones, shape (copies, Y, S)."""
-        maps = self.xp.matmul(self._coefficients[part, :], self._one_hot)
-        return self.xp.reshape(maps, (-1, self.n_localised, self.n_moments))
+        """The matrices taking a group's moments, the constant left out, to the localised ones; (copies, Y, S - 1)."""
+        maps = self.xp.matmul(self._coefficients[part, :], self._one_hot_inner)
+        return self.xp.reshape(maps, (-1, self.n_localised, self.n_moments - 1))
 
     def matrices(self, z: Any) -> Any:
         """Moments (N, S) to matrices (copies, r, r)."""
         xp = self.xp
         local = z if self.identity_groups else xp.take(z, self._group_index, axis=0)
-        y = xp.zeros((self.copies, self.n_localised), dtype=z.dtype, device=z.device)
-        for p in range(self.n_terms):
-            moved = xp.matmul(local, xp.reshape(self._one_hot[p, :], (self.n_localised, self.n_moments)).T)
-            y = y + self._coefficients[:, p : p + 1] * moved
+        if self.is_plain:
+            y = local
+        else:
+            y = self._coefficients[:, :1] * xp.take(local, self._shift[0], axis=1)
+            for p in range(1, self.n_terms):
+                y = y + self._coefficients[:, p : p + 1] * xp.take(local, self._shift[p], axis=1)
         return xp.reshape(xp.take(y, self._hankel, axis=1), (self.copies, self.size, self.size))
 
     def adjoint(self, X: Any) -> Any:
         """Matrices (copies, r, r) to coefficients (N, S)."""
         xp = self.xp
         y = xp.matmul(xp.reshape(X, (self.copies, -1)), self._incidence)
-        out = xp.zeros((self.copies, self.n_moments), dtype=X.dtype, device=X.device)
-        for p in range(self.n_terms):
-            spread = xp.reshape(self._one_hot[p, :], (self.n_localised, self.n_moments))
-            out = out + xp.matmul(y * self._coefficients[:, p : p + 1], spread)
-        return out if self.identity_groups else self._gather_groups(out, 0, self.n_groups)
+        if self.is_plain:
+            return y
+        terms = xp.concat([y * self._coefficients[:, p : p + 1] for p in range(self.n_terms)], axis=1)
+        out = xp.matmul(terms, xp.reshape(self._one_hot, (-1, self.n_moments)))
+        return out if self.identity_groups else self.sum_by_group(out, 0, self.n_groups)
 
-    def schur(self, X: Any, S_inverse: Any, start: int, stop: int) -> Any:
-        """This block's part ``tr(F_a X F_b S^-1)`` of the Newton matrices of groups start to stop; None if none."""
-        xp, r = self.xp, self.size
-        low, high = int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop))
-        if low == high:
-            return None
-        X, S_inverse, count = X[low:high, ...], S_inverse[low:high, ...], high - low
+    def copies_of(self, start: int, stop: int) -> slice:
+        """Which of this block's matrices belong to groups start to stop."""
+        return slice(int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop)))
+
+    def hankel_schur(self, X: Any, S_inverse: Any) -> Any:
+        """``tr(E_a X E_b S^-1)`` for the patterns E of localised moments; shape (k, r, r) to (k, Y, Y)."""
+        xp, r, count = self.xp, self.size, X.shape[0]
         padded = xp.concat((X, xp.zeros((count, r, 1), dtype=X.dtype, device=X.device)), axis=2)
         padded = xp.reshape(padded, (count, r * (r + 1)))
         shifted = xp.reshape(xp.take(padded, self._gather, axis=1), (count, self.n_localised * r, r))
         product = xp.reshape(xp.matmul(shifted, S_inverse), (count, self.n_localised, r * r))
-        hankel = xp.matmul(product, self._incidence)
-        if self.is_plain:
-            full = hankel
-        else:
-            maps = self.localisers(slice(low, high))
-            full = xp.matmul(xp.permute_dims(maps, (0, 2, 1)), xp.matmul(hankel, maps))
-        return full if self.identity_groups else self._gather_groups(full, start, stop, low)
+        return xp.matmul(product, self._incidence)
 
-    def _gather_groups(self, values: Any, start: int, stop: int, low: int = 0) -> Any:
-        """Sum the rows of `values` that belong to the same group; rows of groups start to stop."""
+    def sum_by_group(self, values: Any, start: int, stop: int, first_copy: int = 0) -> Any:
+        """Sum the rows of `values`, one a copy from `first_copy` on, that belong to the same group of start to stop."""
         xp = self.xp
         out = xp.zeros((stop - start, *values.shape[1:]), dtype=values.dtype, device=values.device)
-        groups = self.groups[low : low + values.shape[0]]
+        groups = self.groups[first_copy : first_copy + values.shape[0]]
         for group in np.unique(groups):
-            first, last = int(np.searchsorted(groups, group)), int(np.searchsorted(groups, group, side="right"))
-            out[int(group) - start, ...] = xp.sum(values[first:last, ...], axis=0)
+            low, high = int(np.searchsorted(groups, group)), int(np.searchsorted(groups, group, side="right"))
+            out[int(group) - start, ...] = xp.sum(values[low:high, ...], axis=0)
         return out
 
 
@@ -115,6 +113,7 @@ class RelaxationOperator:
         position[self.order] = np.arange(relaxation.n_moments)
         self.xp, self.device = xp, device
         self.blocks = [BlockOperator(block, position, relaxation.n_groups, xp, device) for block in relaxation.blocks]
+        self.barrier = sum(block.copies * block.size for block in self.blocks)
         objective = xp.asarray(np.ascontiguousarray(relaxation.objective[:, self.order]), device=device)
         self.private_cost = objective[:, : self.n_private]
         self.shared_cost = xp.sum(objective[:, self.n_private : -1], axis=0)

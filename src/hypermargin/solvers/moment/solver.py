@@ -12,7 +12,7 @@ from hypermargin.solvers.base import Outcome, Solver, Status, register, relative
 from hypermargin.solvers.dual_weights import DualBound, Samples, repair
 from hypermargin.solvers.extraction import extract, paper_eta
 from hypermargin.solvers.moment.backends import BACKENDS, solve_relaxation
-from hypermargin.solvers.moment.ball import NoBallError, bounded_frame
+from hypermargin.solvers.moment.ball import NoBallError, bounded_frame, screen
 from hypermargin.solvers.moment.flatness import flatness
 from hypermargin.solvers.moment.frame import Frame, unbounded_frame
 from hypermargin.solvers.moment.interior import InteriorResult
@@ -44,10 +44,14 @@ class Moment(Solver):
         Add a ball known to contain a minimiser. The paper has none, and without one no order is tighter than the first
         (docs/relaxations.md); with it, order 2 is usually exact. By default a ball is added from order 2 on, where one
         is known; False is the paper's relaxation; True refuses problems for which no ball is known.
+    screen : bool
+        With a ball, give no group to samples whose loss is linear in all of it.
     backend : {"structured", "clarabel"}
         The batched interior-point method, or Clarabel.
     library, device : str
         Array library ("numpy", "torch") and its device, for the structured method.
+    n_jobs : int
+        Threads of the structured method on NumPy; -1 takes all processors.
     max_block : int
         Largest moment matrix allowed; larger relaxations are refused with their size.
     n_random, seed : int
@@ -71,9 +75,11 @@ class Moment(Solver):
     loss: str = "hinge"
     sparse: bool = True
     bounded: bool | None = None
+    screen: bool = True
     backend: str = "structured"
     library: str = "numpy"
     device: str | None = None
+    n_jobs: int = -1
     max_block: int = 64
     n_random: int = 10
     seed: int = 0
@@ -93,7 +99,6 @@ class Moment(Solver):
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
         samples = Samples.of(problem)
-        self._check_size(problem, samples)
         wants_ball = self.order > 1 if self.bounded is None else self.bounded
         frame = None
         if wants_ball or problem.is_hard:
@@ -103,15 +108,20 @@ class Moment(Solver):
             frame = self._ball(problem, samples, shor) if wants_ball else None
         bounded = frame is not None
         frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
+        kept, linear = np.arange(len(samples.Z)), None
+        if bounded and self.screen and not problem.is_hard:
+            screening = screen(samples, frame, self.loss)
+            kept, linear = screening.kept, (screening.offset, screening.slope)
+        self._check_size(problem, len(kept))
         relaxation = build_relaxation(
-            problem,
-            samples.Z,
-            samples.costs,
-            frame,
+            samples.Z[kept],
+            samples.costs[kept],
+            frame.of_samples(kept),
             order=self.order,
             taylor=TAYLOR_ORDER[self.loss],
             sparse=self.sparse,
             bounded=bounded,
+            linear=linear,
         )
         with progress(self.verbose and self.backend == "structured", self.callback) as callback:
             result = solve_relaxation(
@@ -122,13 +132,13 @@ class Moment(Solver):
                 tol=min(1e-7, 0.1 * tol),
                 max_iter=self.max_iter,
                 time_limit=self.time_limit,
+                n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 callback=callback,
             )
         return self._outcome(problem, samples, frame, bounded, relaxation, result, tol)
 
-    def _check_size(self, problem: MarginProblem, samples: Samples) -> None:
-        n = len(samples.Z)
+    def _check_size(self, problem: MarginProblem, n: int) -> None:
         groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
         check_size(groups, problem.dim + 1 + slacks, self.order, self.max_block)
 
@@ -180,6 +190,7 @@ class Moment(Solver):
             "sos_residual": proof.residual,
             "solver_status": result.status,
             "bounded": bounded,
+            "n_groups": relaxation.n_groups,
             "frame": frame,
         }
         if dual is not None:
@@ -237,5 +248,9 @@ def _at_least_zero(bound: float, kind: str) -> tuple[float, str, None]:
 
 def _infeasible(problem: MarginProblem, samples: Samples, shor: Relaxed) -> Outcome:
     """Dual weights that prove that no w has all margins at least 1."""
-    info = {"dual_weights": samples.spread(shor.bound.weights, problem), "bound_from": "Farkas weights"}
+    info = {
+        "relaxation_value": np.inf,
+        "bound_from": "dual weights that prove that no w has all margins at least 1",
+        "dual_weights": samples.spread(shor.bound.weights, problem),
+    }
     return Outcome(np.zeros(problem.dim + 1), Status.INFEASIBLE, np.inf, info=info)
