@@ -7,7 +7,7 @@ The kernel is a plain Python file that Cython can also compile. Where there is n
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ["hypermargin.solvers.exact.kernel"]
+KERNELS = ["hypermargin.solvers.exact.kernel", "hypermargin.solvers.exact.robust_kernel"]
 
 
 def extension(module: str) -> Extension:

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.lorentz import minkowski_dot
 from hypermargin.geometry.models import convert, from_lorentz
-from hypermargin.problems import MarginProblem
+from hypermargin.problems import GeodesicBall, MarginProblem
 from hypermargin.solvers import solve
 
 
@@ -215,7 +215,7 @@ def test_solver_options_and_tol_reach_the_solver(two_blobs):
         ({"solver": "pgd", "fit_intercept": True}, "does not fit an intercept"),
         ({"solver": "pgd", "allow_timelike": True}, "does not handle allow_timelike"),
         ({"solver": "euclidean", "C": np.inf}, "does not handle the hard margin"),
-        ({"solver": "euclidean", "uncertainty": object()}, "does not handle an uncertainty set"),
+        ({"solver": "euclidean", "uncertainty": GeodesicBall(0.1)}, "does not handle an uncertainty set"),
     ],
 )
 def test_what_a_solver_does_not_declare_is_an_error(two_blobs, parameters, message):

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.models import from_lorentz
+from hypermargin.problems import GeodesicBall
 from hypermargin.solvers import Outcome, Solver, Status, base
 
 
@@ -148,19 +149,6 @@ def test_a_solve_that_ended_badly_is_a_warning(four_blobs, monkeypatch, status):
 
 
 @dataclass(frozen=True)
-class Radii:
-    """An uncertainty set with one number a sample; `take` must follow the samples."""
-
-    values: np.ndarray
-
-    def take(self, indices):
-        return Radii(self.values[indices])
-
-    def worst_covectors(self, problem, w):
-        return problem.signed_covectors
-
-
-@dataclass(frozen=True)
 class RadiiSolver(Solver):
     """Reports how far each radius is from the coordinate it was made of."""
 
@@ -169,7 +157,7 @@ class RadiiSolver(Solver):
     capabilities: ClassVar[frozenset[str]] = frozenset({"uncertainty"})
 
     def run(self, problem, tol):
-        mismatch = float(np.abs(problem.uncertainty.values - problem.X[:, 1]).max())
+        mismatch = float(np.abs(problem.uncertainty.rho - np.abs(problem.X[:, 1])).max())
         info = {"mismatch": mismatch, "n_samples": problem.n_samples}
         return Outcome(w=np.zeros(problem.dim + 1), status=Status.CONVERGED, info=info)
 
@@ -181,6 +169,8 @@ def test_an_uncertainty_set_follows_its_samples(four_blobs, monkeypatch, multi_c
     weight = np.ones(y.size)
     for k in range(4):
         weight[np.flatnonzero(y == k)[0]] = 0.0
-    model = HyperbolicSVC(solver="radii", multi_class=multi_class, uncertainty=Radii(X[:, 1])).fit(X, y, weight)
+    model = HyperbolicSVC(solver="radii", multi_class=multi_class, uncertainty=GeodesicBall(np.abs(X[:, 1]))).fit(
+        X, y, weight
+    )
     assert {solution.info["mismatch"] for solution in model.solutions_} == {0.0}
     assert {solution.info["n_samples"] for solution in model.solutions_} == {n_samples}

@@ -70,7 +70,9 @@ class Certificate:
         Space coordinates of the point that the frame of the certificate moves to the origin.
     points : (J, d + 1) array
         Normals in that frame. Cut j takes ``a_i = c_i/sqrt2`` for the samples whose margin there is below `threshold`,
-        and 0 for the others: a choice that is valid however the margins are rounded.
+        and 0 for the others: a choice that is valid however the margins are rounded. In a robust problem margins and
+        z_i are those of points of the uncertainty sets that are worst there, nearly; at ``+-(1, 0, ..., 0)`` those of
+        the observed points.
     regions : tuple of RegionProof
     threshold : float
     duals : (K, n) array, optional

@@ -1,17 +1,18 @@
 """Long sums over the data in floating point, with proven bounds on their rounding errors.
 
-For a sum of n terms in any order, with or without fused operations, the error of the computed value is at most
-``gamma_n sum |terms|`` with ``gamma_n = n u / (1 - n u)`` and u = 2^-53 (Higham, Accuracy and Stability of Numerical
-Algorithms, section 4.2). Summing in blocks keeps n small.
+Summing in blocks keeps the number of terms, and with it the error, small (see `rounding`).
 """
+
+from dataclasses import replace
 
 import numpy as np
 
 from hypermargin.certificates.certificate import Certificate
+from hypermargin.certificates.robust_sums import robust_cut_sums
+from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
-UNIT_ROUNDOFF = 2.0**-53
 BLOCK = 2048
 
 
@@ -19,8 +20,18 @@ def cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, A
     """The cuts of a certificate times sqrt2, as midpoints and error bounds, each of shape (cuts, d + 2).
 
     Row j holds ``sqrt2 b`` and then ``-sqrt2 g``: the sums of ``c_i`` and of ``c_i z_i`` over the samples of cut j; for
-    explicit weights, of ``sqrt2 a_i`` capped at ``c_i``.
+    explicit weights, of ``sqrt2 a_i`` capped at ``c_i``. In a robust problem the cuts at points take worst-case points
+    instead (`robust_sums`); explicit weights are for the nominal points, which belong to every set.
     """
+    if problem.uncertainty is None:
+        return _nominal_cut_sums(certificate, problem)
+    at_points = robust_cut_sums(certificate, problem)
+    explicit = _nominal_cut_sums(replace(certificate, points=certificate.points[:0]), problem)
+    return np.vstack([at_points[0], explicit[0]]), np.vstack([at_points[1], explicit[1]])
+
+
+def _nominal_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
+    """`cut_sums` with the points as they are."""
     n_points = certificate.points.shape[0]
     duals = certificate.duals
     n_cuts = n_points + (0 if duals is None else duals.shape[0])
@@ -46,8 +57,3 @@ def cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, A
         totals += sums[:, :width]
         errors += gamma * sums[:, width:] * (1.0 + 2.0 * gamma)
     return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
-
-
-def rounding_factor(n):
-    """``gamma_n``, rounded up; n may be an array."""
-    return 1.0001 * n * UNIT_ROUNDOFF / (1.0 - n * UNIT_ROUNDOFF)

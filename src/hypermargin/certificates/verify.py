@@ -7,7 +7,8 @@ import numpy as np
 from flint import arb
 
 from hypermargin.certificates.certificate import Certificate, CertificateError, DirectionBox, RegionProof
-from hypermargin.certificates.sums import cut_sums, rounding_factor
+from hypermargin.certificates.rounding import rounding_factor
+from hypermargin.certificates.sums import cut_sums
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
 

@@ -163,7 +163,7 @@ class MarginProblem:
         y: Array,
         C: float,
         sample_weight: Array | None = None,
-        uncertainty: object | None = None,
+        uncertainty: UncertaintySet | None = None,
         allow_timelike: bool = False,
     ) -> "MarginProblem":
         """A problem of arrays that have been checked before, such as rows of another problem.

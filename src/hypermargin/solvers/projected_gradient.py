@@ -35,6 +35,7 @@ class ProjectedGradient(Solver):
 
     name: ClassVar[str] = "pgd"
     summary: ClassVar[str] = "projected gradient descent from the euclidean answer; local, no bound"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"uncertainty"})
     losses: ClassVar[tuple[str, ...]] = ("asinh", "hinge", "taylor3")
 
     learning_rate: float = 0.001

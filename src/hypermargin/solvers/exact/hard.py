@@ -15,7 +15,8 @@ from hypermargin.certificates import CertificateError, HardMarginCertificate, In
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, relative_gap
-from hypermargin.solvers.exact.oracle import HingeOracle, fresh_search
+from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
 
 GROWTH = 30.0

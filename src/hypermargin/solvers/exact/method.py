@@ -15,8 +15,9 @@ from hypermargin.certificates import Certificate, CertificateError
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.hard import solve_hard_margin
-from hypermargin.solvers.exact.oracle import HingeOracle, fresh_search
+from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.proof import make_certificate
 from hypermargin.solvers.exact.search import Search
 
@@ -47,7 +48,7 @@ class Exact(Solver):
 
     name: ClassVar[str] = "exact"
     summary: ClassVar[str] = "certified global optimum: cuts, a lower envelope over t, branching on directions"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "timelike"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "timelike", "uncertainty"})
 
     max_iter: int = 10_000
     max_regions: int = 4_000

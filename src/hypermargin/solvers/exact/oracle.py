@@ -8,7 +8,6 @@ from hypermargin.geometry.isometries import boost, translation_to_origin
 from hypermargin.geometry.lorentz import Array, fixed_order_product
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact import kernel
-from hypermargin.solvers.exact.search import Search
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -50,9 +49,3 @@ class HingeOracle:
     def to_frame(self, w: Array) -> Array:
         """The inverse of `to_original`."""
         return translation_to_origin(self.centre) @ w
-
-
-def fresh_search(problem: MarginProblem) -> tuple[HingeOracle, Search]:
-    """The oracle of a problem and a search that has not begun."""
-    oracle = HingeOracle(problem)
-    return oracle, Search(oracle, problem.dim, problem.allow_timelike)
