@@ -7,6 +7,8 @@ one system in the shared unknowns. Cost and memory are linear in the number of g
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from hypermargin.solvers.moment.operators import RelaxationOperator
 
 #: Bytes that the largest temporary array of the assembly may take; it sets how many groups are handled at a time.
@@ -32,14 +34,14 @@ class ArrowSystem:
             border = parts[0][2]
             for part in parts[1:]:
                 border = border + part[2]
-            self.border_scale = 1.0 / xp.sqrt(xp.linalg.diagonal(border))
+            self.border_scale = 1.0 / xp.sqrt(_positive(xp.linalg.diagonal(border), xp))
             self.border = _nudged(border * self.border_scale[:, None] * self.border_scale[None, :], xp)
 
     def _eliminate(self, chunk: tuple[int, int]) -> tuple[Any, Any, Any]:
         """For some groups: inverse Cholesky factors of their private blocks, their coupling, and what is left over."""
         xp, n_private = self.operator.xp, self.operator.n_private
         M = self._newton_matrices(*chunk)
-        scale = 1.0 / xp.sqrt(xp.linalg.diagonal(M))
+        scale = 1.0 / xp.sqrt(_positive(xp.linalg.diagonal(M), xp))
         M = M * scale[:, :, None] * scale[:, None, :]
         lower_inverse = xp.linalg.inv(xp.linalg.cholesky(_nudged(M[:, :n_private, :n_private], xp)))
         coupling = xp.matmul(lower_inverse, M[:, :n_private, n_private:])
@@ -123,6 +125,13 @@ class ArrowSystem:
 def symmetric(matrices: Any, xp: Any) -> Any:
     """``(A + A')/2`` of a batch."""
     return 0.5 * (matrices + xp.permute_dims(matrices, (0, 2, 1)))
+
+
+def _positive(diagonal: Any, xp: Any) -> Any:
+    """The diagonal of a positive definite matrix, or the error that a Cholesky factorisation would raise."""
+    if not bool(xp.all(diagonal > 0.0)):
+        raise np.linalg.LinAlgError("rounding has made the Newton matrix indefinite")
+    return diagonal
 
 
 def _nudged(matrices: Any, xp: Any, amount: float = 1e-14) -> Any:

@@ -3,7 +3,8 @@
 Without a bound on w the hierarchy never rises above its first order (docs/relaxations.md). A minimiser has an objective
 of at most that of any known feasible w, so it lies in ``{risk(w) <= f, 0 <= q(w) <= 2 f}``. Each half ``+-t >= 0`` of
 that set lies in a convex one, as ``|wr|^2 <= t^2 + 2 f`` implies ``|wr| <= |t| + sqrt(2 f)``; second-order cone
-programs find the extent of both in every coordinate.
+programs find the extent of both in every coordinate. The Lorentz frame (t, wr) is the data's own, so that the ball
+moves with the data under isometries.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from hypermargin.problems.losses import SQRT2, get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.conic import ConicStatus, solve_conic
 from hypermargin.solvers.dual_weights import Samples
-from hypermargin.solvers.moment.frame import Frame, whitened_basis
+from hypermargin.solvers.moment.frame import Frame, diagonal_form, whitened_basis
 
 #: The ball is this much larger than what the cone programs, which have tolerances of their own, say it must be.
 MARGIN_OF_SAFETY = 1.01
@@ -136,9 +137,10 @@ def _halves(
         rows.append(sparse.csr_matrix(np.concatenate((np.zeros(k), share))[None, :]))
         right.extend((-np.ones(n), np.zeros(n), np.full(1, value / np.sum(weight))))
     reach = np.sqrt(2.0 * value)
+    lengths = np.sqrt(np.abs(diagonal_form(basis)))  # t and wr in the Lorentz frame that the basis spans
     for half, sign in (("t >= 0", 1.0), ("t <= 0", -1.0)):
-        time = sign * basis[0]
-        outer = np.concatenate((-time[None, :], -time[None, :], -basis[1:]))  # t >= 0, then (t + reach, wr) in the cone
+        time, space = sign * lengths[0] * np.eye(1, k), np.diag(lengths)[1:]
+        outer = np.concatenate((-time, -time, -space))  # t >= 0, then (t + reach, wr) in the cone
         A = sparse.vstack((*rows, sparse.hstack((sparse.csr_matrix(outer), no_slack))))
         b = np.concatenate((*right, [0.0, reach], np.zeros(k - 1)))
         cones = [clarabel.NonnegativeConeT(A.shape[0] - k), clarabel.SecondOrderConeT(k)]

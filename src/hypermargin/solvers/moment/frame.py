@@ -53,6 +53,13 @@ def whitened_basis(Z: Array, weight: Array) -> Array:
     return whitened @ diagonalising
 
 
+def diagonal_form(basis: Array) -> Array:
+    """``q`` of the columns of a basis from `whitened_basis`: the first is timelike, the others are spacelike."""
+    signs = np.ones(len(basis))
+    signs[0] = -1.0
+    return signs @ basis**2
+
+
 def unbounded_frame(problem: MarginProblem, Z: Array, costs: Array) -> Frame:
     """The frame of the paper's relaxation, which does not bound w: whitened, centred at 0."""
     n = len(Z)

@@ -100,7 +100,7 @@ class Moment(Solver):
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
         samples = Samples.of(problem)
         wants_ball = self.order > 1 if self.bounded is None else self.bounded
-        frame = None
+        frame, shor = None, None
         if wants_ball or problem.is_hard:
             shor = solve_sdp(problem, samples, tol=1e-9)
             if problem.is_hard and shor.bound.value > 0.0:
@@ -136,7 +136,7 @@ class Moment(Solver):
                 verbose=self.verbose,
                 callback=callback,
             )
-        return self._outcome(problem, samples, frame, bounded, relaxation, result, tol)
+        return self._outcome(problem, samples, frame, shor if bounded else None, relaxation, result, tol)
 
     def _check_size(self, problem: MarginProblem, n: int) -> None:
         groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
@@ -160,13 +160,13 @@ class Moment(Solver):
         problem: MarginProblem,
         samples: Samples,
         frame: Frame,
-        bounded: bool,
+        shor: Relaxed | None,
         relaxation: Relaxation,
         result: InteriorResult,
         tol: float,
     ) -> Outcome:
         proof = sum_of_squares(relaxation, result.grams)
-        bound, kind, dual = self._bound(problem, samples, frame, bounded, relaxation, proof)
+        bound, kind, dual = self._bound(problem, samples, frame, shor, relaxation, proof)
         W, w = read_off(frame, relaxation, result.moments)
         found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))
@@ -189,7 +189,7 @@ class Moment(Solver):
             "sos_value": proof.value * frame.objective_scale,
             "sos_residual": proof.residual,
             "solver_status": result.status,
-            "bounded": bounded,
+            "bounded": shor is not None,
             "n_groups": relaxation.n_groups,
             "frame": frame,
         }
@@ -212,25 +212,28 @@ class Moment(Solver):
         problem: MarginProblem,
         samples: Samples,
         frame: Frame,
-        bounded: bool,
+        shor: Relaxed | None,
         relaxation: Relaxation,
         proof: SumOfSquares,
     ) -> tuple[float, str, DualBound | None]:
-        """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it."""
-        if bounded:
-            bound = frame.objective_scale * proof.bound_in_unit_box
-            return _at_least_zero(bound, "Gram matrices, less the sum of the residual's coefficients")
-        if problem.is_hard or self.loss != "hinge":
-            return 0.0, "the objective is never negative (no order proves more without a ball)", None
-        # Without a ball only constant multipliers can prove anything: those of the margins are dual weights.
-        margins = [block for block in relaxation.blocks if block.name == "margin"]
-        constants = np.concatenate([block.coefficients[:, 0] for block in margins])
-        weights = -constants * proof.grams["margin"][:, 0, 0] * frame.objective_scale
-        dual = repair(weights, samples)
-        bound, kind, _ = _at_least_zero(
-            dual.value, "constant parts of the margins' multipliers, repaired to dual weights"
-        )
-        return bound, kind, dual
+        """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it.
+
+        `shor` is the order-1 relaxation from which the ball was made; None where there is no ball.
+        """
+        bounds: list[tuple[float, str, DualBound | None]] = [(0.0, "the objective is never negative", None)]
+        linear = self.loss == "hinge" and not problem.is_hard
+        if shor is not None:
+            value = frame.objective_scale * proof.bound_in_unit_box
+            bounds.append((value, "Gram matrices, less the sum of the residual's coefficients", None))
+            if linear:
+                bounds.append((shor.bound.value, "dual weights of the order-1 relaxation", shor.bound))
+        elif linear:
+            # Without a ball only constant multipliers can prove anything: those of the margins are dual weights.
+            margins = [block for block in relaxation.blocks if block.name == "margin"]
+            constants = np.concatenate([block.coefficients[:, 0] for block in margins])
+            dual = repair(-constants * proof.grams["margin"][:, 0, 0] * frame.objective_scale, samples)
+            bounds.append((dual.value, "constant parts of the margins' multipliers, repaired to dual weights", dual))
+        return max(bounds, key=lambda entry: entry[0])
 
 
 def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Array, Array]:
@@ -240,10 +243,6 @@ def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Arra
     M = moments[0, block.shift[block.hankel, 0]]
     first, second = M[0, 1 : k + 1], M[1 : k + 1, 1 : k + 1]
     return frame.second_moments(first, second), frame.to_w(first)
-
-
-def _at_least_zero(bound: float, kind: str) -> tuple[float, str, None]:
-    return (bound, kind, None) if bound > 0.0 else (0.0, "the objective is never negative", None)
 
 
 def _infeasible(problem: MarginProblem, samples: Samples, shor: Relaxed) -> Outcome:
