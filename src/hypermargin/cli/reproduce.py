@@ -1,0 +1,180 @@
+"""`hypermargin reproduce`: every table and figure of the paper, the exact optimum and honest baselines beside them."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypermargin.cli.console import CommandError, say, warn
+from hypermargin.cli.files import make_folder
+
+if TYPE_CHECKING:
+    from hypermargin.experiments.cells import Cell
+    from hypermargin.experiments.plan import Plan
+    from hypermargin.experiments.run import Results
+
+EXAMPLES = """examples:
+  hypermargin reproduce --quick
+      a few minutes; the page reproduction/report.html shows what there is
+  hypermargin reproduce --output full --jobs 8
+      everything; interrupt it and start it again as you like: finished cells are kept in full/cells
+  hypermargin reproduce --datasets karate,paul --methods exact,pgd,svm-lorentz -C 1,10
+  hypermargin reproduce --dask tcp://scheduler:8786
+      on a cluster whose workers have this package, and the data where HYPERMARGIN_DATA says
+
+The embeddings are read from the folder HYPERMARGIN_DATA, or fetched once from their public repository.
+"""
+QUICK_LIMIT, FULL_LIMIT = 60.0, 900.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="smaller data, one C, fewer folds where they are long")
+    parser.add_argument("--datasets", metavar="A,B,...", help="data sets (default: all, and the Gaussian grid)")
+    parser.add_argument("--methods", metavar="A,B,...", help="methods (default: all; exact is added as the judge)")
+    parser.add_argument("--schemes", metavar="A,B", default="ovr,ovo", help="multi-class schemes (%(default)s)")
+    parser.add_argument("-C", "--C", metavar="A,B,...", help="values of C (default: the paper's)")
+    parser.add_argument("--output", "-o", default="reproduction", metavar="FOLDER", help="where all goes (%(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="cells at a time (%(default)s)"
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help=f"for one cell; then it is a labelled hole ({QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g})",
+    )
+    parser.add_argument("--dask", metavar="ADDRESS", help="run the cells on the Dask cluster with this scheduler")
+    parser.add_argument("--no-grid", action="store_true", help="leave out the Gaussian grid")
+    parser.add_argument("--fresh", action="store_true", help="run finished cells again")
+    parser.add_argument("--plan", action="store_true", help="print the plan and stop")
+    parser.add_argument("--report-only", action="store_true", help="run nothing; report what is finished")
+    parser.add_argument("--results-page", metavar="FILE", help="also write a short page of results in Markdown")
+
+
+def run(args: argparse.Namespace) -> None:
+    from hypermargin.experiments.cache import Cache
+    from hypermargin.experiments.plan import Selection, make_plan
+    from hypermargin.experiments.run import expected_seconds, run_missing, split_by_cache
+
+    if args.jobs < 1:
+        raise CommandError(f"--jobs must be at least 1, got {args.jobs}")
+    limit = args.time_limit if args.time_limit is not None else (QUICK_LIMIT if args.quick else FULL_LIMIT)
+    if not limit > 0.0:
+        raise CommandError(f"--time-limit must be positive, got {limit:g}")
+    selection = Selection(
+        datasets=_listed(args.datasets, "--datasets"),
+        methods=_listed(args.methods, "--methods"),
+        schemes=_listed(args.schemes, "--schemes"),
+        C=_numbers(args.C),
+        grid=not args.no_grid,
+        quick=args.quick,
+    )
+    plan = make_plan(selection)
+    if not plan.cells:
+        raise CommandError("the plan is empty; choose more data sets or methods, or leave out --quick")
+    folder = make_folder(args.output)
+    cache = Cache(folder / "cells")
+    done, missing = split_by_cache(plan.cells, cache, 0.0 if args.report_only else limit, args.fresh)
+    _show_plan(plan, len(done), missing, expected_seconds(missing, limit), args.jobs, limit)
+    if args.plan:
+        return
+    results = list(done)
+    if args.report_only:
+        results += [(cell, {"state": "not run", "reason": "not run yet"}) for cell in missing]
+    elif missing:
+        results += _with_progress(
+            missing, lambda tell: run_missing(missing, cache, jobs=args.jobs, limit=limit, dask=args.dask, tell=tell)
+        )
+    _report(args, results, folder, limit)
+
+
+def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
+    from hypermargin.experiments.environment import describe_environment
+    from hypermargin.experiments.report import write_report
+    from hypermargin.experiments.results_page import write_results_page
+    from hypermargin.experiments.summary import Summary
+
+    summary = Summary(results)
+    kind = "quick" if args.quick else "full"
+    facts = {
+        "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, {limit:g} s a cell at most",
+        "cells made at": ", ".join(
+            sorted({str(record.get("commit", "?")) for _, record in results if "folds" in record})
+        ),
+        **describe_environment(),
+    }
+    page = write_report(summary, folder, facts)
+    if args.results_page:
+        write_results_page(summary, Path(args.results_page), facts)
+    for state in sorted({record["state"] for _, record in summary.holes}):
+        count = sum(record["state"] == state for _, record in summary.holes)
+        warn(f"{count} cells: {state}; the report lists them")
+    say(f"wrote {page}, and the same as report.md, tables/ and figures/")
+
+
+def _show_plan(plan: "Plan", n_done: int, missing: Sequence["Cell"], seconds: float, jobs: int, limit: float) -> None:
+    methods = sorted({cell.method for cell in plan.cells})
+    names = {cell.dataset for cell in plan.cells}
+    draws = sum(name.startswith("grid_") for name in names)
+    grid = f" and {draws} draws of the Gaussian grid" if draws else ""
+    say(f"plan: {len(plan.cells)} cells: {len(names) - draws} data sets{grid}; methods {', '.join(methods)}")
+    if plan.left_out:
+        say(f"      {len(plan.left_out)} cells are left out of --quick because they take long")
+    say(f"      {n_done} finished before; {len(missing)} to run, {limit:g} s each at most")
+    say(f"      estimated time: {_duration(seconds / jobs)} with {jobs} job{'s' if jobs > 1 else ''}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
+
+
+def _with_progress(cells: Sequence["Cell"], run_all: Any) -> "Results":
+    """Run with a bar on standard error that moves with the estimated time of what is done."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from hypermargin.experiments.engine import describe
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not Console(stderr=True).is_terminal) as progress:
+        task = progress.add_task("", total=len(cells))
+
+        def tell(cell: "Cell", record: dict[str, Any]) -> None:
+            progress.update(task, advance=1, description=describe(cell))
+            if record["state"] == "failed":
+                progress.console.print(f"failed: {describe(cell)}: {record['reason']}", markup=False, highlight=False)
+
+        return run_all(tell)
+
+
+def _listed(text: str | None, option: str) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise CommandError(f"{option} names nothing")
+    return names
+
+
+def _numbers(text: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in _listed(text, "--C"))
+    except ValueError:
+        raise CommandError(f"--C must be numbers with commas between them, got {text!r}") from None

@@ -1,0 +1,53 @@
+"""Why a number differs from the paper's: texts by data set, scheme, method and metric, the first that fits counts."""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from hypermargin.experiments.paper import PaperCell
+from hypermargin.experiments.summary import Stat
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A text and where it applies; an empty tuple is everywhere."""
+
+    name: str
+    text: str
+    dataset: tuple[str, ...] = ()
+    scheme: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
+    metric: tuple[str, ...] = ()
+
+    def fits(self, cell: PaperCell) -> bool:
+        """Whether it speaks of this number of the paper."""
+        return all(
+            not getattr(self, name) or getattr(cell, name) in getattr(self, name)
+            for name in ("dataset", "scheme", "method", "metric")
+        )
+
+
+#: What is said of a difference that nobody has explained yet.
+UNEXPLAINED = Explanation("?", "Not explained yet.")
+
+
+@lru_cache(maxsize=1)
+def explanations() -> tuple[Explanation, ...]:
+    """All texts, the most specific first."""
+    content = json.loads(files("hypermargin.experiments").joinpath("explanations.json").read_text(encoding="utf-8"))
+    places = ("dataset", "scheme", "method", "metric")
+    return tuple(
+        Explanation(entry["name"], entry["text"], *(tuple(entry.get(place, ())) for place in places))
+        for entry in content
+    )
+
+
+def explain(cell: PaperCell) -> Explanation:
+    """The first explanation that fits."""
+    return next((entry for entry in explanations() if entry.fits(cell)), UNEXPLAINED)
+
+
+def differs(ours: Stat, cell: PaperCell) -> bool:
+    """Whether the two means are more than a standard deviation apart: the larger of both, and the paper's rounding."""
+    return abs(ours.mean - cell.mean) > max(ours.std, cell.std or 0.0) + cell.rounding

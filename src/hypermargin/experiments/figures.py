@@ -1,0 +1,244 @@
+"""The figures: data-set gallery, decision boundaries, the Gaussian grid, and how far methods are from the optimum."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # pictures in files need no screen
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from hypermargin.experiments import data
+from hypermargin.experiments.methods import METHODS, REFERENCE
+from hypermargin.experiments.plan import SYNTHETIC_C
+from hypermargin.experiments.summary import CLOSE, Summary
+from hypermargin.experiments.truth_tables import all_gaps, judged_methods
+from hypermargin.plotting import PoincareDisplay
+
+#: Points of a data set that a small picture can show.
+MOST_POINTS = 3000
+BOUNDARIES = ("pgd", "sdp", "moment", "exact")
+COLOURS = dict(
+    zip(METHODS, ("#555555", "#E69F00", "#CC79A7", "#D55E00", "#0072B2", "#56B4E9", "#009E73"), strict=False)
+)
+Draw = Callable[[Summary], Figure | None]
+
+
+def gallery(summary: Summary) -> Figure | None:
+    """Every data set of the run on the Poincaré disk (paper, fig. synthetic-data and real_data)."""
+    names = [name for name in (*data.SYNTHETIC, *data.REAL) if name in summary.datasets()]
+    if not names:
+        return None
+    columns = min(4, len(names))
+    rows = -(-len(names) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 2.8 * rows), squeeze=False)
+    for ax in axes.flat:
+        ax.axis("off")
+    for name, ax in zip(names, axes.flat, strict=False):
+        X, y = data.load(name)
+        kept = np.random.default_rng(0).permutation(len(X))[:MOST_POINTS]
+        display = PoincareDisplay(X[kept], y[kept], classes=np.unique(y)).plot(ax, legend=False)
+        for points in display.points_.values():
+            points.set(rasterized=True, sizes=[6.0], linewidths=0.0)
+        ax.set_title(f"{name}\n{len(X)} points, {len(np.unique(y))} classes", fontsize=8)
+    figure.tight_layout()
+    return figure
+
+
+def gaussian_boundaries(summary: Summary) -> Figure | None:
+    """Boundaries of all methods on the first fold of Gaussian 1 (paper, fig. gaussian_1_decision)."""
+    return _boundaries(summary, "gaussian_1", zooms=(None,))
+
+
+def tree_boundaries(summary: Summary) -> Figure | None:
+    """Boundaries on the first fold of tree 2, whole and zoomed in (paper, fig. tree_2_decision)."""
+    return _boundaries(summary, "tree_2", zooms=(None, "boundary"))
+
+
+def _boundaries(summary: Summary, dataset: str, zooms: Sequence[str | None]) -> Figure | None:
+    normals = {}
+    for method in BOUNDARIES:
+        record = summary.folds(dataset, "ovo", SYNTHETIC_C, method).get(0)
+        if record is not None:
+            normals[METHODS[method].label] = np.array(record["w"][0][:-1])
+    if not normals:
+        return None
+    X, y, X_test, y_test = data.fold(dataset, 0)
+    figure, axes = plt.subplots(1, len(zooms), figsize=(5.2 * len(zooms) + 1.2, 5.2), squeeze=False)
+    for k, (zoom, ax) in enumerate(zip(zooms, axes.flat, strict=True)):
+        display = PoincareDisplay.from_solutions(
+            normals, X, y, X_test=X_test, y_test=y_test, ax=ax, zoom=zoom, legend=k == len(zooms) - 1
+        )
+        for points in (*display.points_.values(), *display.test_points_.values()):
+            points.set_rasterized(True)
+    figure.tight_layout()
+    return figure
+
+
+def grid_improvements(metric: str, label: str, *, higher_is_better: bool = True) -> Draw:
+    """Box plots over seeds of the improvement over PGD in one metric (paper, app. gaussian)."""
+
+    def draw(summary: Summary) -> Figure | None:
+        methods = [m for m in ("sdp", "moment", "moment-ball", "exact", "euclidean") if m in summary.methods()]
+        sign = 1.0 if higher_is_better else -1.0
+
+        def values(name: str, C: float, method: str) -> float | None:
+            ours, base = (summary.stat(name, "ovr", C, m, metric) for m in (method, "pgd"))
+            return None if ours is None or base is None else sign * (ours.mean - base.mean)
+
+        return _grid_boxes(methods, values, f"improvement over PGD:\n{label}", zero=True)
+
+    return draw
+
+
+def grid_gaps(metric: str, label: str) -> Draw:
+    """Box plots over seeds of eta or of the true gap."""
+
+    def draw(summary: Summary) -> Figure | None:
+        names = (
+            ("sdp", "moment", "moment-ball")
+            if metric == "eta"
+            else ("pgd", "sdp", "moment", "moment-ball", "euclidean")
+        )
+        methods = [m for m in names if m in summary.methods()]
+
+        def values(name: str, C: float, method: str) -> float | None:
+            stat = summary.stat(name, "ovr", C, method, metric)
+            return None if stat is None else (stat.mean if metric == "eta" else max(stat.mean, 1e-9))
+
+        return _grid_boxes(methods, values, label, logarithmic=metric == "gap")
+
+    return draw
+
+
+def _grid_boxes(
+    methods: Sequence[str],
+    value: Callable[[str, float, str], float | None],
+    label: str,
+    *,
+    zero: bool = False,
+    logarithmic: bool = False,
+) -> Figure | None:
+    """One panel a configuration (classes, scale, C), one box a method, one value a seed."""
+    panels = [(K, s, C) for K in data.GRID_CLASSES for s in data.GRID_SCALES for C in data.GRID_C]
+    figure, axes = plt.subplots(2, 4, figsize=(13.0, 5.4), sharex=True)
+    drawn = False
+    for (K, s, C), ax in zip(panels, axes.flat, strict=True):
+        found = {}
+        for method in methods:
+            numbers = [value(data.grid_name(K, s, seed), C, method) for seed in data.GRID_SEEDS]
+            kept = [number for number in numbers if number is not None]
+            if kept:
+                found[method] = kept
+        drawn = drawn or bool(found)
+        positions = [methods.index(method) for method in found]
+        if found:
+            boxes = ax.boxplot(
+                list(found.values()), positions=positions, widths=0.6, patch_artist=True, showfliers=False
+            )
+            for box, method in zip(boxes["boxes"], found, strict=True):
+                box.set(facecolor=COLOURS[method], alpha=0.55, linewidth=0.8)
+            plt.setp(boxes["medians"], color="black")
+        if zero:
+            ax.axhline(0.0, color="#808080", linewidth=0.8)
+        if logarithmic and found:
+            ax.set_yscale("log")
+        seeds = max(map(len, found.values()), default=0)
+        ax.set_title(f"K = {K}, s = {s:g}, C = {C:g} ({seeds} draws)", fontsize=9)
+        ax.set_xticks(range(len(methods)), [METHODS[m].label.replace(" ", "\n") for m in methods], fontsize=8)
+        ax.set_xlim(-0.6, len(methods) - 0.4)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(axis="y", labelsize=8)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(label, fontsize=9)
+    figure.tight_layout()
+    if not drawn:
+        plt.close(figure)
+        return None
+    return figure
+
+
+def gap_distribution(summary: Summary) -> Figure | None:
+    """Share of binary problems within a gap of the certified optimum, as the gap grows, one line a method."""
+    lines = {method.name: all_gaps(summary, method.name) for method in judged_methods(summary)}
+    lines = {name: gaps for name, gaps in lines.items() if gaps.size}
+    if not lines:
+        return None
+    figure, ax = plt.subplots(figsize=(7.0, 3.6))
+    for name, gaps in lines.items():
+        ordered = np.sort(np.clip(gaps, 1e-8, 2.0))
+        share = np.arange(1, gaps.size + 1) / gaps.size
+        ax.step(ordered, share, where="post", color=COLOURS[name], label=f"{METHODS[name].label} ({gaps.size})")
+    ax.axvline(CLOSE, color="#808080", linewidth=0.8, linestyle="dashed")
+    ax.set(xscale="log", xlim=(1e-7, 1.5), ylim=(0.0, 1.0), xlabel="relative gap to the certified optimum (hinge)")
+    ax.set_ylabel("share of binary problems")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    return figure
+
+
+#: Name, section, caption and drawing of every figure.
+FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
+    ("gallery", "The data", "The data sets on the Poincaré disk, one colour a class.", gallery),
+    (
+        "gaussian-1-boundaries",
+        "Synthetic data",
+        "Gaussian 1, first fold: training points are circles, test points triangles.",
+        gaussian_boundaries,
+    ),
+    (
+        "tree-2-boundaries",
+        "Synthetic data",
+        "Tree 2, first fold: the whole disk, and the part around the boundaries.",
+        tree_boundaries,
+    ),
+    (
+        "gap-distribution",
+        "What the relaxations are worth",
+        "How many binary problems each method solves to within a gap; the dashed line is 1e-3. "
+        f"{METHODS[REFERENCE].label} is at the far left by its certificate.",
+        gap_distribution,
+    ),
+    *(
+        (
+            f"grid-{metric.replace('_', '-')}",
+            "Gaussian grid",
+            f"Improvement over PGD in {label}; one value a draw, the mean of its folds; outliers not drawn.",
+            grid_improvements(metric, label, higher_is_better=higher),
+        )
+        for metric, label, higher in (
+            ("train_accuracy", "train accuracy", True),
+            ("test_accuracy", "test accuracy", True),
+            ("train_f1", "train F1", True),
+            ("test_f1", "test F1", True),
+            ("train_hinge", "train loss (hinge)", False),
+            ("test_hinge", "test loss (hinge)", False),
+            ("train_asinh", "train loss (asinh)", False),
+        )
+    ),
+    ("grid-eta", "Gaussian grid", "The paper's η of the relaxations.", grid_gaps("eta", "η")),
+    ("grid-gap", "Gaussian grid", "The true relative gap to the certified optimum.", grid_gaps("gap", "true gap")),
+)
+
+
+def save_figures(summary: Summary, folder: Path) -> list[tuple[str, str, str]]:
+    """Draw what there are results for as .png and .svg; names, sections and captions of what was drawn."""
+    folder.mkdir(parents=True, exist_ok=True)
+    saved = []
+    for name, section, caption, draw in FIGURES:
+        figure = draw(summary)
+        if figure is not None:
+            for kind in ("png", "svg"):
+                figure.savefig(folder / f"{name}.{kind}", dpi=110, bbox_inches="tight", metadata=_no_date(kind))
+            plt.close(figure)
+            saved.append((name, section, caption))
+    return saved
+
+
+def _no_date(kind: str) -> dict[str, None] | None:
+    """The same results give the same files."""
+    return {"Date": None} if kind == "svg" else None
