@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
+from hypermargin.certificates import CertificateError
 from hypermargin.solvers.dual_weights import Samples, repair
 from hypermargin.solvers.svec import smat, svec
 from reference.instances import FAMILIES, make_instance
@@ -63,6 +64,7 @@ def test_the_dual_weights_prove_the_bound(family):
         a @ problem.signed_covectors, 0.0, atol=1e-12 * (1.0 + np.abs(problem.X).max() * a.sum())
     )
     assert a.sum() == pytest.approx(solution.lower_bound, rel=1e-9, abs=1e-12)
+    assert solution.certificate.verify(problem) == pytest.approx(solution.lower_bound, rel=1e-15, abs=1e-300)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -100,6 +102,28 @@ def test_hard_margin_that_no_vector_meets_is_proved_infeasible():
     assert np.all(a >= 0.0)
     assert a.sum() > 0.0
     np.testing.assert_allclose(a @ problem.signed_covectors, 0.0, atol=1e-9 * a.sum())
+    assert solution.certificate.verify(problem) == np.inf
+
+
+def test_a_certificate_of_other_data_is_worth_less():
+    """The same certificate, checked against data that another w fits better, proves less: the check is no formality."""
+    problem = made("overlap", n=40)
+    solution = solve(problem, "sdp")
+    easier = MarginProblem(problem.X[:, [0, 1, 2]], np.sign(problem.X[:, 1]) + (problem.X[:, 1] == 0))
+    assert lp_value(easier) < solution.lower_bound
+    try:
+        proved = solution.certificate.verify(easier)
+    except CertificateError:
+        return
+    assert proved <= lp_value(easier) + 1e-9
+
+
+def test_where_the_relaxation_is_tight_it_is_a_proof():
+    problem = MarginProblem(lift([[0.5, 0.0], [0.5, 0.0]]), [1.0, -1.0])
+    solution = solve(problem, "sdp")
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(np.sqrt(2.0))
+    assert solve(problem, "sdp", verify=False).status is Status.UNVERIFIED
 
 
 def test_one_sample_a_class_and_dimension_one():

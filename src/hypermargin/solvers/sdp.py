@@ -16,6 +16,7 @@ from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.conic import ConicSolution, ConicStatus, solve_conic
+from hypermargin.solvers.dual_certificate import certify_infeasible, certify_weights
 from hypermargin.solvers.dual_weights import DualBound, Samples, repair
 from hypermargin.solvers.extraction import extract, paper_eta
 from hypermargin.solvers.moment.frame import Frame, unbounded_frame
@@ -34,7 +35,8 @@ STATUS = {
 class SDP(Solver):
     """Shor's relaxation and the paper's extraction.
 
-    `n_random` Gaussian candidates are drawn with `seed`; `time_limit` is in seconds.
+    `n_random` Gaussian candidates are drawn with `seed`; `time_limit` is in seconds; `verify` has a certificate of the
+    bound made and checked.
     """
 
     name: ClassVar[str] = "sdp"
@@ -45,6 +47,7 @@ class SDP(Solver):
     seed: int = 0
     max_iter: int = 200
     time_limit: float = np.inf
+    verify: bool = True
     verbose: bool = False
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
@@ -59,38 +62,53 @@ class SDP(Solver):
         )
         info: dict[str, Any] = {"relaxation_value": relaxed.value, "solver_status": relaxed.conic.status.value}
         if relaxed.conic.status is ConicStatus.INFEASIBLE:
-            return self._infeasible(problem, samples, relaxed, info)
+            return infeasible_outcome(problem, samples, relaxed)
+        weights = samples.spread(relaxed.bound.weights, problem)
         bound = max(relaxed.bound.value, 0.0)  # f is never negative
+        certificate, proved = None, -np.inf
+        if self.verify and not problem.is_hard:
+            certificate, proved = certify_weights(problem, weights)
+            bound = max(proved, 0.0) if certificate is not None else bound
         found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed)
         info |= {
             "W": relaxed.W,
             "w": relaxed.w,
             "xi": np.maximum(0.0, 1.0 - problem.margins(relaxed.w)) / SQRT2,
-            "dual_weights": samples.spread(relaxed.bound.weights, problem),
+            "dual_weights": weights,
             "candidate": found.winner.name,
             "candidate_mended": found.winner.mended,
             "candidate_objectives": found.objectives,
             "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), relaxed.value),
             "bound_gap": relative_gap(found.objective, bound),
         }
-        status = Status.GAP_REMAINS
+        status = STATUS.get(relaxed.conic.status, Status.GAP_REMAINS)
         if relative_gap(found.objective, bound) <= tol:
-            status = Status.UNVERIFIED
-        elif relaxed.conic.status in STATUS:
-            status = STATUS[relaxed.conic.status]
-        return Outcome(w=found.winner.w, status=status, lower_bound=bound, n_iter=relaxed.conic.n_iter, info=info)
-
-    def _infeasible(self, problem: MarginProblem, samples: Samples, relaxed: "Relaxed", info: dict) -> Outcome:
-        """Weights with ``sum a_i z_i = 0`` and ``sum a_i > 0``: no w, spacelike or not, has all margins at least 1."""
-        info |= {"relaxation_value": np.inf, "dual_weights": samples.spread(relaxed.bound.weights, problem)}
-        proved = relaxed.bound.value > 0.0
+            status = Status.UNVERIFIED if certificate is None else Status.OPTIMAL
         return Outcome(
-            w=np.zeros(problem.dim + 1),
-            status=Status.INFEASIBLE if proved else Status.FAILED,
-            lower_bound=np.inf if proved else 0.0,
+            w=found.winner.w,
+            status=status,
+            lower_bound=bound,
+            certificate=certificate,
             n_iter=relaxed.conic.n_iter,
             info=info,
         )
+
+
+def infeasible_outcome(problem: MarginProblem, samples: Samples, relaxed: "Relaxed") -> Outcome:
+    """No w, spacelike or not, has all margins at least 1; the certificate names samples that prove it."""
+    certificate = certify_infeasible(problem)
+    return Outcome(
+        w=np.zeros(problem.dim + 1),
+        status=Status.FAILED if certificate is None else Status.INFEASIBLE,
+        lower_bound=0.0 if certificate is None else np.inf,
+        certificate=certificate,
+        n_iter=relaxed.conic.n_iter,
+        info={
+            "relaxation_value": np.inf,
+            "solver_status": relaxed.conic.status.value,
+            "dual_weights": samples.spread(relaxed.bound.weights, problem),
+        },
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.dual_certificate import certify_weights
 from hypermargin.solvers.dual_weights import DualBound, Samples, repair
 from hypermargin.solvers.extraction import extract, paper_eta
 from hypermargin.solvers.moment.backends import BACKENDS, solve_relaxation
@@ -21,7 +22,7 @@ from hypermargin.solvers.moment.progress import progress
 from hypermargin.solvers.moment.relaxation import Relaxation
 from hypermargin.solvers.moment.sos import SumOfSquares, sum_of_squares
 from hypermargin.solvers.refine import refine
-from hypermargin.solvers.sdp import Relaxed, solve_sdp
+from hypermargin.solvers.sdp import Relaxed, infeasible_outcome, solve_sdp
 
 TAYLOR_ORDER = {"hinge": 1, "taylor3": 3}
 _STATUS = {"iteration limit": Status.ITERATION_LIMIT, "time limit": Status.TIME_LIMIT}
@@ -58,6 +59,8 @@ class Moment(Solver):
         Gaussian candidates of the extraction.
     max_iter, time_limit : int, float
         Limits; a solve that meets one still returns a valid bound.
+    verify : bool
+        Make and check a certificate where the bound rests on dual weights. Sums of squares are not checked by others.
     verbose : bool
         Show progress.
     callback : callable, optional
@@ -85,6 +88,7 @@ class Moment(Solver):
     seed: int = 0
     max_iter: int = 200
     time_limit: float = np.inf
+    verify: bool = True
     verbose: bool = False
     callback: Callable[[int, dict[str, float]], None] | None = None
 
@@ -104,7 +108,7 @@ class Moment(Solver):
         if wants_ball or problem.is_hard:
             shor = solve_sdp(problem, samples, tol=1e-9)
             if problem.is_hard and shor.bound.value > 0.0:
-                return _infeasible(problem, samples, shor)
+                return infeasible_outcome(problem, samples, shor)
             frame = self._ball(problem, samples, shor) if wants_ball else None
         bounded = frame is not None
         frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
@@ -167,6 +171,10 @@ class Moment(Solver):
     ) -> Outcome:
         proof = sum_of_squares(relaxation, result.grams)
         bound, kind, dual = self._bound(problem, samples, frame, shor, relaxation, proof)
+        certificate = None
+        if dual is not None and self.verify:
+            certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
+            bound = max(proved, 0.0) if certificate is not None else bound
         W, w = read_off(frame, relaxation, result.moments)
         found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))
@@ -197,11 +205,12 @@ class Moment(Solver):
             info["dual_weights"] = samples.spread(dual.weights, problem)
         status = _STATUS.get(result.status, Status.GAP_REMAINS)
         if relative_gap(found.objective, bound) <= tol:
-            status = Status.UNVERIFIED
+            status = Status.UNVERIFIED if certificate is None else Status.OPTIMAL
         return Outcome(
             w=found.winner.w,
             status=status,
             lower_bound=bound,
+            certificate=certificate,
             n_iter=result.n_iter,
             history=result.history,
             info=info,
@@ -243,13 +252,3 @@ def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Arra
     M = moments[0, block.shift[block.hankel, 0]]
     first, second = M[0, 1 : k + 1], M[1 : k + 1, 1 : k + 1]
     return frame.second_moments(first, second), frame.to_w(first)
-
-
-def _infeasible(problem: MarginProblem, samples: Samples, shor: Relaxed) -> Outcome:
-    """Dual weights that prove that no w has all margins at least 1."""
-    info = {
-        "relaxation_value": np.inf,
-        "bound_from": "dual weights that prove that no w has all margins at least 1",
-        "dual_weights": samples.spread(shor.bound.weights, problem),
-    }
-    return Outcome(np.zeros(problem.dim + 1), Status.INFEASIBLE, np.inf, info=info)
