@@ -267,7 +267,7 @@ def test_an_ellipsoid_of_equal_axes_is_the_ball_and_flat_ones_know_one_direction
 
 
 class TestValidation:
-    @pytest.mark.parametrize("rho", [-0.1, np.nan, np.inf, [[0.1]], [], [0.1, -1.0]])
+    @pytest.mark.parametrize("rho", [-0.1, np.nan, np.inf, [[0.1]], [], [0.1, -1.0], 19.0])
     def test_sizes_that_make_no_sense(self, rho):
         with pytest.raises(ValueError, match="rho"):
             GeodesicBall(rho)

@@ -13,7 +13,8 @@ from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (
 ``A = sqrt(1 + B^2 T^2) - B (m - e_m)``, rounded up by more than its rounding errors, satisfies the left inequality; the
 right one is checked after subtracting 1 from both sides, with all roundings charged to the left. Where it fails (rho of
 the size of rounding errors) the sample takes p = x. As W, A and B are doubles, p is exactly that member; only x0 is
-rounded, by (d + 8) u relatively. A timelike W may itself, normalised, be in the ball: A = 0, ``B^2 (-q) >= 1``.
+rounded, by (d + 8) u relatively. A timelike W with m > 0 may itself, normalised, be in the ball:
+A = 0, ``B^2 (-q) >= 1``.
 
 *Linearised sets.* ``p = x + J z``. The z of a box or a cross-polytope are doubles that lie in it exactly. Those of a
 ball or an ellipsoid are ``rho S u`` with the computed u at most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long. The parts of J
@@ -116,7 +117,7 @@ class BallMembers(Members):
         A, B = np.where(member, A, 1.0), np.where(member, B, 0.0)
         if q < 0.0 and np.any(around):
             normalised = (1.0 + 8.0 * U) / np.sqrt(-q)
-            around &= normalised * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U)
+            around &= (m > e_m) & (normalised * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U))
             A, B = np.where(around, 0.0, A), np.where(around, normalised, B)
         return A, B
 

@@ -31,8 +31,6 @@ class UncertaintySet(ABC):
             raise ValueError(f"rho must be a number or one number a sample, got shape {rho.shape}")
         if not (np.all(np.isfinite(rho)) and np.all(rho >= 0.0)):
             raise ValueError("rho must be finite and not negative")
-        if np.any(rho > MAX_RHO):
-            raise ValueError(f"rho = {np.max(rho):.3g} is beyond {MAX_RHO:.0f}, where double precision ends")
         rho.flags.writeable = False
         object.__setattr__(self, "rho", float(rho) if rho.ndim == 0 else rho)
 
@@ -70,6 +68,11 @@ class GeodesicBall(UncertaintySet):
     sphere of radius r is ``cosh(r) m - sinh(r) T``. It falls with r up to `rho`, unless w is timelike and the ball
     holds the point ``y w / sqrt(-q)``; then that is the worst.
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if np.any(np.asarray(self.rho) > MAX_RHO):
+            raise ValueError(f"rho = {np.max(self.rho):.3g} is beyond {MAX_RHO:.0f}, where double precision ends")
 
     def worst_margins(self, X: Array, y: Array, w: Array) -> Array:
         m, q = _margins(X, y, w), float(quadratic_form(w))

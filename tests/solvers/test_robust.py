@@ -1,0 +1,216 @@
+"""Robust problems solved: against SCIP, against closed forms, and by what must hold of any worst case."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from hypermargin import MarginProblem, Status, solve
+from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
+from hypermargin.solvers.exact import kernel, robust_kernel
+from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
+from reference.objective import lift
+from reference.robust_scip import solve_robust_scip
+
+SETS = {
+    "geodesic": GeodesicBall(0.2),
+    "box": Box(0.2),
+    "cross": CrossPolytope(0.2),
+    "ball": Ball(0.2),
+    "ellipsoid": Ellipsoid([[0.2, 0.1], [0.0, 0.05]]),
+}
+
+
+def clouds(seed, n=14, d=2, shift=0.5):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) < n // 2, 1.0, -1.0)
+    return lift(0.8 * rng.normal(size=(n, d)) + shift * y[:, None]), y
+
+
+def ring():
+    angle = np.linspace(0, 2 * np.pi, 8, endpoint=False)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    return lift(np.vstack([0.3 * circle[::2], 1.5 * circle])), np.r_[np.ones(4), -np.ones(8)]
+
+
+class TestAgainstScip:
+    @pytest.mark.parametrize("kind", ["geodesic", "box", "cross", "ball"])
+    @pytest.mark.parametrize(("seed", "d", "C", "rho"), [(0, 2, 1.0, 0.1), (1, 2, 10.0, 0.4), (2, 3, 1.0, 0.2)])
+    def test_optimum(self, kind, seed, d, C, rho):
+        X, y = clouds(seed, n=10, d=d)
+        problem = MarginProblem(X, y, C=C, uncertainty=type(SETS[kind])(rho))
+        ours = solve(problem, tol=1e-7)
+        judge = solve_robust_scip(X, y, problem.costs, kind, rho)
+        assert ours.status is Status.OPTIMAL
+        assert ours.objective == pytest.approx(judge.bound, rel=2e-5)
+
+    def test_optimum_where_one_class_surrounds_the_other(self):
+        X, y = ring()
+        problem = MarginProblem(X, y, uncertainty=GeodesicBall(0.1))
+        ours = solve(problem, tol=1e-4)
+        judge = solve_robust_scip(X, y, problem.costs, "geodesic", 0.1)
+        assert ours.lower_bound <= judge.value * (1 + 1e-6)
+        assert ours.objective == pytest.approx(judge.bound, rel=2e-4)
+
+
+@pytest.mark.parametrize("name", SETS)
+class TestExact:
+    def test_without_size_it_is_the_plain_problem(self, name):
+        X, y = clouds(3, n=40)
+        plain = solve(MarginProblem(X, y))
+        robust = solve(MarginProblem(X, y, uncertainty=SETS[name].scaled(0.0)))
+        assert robust.status is Status.OPTIMAL
+        assert robust.objective == pytest.approx(plain.objective, rel=1e-9)
+        np.testing.assert_allclose(robust.w, plain.w, rtol=1e-6)
+
+    def test_the_optimum_grows_with_rho(self, name):
+        X, y = clouds(4, n=40)
+        optima = [
+            solve(MarginProblem(X, y, uncertainty=SETS[name].scaled(factor))).objective
+            for factor in (0.0, 1e-6, 0.1, 0.5, 1.0, 3.0)
+        ]
+        assert np.all(np.diff(optima) > 0.0)
+        assert optima[1] == pytest.approx(optima[0], rel=1e-4)
+
+    def test_the_plain_solution_is_no_better_in_the_worst_case(self, name):
+        X, y = clouds(5, n=40)
+        problem = MarginProblem(X, y, uncertainty=SETS[name])
+        robust, plain = solve(problem), solve(MarginProblem(X, y))
+        assert robust.objective < problem.objective(plain.w)
+        assert plain.objective < replace(problem, uncertainty=None).objective(robust.w)
+
+    def test_cuts_bound_the_risk_from_below_and_touch_it(self, name):
+        X, y = clouds(6, n=30)
+        problem = MarginProblem(X, y, uncertainty=SETS[name])
+        oracle = make_robust_oracle(problem)
+        rng = np.random.default_rng(0)
+        for w in rng.normal(size=(20, 3)):
+            risk, b, g = oracle(w)
+            assert risk == pytest.approx(problem.risk(oracle.to_original(w)), rel=1e-12)
+            assert b + g @ w == pytest.approx(risk, rel=1e-8)
+            for v in rng.normal(size=(50, 3)):
+                assert b + g @ v <= problem.risk(oracle.to_original(v)) * (1 + 1e-12) + 1e-12
+
+    def test_the_first_cuts_prove_the_tails_however_large_the_sets(self, name):
+        X, y = clouds(6, n=30)
+        oracle = make_robust_oracle(MarginProblem(X, y, uncertainty=SETS[name].scaled(25.0)))
+        for sign in (1.0, -1.0):
+            _, _, g = oracle(np.array([sign, 0.0, 0.0]))
+            assert sign * g[0] > np.linalg.norm(g[1:])
+
+    def test_interpreted_and_compiled_passes_agree(self, name, monkeypatch):
+        if not robust_kernel.is_compiled():
+            pytest.skip("the kernel is not compiled here")
+        X, y = clouds(7, n=30)
+        sized = SETS[name] if isinstance(SETS[name], Ellipsoid) else type(SETS[name])(np.linspace(0.0, 0.5, 30))
+        oracle = make_robust_oracle(MarginProblem(X, y, uncertainty=sized))
+        points = [*np.random.default_rng(1).normal(size=(10, 3)), np.array([1.0, 0.2, 0.1]), np.eye(3)[0], np.zeros(3)]
+        compiled = [oracle(w) for w in points]
+        for module in (kernel, robust_kernel):
+            monkeypatch.setattr(module, "is_compiled", lambda: False)
+        for w, (risk, b, g) in zip(points, compiled, strict=True):
+            other_risk, other_b, other_g = oracle(w)
+            assert (other_risk, other_b) == pytest.approx((risk, b), rel=1e-12)
+            np.testing.assert_allclose(other_g, g, rtol=1e-10, atol=1e-12)
+
+    def test_sets_of_their_own_for_every_sample(self, name):
+        """A sample with a set of size 0 among others: moving the rest of the data must not move its set along."""
+        X, y = clouds(8, n=20)
+        sizes = np.r_[np.zeros(10), np.full(10, 0.3)]
+        own = Ellipsoid(np.multiply.outer(sizes, np.eye(2))) if name == "ellipsoid" else type(SETS[name])(sizes)
+        order = np.random.default_rng(0).permutation(20)
+        first = solve(MarginProblem(X, y, uncertainty=own))
+        second = solve(MarginProblem(X[order], y[order], uncertainty=own.take(order)))
+        low, high = (
+            solve(MarginProblem(X, y, uncertainty=type(own)(s * np.eye(2) if name == "ellipsoid" else s)))
+            for s in (0.0, 0.3)
+        )
+        assert second.objective == pytest.approx(first.objective, rel=1e-6)
+        assert low.objective < first.objective < high.objective
+
+    def test_timelike_answers(self, name):
+        X, y = ring()
+        problem = MarginProblem(X, y, uncertainty=SETS[name], allow_timelike=True)
+        free, bound = solve(problem), solve(replace(problem, allow_timelike=False), tol=1e-4)
+        assert free.status is Status.OPTIMAL
+        assert free.objective <= bound.objective * (1 + 1e-9)
+        for v in np.random.default_rng(2).normal(size=(300, 3)) * 3.0:
+            assert problem.objective(free.w + 0.1 * v) >= free.objective * (1 - 2e-6)
+
+    def test_a_larger_problem_in_more_dimensions(self, name):
+        X, y = clouds(9, n=400, d=5)
+        noise = Ellipsoid(0.1 * np.eye(5)) if name == "ellipsoid" else SETS[name]
+        solution = solve(MarginProblem(X, y, uncertainty=noise))
+        assert solution.status is Status.OPTIMAL
+        assert solution.gap <= 1e-6
+
+
+class TestIsometries:
+    L = expm(np.array([[0.0, 1.5, -1.0], [1.5, 0.0, 0.7], [-1.0, -0.7, 0.0]]))
+
+    def optima(self, noise):
+        X, y = clouds(10, n=30)
+        moved = lift((X @ self.L.T)[:, 1:])
+        return [solve(MarginProblem(points, y, uncertainty=noise)).objective for points in (X, moved)]
+
+    def test_the_geodesic_optimum_does_not_know_the_origin(self):
+        here, there = self.optima(GeodesicBall(0.2))
+        assert there == pytest.approx(here, rel=2e-6)
+
+    @pytest.mark.parametrize("name", ["box", "cross", "ball", "ellipsoid"])
+    def test_the_others_do(self, name):
+        here, there = self.optima(SETS[name])
+        assert abs(there - here) > 1e-2 * here
+
+
+class TestHardMargin:
+    """Two points at distance a on either side of the origin: the least distance to balls around them is a - rho."""
+
+    def problem(self, rho, a=1.5):
+        return MarginProblem(
+            lift([[np.sinh(a), 0.0], [-np.sinh(a), 0.0]]), [1.0, -1.0], C=np.inf, uncertainty=GeodesicBall(rho)
+        )
+
+    @pytest.mark.parametrize("rho", [0.0, 0.3, 1.2])
+    def test_closed_form(self, rho):
+        solution = solve(self.problem(rho))
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(0.5 / np.sinh(1.5 - rho) ** 2, rel=2e-6)
+        np.testing.assert_allclose(np.abs(solution.w), [0.0, 1.0 / np.sinh(1.5 - rho), 0.0], atol=1e-5)
+
+    @pytest.mark.parametrize("name", SETS)
+    def test_worst_margins_are_at_least_one(self, name):
+        X, y = clouds(11, n=12, shift=3.0)
+        problem = MarginProblem(X, y, C=np.inf, uncertainty=SETS[name])
+        solution = solve(problem)
+        assert solution.status is Status.OPTIMAL
+        assert problem.margins(solution.w).min() >= 1.0 - 1e-9
+        assert solution.objective > solve(replace(problem, uncertainty=None)).objective
+
+
+class TestProjectedGradient:
+    @pytest.mark.parametrize("name", SETS)
+    def test_descends_on_the_worst_case(self, name):
+        X, y = clouds(12, n=40)
+        problem = MarginProblem(X, y, uncertainty=SETS[name])
+        options = {"loss": "hinge", "epochs": 1500, "learning_rate": 0.005}
+        plain, robust = solve(replace(problem, uncertainty=None), "pgd", **options), solve(problem, "pgd", **options)
+        exact = solve(problem)
+        assert exact.lower_bound <= robust.objective < problem.objective(plain.w)
+
+    def test_follows_the_gradient(self):
+        """The subgradient of the robust risk against differences, for a smooth loss at a point without kinks."""
+        X, y = clouds(13, n=20)
+        for noise in SETS.values():
+            problem = MarginProblem(X, y, uncertainty=noise)
+            w = np.array([0.31, -0.83, 0.57])
+            _, gradient = problem.risk_and_subgradient(w, "asinh")
+            steps = 1e-6 * np.eye(3)
+            numerical = [(problem.risk(w + e, "asinh") - problem.risk(w - e, "asinh")) / 2e-6 for e in steps]
+            np.testing.assert_allclose(gradient, numerical, rtol=1e-6, atol=1e-7)
+
+
+def test_the_baseline_refuses():
+    with pytest.raises(ValueError, match="solver 'euclidean' does not handle an uncertainty set"):
+        solve(MarginProblem(*clouds(0), uncertainty=Box(0.1)), "euclidean")
