@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from hypermargin.estimators.fitting import calibrate, solve_problems
 from hypermargin.estimators.inputs import TrainingSet, total_weights, training_set, unit_points
 from hypermargin.estimators.multiclass import Scheme, make_scheme
+from hypermargin.estimators.radius import Classifier, certified_radius, nearest_adversarial
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.validation import check_geometry
-from hypermargin.problems import MarginProblem
+from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
 
 #: Entries of the largest array that prediction makes at a time.
@@ -60,9 +62,10 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         Classify by ``x * w + intercept``; an error with solvers that do not declare the capability "intercept".
     allow_timelike : bool, default=False
         Drop the constraint ``q(w) >= 0``; an error with solvers that do not declare the capability "timelike".
-    uncertainty : object, optional
-        A set around each training point; an error with solvers that do not declare the capability "uncertainty". A set
-        with a value a sample has a method ``take(indices)``, by which it follows the samples into the binary problems.
+    uncertainty : UncertaintySet, optional
+        A set around each training point, such as ``GeodesicBall(0.1)``; margins are then the worst over it. Sizes are
+        lengths in the space of curvature ``-curvature``; with one a sample they follow the samples into the binary
+        problems. An error with solvers that do not declare the capability "uncertainty".
     tol : float, default=1e-6
         The relative gap to aim for in every binary problem.
     solver_options : dict, optional
@@ -208,6 +211,9 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
         weight = total_weights(sample_weight, self.class_weight, labels, classes)
         uncertainty = self.uncertainty
+        if isinstance(uncertainty, UncertaintySet):
+            uncertainty.check(labels.size, X.shape[1] - (self.geometry == "lorentz"))
+            uncertainty = uncertainty.scaled(curvature_scale(self.curvature))
         if weight is not None and np.any(weight == 0.0):
             kept = np.flatnonzero(weight > 0.0)
             X, labels, weight = X[kept], labels[kept], weight[kept]
@@ -306,3 +312,36 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
                 for start in range(0, points.shape[0], rows)
             ]
         )
+
+    # -- robustness --------------------------------------------------------------------------------------------------
+
+    def certified_radius(self, X) -> Array:
+        """A distance within which the prediction of each point cannot change, shape (n,); infinite where it never does.
+
+        Exact with two classes and in one-vs-rest; in one-vs-one a lower bound (see `estimators.radius`). Distances are
+        those of the space of curvature ``-curvature``.
+        """
+        points, classifier = self._for_radii(X)
+        return certified_radius(points, classifier) / curvature_scale(self.curvature)
+
+    def nearest_adversarial(self, X) -> tuple[Array, Array]:
+        """The nearest point that is predicted differently, in the coordinates of X, and its distance: (n, width), (n,).
+
+        It lies just beyond the boundary. In one-vs-one it is the nearest that was found, no nearer than
+        `certified_radius`. Where there is none the row is NaN and the distance infinite.
+        """
+        points, classifier = self._for_radii(X)
+        found, distance = nearest_adversarial(points, classifier)
+        there = np.isfinite(distance)
+        coordinates = np.full((len(points), self.n_features_in_), np.nan)
+        if there.any():
+            coordinates[there] = from_lorentz(found[there], self.geometry, self.curvature)
+        return coordinates, distance / curvature_scale(self.curvature)
+
+    def _for_radii(self, X) -> tuple[Array, Classifier]:
+        """Unit Lorentz points, and what predictions depend on."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        scheme = make_scheme(self.multi_class, self.classes_.size)
+        classifier = Classifier(scheme, self.coef_, self.intercept_, self.probA_, self.probB_)
+        return unit_points(X, self.geometry, self.curvature), classifier

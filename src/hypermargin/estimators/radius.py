@@ -1,0 +1,201 @@
+"""How far a point is from another prediction: certified radii, and the nearest points that change the answer.
+
+For one affine score ``f(x) = x * w + b`` all is in closed form. Along the geodesic from x that changes ``m = x * w``
+fastest, ``m(r) = cosh(r) m - sinh(r) T`` with ``T^2 = q(w) + m^2``, and f changes sign where this reaches ``-b``. Two
+classes and one-vs-rest need nothing else: the other class is ahead on one side of such a level set, so the distance to
+the nearest is exact. One-vs-one votes are bounded: from below by which pairs would have to flip, from above by points.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hypermargin.estimators.multiclass import OneVsOne, OneVsRest, Scheme
+from hypermargin.geometry.lorentz import Array, covector, lift, minkowski_dot, quadratic_form
+
+#: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``.
+OVERSHOOT = 1e-10
+#: Distances along a ray, relative to the first flip on it, at which votes are counted.
+STRIDES = (1.0, 1.1, 1.3, 1.6, 2.0, 3.0)
+
+
+def flip_distance(X: Array, w: Array, intercept: float = 0.0) -> Array:
+    """Distance of points to where ``x * w + intercept > 0`` changes; infinite where it never does. (n, d + 1) to (n,).
+
+    With ``E = e^r`` the equation ``m(r) = level`` is quadratic, and its first root is taken in a form without
+    cancellation. For a spacelike w it is the difference of two signed distances.
+    """
+    m, level, _ = _towards(X, w, intercept)
+    q = float(quadratic_form(w))
+    if q > 0.0:
+        root = np.sqrt(q)
+        return np.maximum(np.arcsinh(m / root) - np.arcsinh(level / root), 0.0)
+    tangent = np.sqrt(np.maximum(q + m * m, 0.0))
+    length = np.sqrt(np.maximum(level * level + q, 0.0))
+    reachable = np.where(level > 0.0, level * level + q >= 0.0, m < 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(level > 0.0, (m + tangent) / (level + length), (level - length) / (m - tangent))
+        return np.where(reachable, np.maximum(np.log(ratio), 0.0), np.inf)
+
+
+def move_towards_flip(X: Array, w: Array, intercept: float, distance: Array) -> Array:
+    """Points at `distance`, shape (n,), along the geodesics on which the score changes sign first; (n, d + 1)."""
+    m, _, sign = _towards(X, w, intercept)
+    tangent = np.sqrt(np.maximum(float(quadratic_form(w)) + m * m, 0.0))
+    unit = (sign[:, None] * w - m[:, None] * X) / np.where(tangent > 0.0, tangent, 1.0)[:, None]
+    return lift((np.cosh(distance)[:, None] * X + np.sinh(distance)[:, None] * unit)[:, 1:])
+
+
+def _towards(X: Array, w: Array, intercept: float) -> tuple[Array, Array, Array]:
+    """Margin and level with signs such that the margin has to fall to the level, and that sign."""
+    product = minkowski_dot(X, w)
+    sign = np.where(product + intercept > 0.0, 1.0, -1.0)
+    return sign * product, -sign * intercept, sign
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """What a prediction depends on: the scheme, normals (n_problems, d + 1), intercepts and Platt coefficients."""
+
+    scheme: Scheme
+    coef: Array
+    intercept: Array
+    A: Array
+    B: Array
+
+    def winner(self, X: Array) -> np.ndarray:
+        """Index of the predicted class of Lorentz points, shape (n,)."""
+        return self.scheme.winner(self.scores(X), self.A, self.B)
+
+    def scores(self, X: Array) -> Array:
+        return X @ covector(self.coef).T + self.intercept
+
+    def duels(self, winner: int) -> list[tuple[Array, float]]:
+        """Normals and intercepts of affine functions of which one changes sign where `winner` loses its place.
+
+        Two classes: the score itself. One-vs-rest: differences of Platt-scaled log-odds.
+        """
+        if not isinstance(self.scheme, OneVsRest):
+            return [(self.coef[0], float(self.intercept[0]))]
+        normals = -self.A[:, None] * self.coef
+        offsets = -(self.A * self.intercept + self.B)
+        return [
+            (normals[j] - normals[winner], float(offsets[j] - offsets[winner]))
+            for j in range(len(offsets))
+            if j != winner
+        ]
+
+
+def certified_radius(X: Array, classifier: Classifier) -> Array:
+    """A radius within which no point is classified differently, shape (n,): the largest one, or for votes a bound."""
+    if isinstance(classifier.scheme, OneVsOne):
+        return _votes_radius(X, classifier)
+    radius = np.full(len(X), np.inf)
+    for _, rows, duels in _by_winner(X, classifier):
+        for w, intercept in duels:
+            radius[rows] = np.minimum(radius[rows], flip_distance(X[rows], w, intercept))
+    return radius
+
+
+def nearest_adversarial(X: Array, classifier: Classifier) -> tuple[Array, Array]:
+    """Points that are classified differently, shape (n, d + 1), and their distances, shape (n,).
+
+    They lie just beyond the nearest boundary; for one-vs-one votes they are the nearest found along geodesics. Where no
+    point was found the row is NaN and the distance infinite.
+    """
+    if isinstance(classifier.scheme, OneVsOne):
+        return _votes_adversarial(X, classifier)
+    points, distances = np.full(X.shape, np.nan), np.full(len(X), np.inf)
+    for winner, rows, duels in _by_winner(X, classifier):
+        table = np.stack([flip_distance(X[rows], w, intercept) for w, intercept in duels])
+        first = np.argmin(table, axis=0)
+        for k, (w, intercept) in enumerate(duels):
+            own = rows[(first == k) & np.isfinite(table[k])]
+            if own.size:
+                nearest = flip_distance(X[own], w, intercept)
+                points[own], distances[own] = _just_beyond(X[own], winner, classifier, w, intercept, nearest)
+    return points, distances
+
+
+def _by_winner(X: Array, classifier: Classifier):
+    """For each class that is predicted: its index, the rows, and what it has to fear."""
+    winners = classifier.winner(X)
+    for winner in np.unique(winners).tolist():
+        yield winner, np.flatnonzero(winners == winner), classifier.duels(winner)
+
+
+def _just_beyond(
+    X: Array, winner: int, classifier: Classifier, w: Array, intercept: float, distance: Array
+) -> tuple[Array, Array]:
+    """Points a little beyond the flip at `distance`, a little more where rounding still keeps the old answer."""
+    beyond = OVERSHOOT * (1.0 + distance)
+    for _ in range(12):
+        points = move_towards_flip(X, w, intercept, distance + beyond)
+        same = classifier.winner(points) == winner
+        if not same.any():
+            break
+        beyond = np.where(same, 8.0 * beyond, beyond)
+    return np.where(same[:, None], np.nan, points), np.where(same, np.inf, distance + beyond)
+
+
+# -- one-vs-one --------------------------------------------------------------------------------------------------------
+
+
+def _pair_distances(X: Array, classifier: Classifier) -> Array:
+    """`flip_distance` of every binary problem, shape (n, n_problems)."""
+    parts = zip(classifier.coef, classifier.intercept.tolist(), strict=True)
+    return np.column_stack([flip_distance(X, w, b) for w, b in parts])
+
+
+def _votes_radius(X: Array, classifier: Classifier) -> Array:
+    """The least radius at which enough pairs could have flipped for a rival to draw level with the winner.
+
+    A flip takes a vote from one class and gives it to another. For a rival to win it must have at least as many votes
+    as the winner has now less those that flips within the radius can cost the difference.
+    """
+    scheme = classifier.scheme
+    assert isinstance(scheme, OneVsOne)
+    scores, winner = classifier.scores(X), classifier.winner(X)
+    votes, distances = scheme.votes(scores), _pair_distances(X, classifier)
+    order = np.argsort(distances, axis=1)
+    sorted_distances = np.take_along_axis(distances, order, axis=1)
+    ahead = np.where(scores > 0.0, scheme.pairs[:, 1], scheme.pairs[:, 0])
+    behind = scheme.pairs.sum(axis=1) - ahead
+    rows, radius = np.arange(len(X)), np.full(len(X), np.inf)
+    own = (ahead == winner[:, None]).astype(int) - (behind == winner[:, None])
+    for rival in range(scheme.code.shape[1]):
+        gain = own + (behind == rival) - (ahead == rival)
+        reached = np.cumsum(np.take_along_axis(np.maximum(gain, 0), order, axis=1), axis=1)
+        lead = votes[rows, winner] - votes[:, rival]
+        enough = reached >= lead[:, None]
+        at = np.where(lead <= 0, 0.0, sorted_distances[rows, np.argmax(enough, axis=1)])
+        possible = (rival != winner) & enough[:, -1]
+        radius = np.where(possible, np.minimum(radius, at), radius)
+    return radius
+
+
+def _votes_adversarial(X: Array, classifier: Classifier) -> tuple[Array, Array]:
+    """The nearest change of answer on the geodesics towards the boundaries of all pairs, refined by bisection."""
+    winner, distances = classifier.winner(X), _pair_distances(X, classifier)
+    best, ray, before = np.full(len(X), np.inf), np.zeros(len(X), dtype=int), np.zeros(len(X))
+    for k, (w, b) in enumerate(zip(classifier.coef, classifier.intercept.tolist(), strict=True)):
+        last = np.zeros(len(X))
+        for stride in STRIDES:
+            reach = stride * distances[:, k] + OVERSHOOT * (1.0 + distances[:, k])
+            rows = np.flatnonzero(reach < best)
+            if rows.size:
+                found = classifier.winner(move_towards_flip(X[rows], w, b, reach[rows])) != winner[rows]
+                hit = rows[found]
+                best[hit], ray[hit], before[hit] = reach[hit], k, last[hit]
+            last = reach
+    points = np.full(X.shape, np.nan)
+    for k, (w, b) in enumerate(zip(classifier.coef, classifier.intercept.tolist(), strict=True)):
+        rows = np.flatnonzero((ray == k) & np.isfinite(best))
+        if rows.size:
+            low, high = before[rows], best[rows]
+            for _ in range(40):
+                middle = 0.5 * (low + high)
+                changed = classifier.winner(move_towards_flip(X[rows], w, b, middle)) != winner[rows]
+                low, high = np.where(changed, low, middle), np.where(changed, middle, high)
+            best[rows], points[rows] = high, move_towards_flip(X[rows], w, b, high)
+    return points, best
