@@ -92,7 +92,7 @@ def to_html(table: Table) -> str:
     body = "\n".join(
         "<tr>" + "".join(_td(entry, k < table.n_text) for k, entry in enumerate(row)) + "</tr>" for row in table.rows
     )
-    search = '<input type="search" placeholder="filter rows" aria-label="filter rows">' if len(table.rows) > 6 else ""
+    search = '<input type="search" placeholder="filter rows" aria-label="filter rows">' if len(table.rows) > 13 else ""
     notes = "".join(f"<li><b>{MARK}{escape(n.name)}</b> {escape(n.text)}</li>" for n in table.footnotes())
     caption = f"<p class=caption>{escape(table.caption)}</p>" if table.caption else ""
     return (

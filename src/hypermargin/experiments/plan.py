@@ -10,7 +10,7 @@ from hypermargin.experiments.methods import METHODS, REFERENCE, get_method
 SCHEMES = ("ovr", "ovo")
 SYNTHETIC_C = 10.0
 REAL_C = (0.1, 1.0, 10.0)
-GRID_METHODS = ("pgd", "sdp", "moment", "moment-ball", "exact", "euclidean")
+GRID_METHODS = ("pgd-published", "pgd", "sdp-published", "sdp", "moment-lp", "moment-published", "moment", "exact")
 ALL_FOLDS = tuple(range(data.N_FOLDS))
 #: `--quick`: seconds that the folds of one method on one data set may take, the most for a single fold, and the largest
 #: data set.

@@ -100,12 +100,13 @@ def _gap_table(summary: Summary, experiment: Experiment, datasets: Sequence[str]
 def compared(summary: Summary, experiment: Experiment, dataset: str, method: str, metric: str) -> Entry:
     """Our number with the paper's beside it, marked where they differ."""
     scheme, C = experiment.scheme, experiment.C
-    theirs = paper_cell(dataset, scheme, C, method, metric)
+    column = get_method(method).paper_column
+    theirs = None if column is None else paper_cell(dataset, scheme, C, column, metric)
     ours = summary.stat(dataset, scheme, C, method, metric)
     paper = "" if theirs is None else paper_text(theirs)
     if ours is None:
         return _missing(summary, dataset, scheme, C, method, metric, paper)
-    why = explain(theirs) if theirs is not None and differs(ours, theirs) else None
+    why = explain(theirs, method) if theirs is not None and differs(ours, theirs) else None
     return Entry(stat_text(ours, metric), ours.mean, paper, why)
 
 

@@ -166,7 +166,8 @@ def runtime_table(summary: Summary) -> Table:
 
 
 def _seconds(summary: Summary, dataset: str, scheme: str, method: str) -> Entry:
-    theirs = paper_cell(dataset, scheme, None, method, "seconds")
+    column = METHODS[method].paper_column
+    theirs = None if column is None else paper_cell(dataset, scheme, None, column, "seconds")
     paper = "" if theirs is None else f"{theirs.mean:g}"
     values = [summary.stat(dataset, scheme, C, method, "seconds") for C in summary.values_of_C(dataset)]
     means = [value.mean for value in values if value is not None]
