@@ -1,10 +1,10 @@
 """Does robust training help? Accuracy on clean points, under noise, and against the true worst case.
 
 Lengths are measured by the data: size s of a data set means ``rho = s`` times the median distance of a training point
-to the nearest one of another class. Noise is a normal vector in the tangent space at the point itself, of root mean square
-length rho, followed by the exponential map: it knows no origin. Adversarial accuracy counts the test points that are
-classified correctly and whose prediction no point within the geodesic ball of radius rho changes, in closed form with
-two classes; one-vs-one votes give a lower bound (`certified`) and an upper one (`attacked`).
+to the nearest one of another class. Noise is a normal vector in the tangent space at the point itself, of root mean
+square length rho, followed by the exponential map: it knows no origin. Adversarial accuracy counts the test points that
+are classified correctly and whose prediction no point within the geodesic ball of radius rho changes, in closed form
+with two classes; one-vs-one votes give a lower bound (`certified`) and an upper one (`attacked`).
 """
 
 import warnings
@@ -21,6 +21,7 @@ from hypermargin.geometry.isometries import move_from_origin
 from hypermargin.geometry.lorentz import Array
 from hypermargin.geometry.metric import pairwise_distance
 from hypermargin.geometry.tangent import exp_origin, log_origin
+from hypermargin.geometry.validation import MAX_RADIUS
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, UncertaintySet
 
 DATASETS = (*GAUSSIANS, *TREES, *REAL)
@@ -107,9 +108,15 @@ def typical_distance(X: Array, y: np.ndarray) -> float:
 
 
 def perturbed(X: Array, rho: float, rng: np.random.Generator) -> Array:
-    """Every point moved by normal noise of its own tangent space, of root mean square length rho."""
+    """Every point moved by normal noise of its own tangent space, of root mean square length rho.
+
+    Points that leave what double precision holds are drawn in to it along their ray from the origin.
+    """
     steps = rng.normal(scale=rho / np.sqrt(X.shape[1] - 1), size=(len(X), X.shape[1] - 1))
-    return np.stack([move_from_origin(exp_origin(step), x) for step, x in zip(steps, X, strict=True)])
+    moved = np.stack([move_from_origin(exp_origin(step), x) for step, x in zip(steps, X, strict=True)])
+    tangent = log_origin(moved)
+    length = np.linalg.norm(tangent, axis=1, keepdims=True)
+    return np.where(length > MAX_RADIUS, exp_origin(tangent * (MAX_RADIUS / np.maximum(length, MAX_RADIUS))), moved)
 
 
 def measure(dataset: str, seed: int, sizes: Sequence[float], methods: Sequence[str]) -> Iterator[Measurement]:

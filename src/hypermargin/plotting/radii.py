@@ -1,0 +1,88 @@
+"""Certified radii on the Poincaré disk: around every point the disc in which its prediction cannot change."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.collections import PatchCollection
+from matplotlib.patches import Circle
+from numpy.typing import ArrayLike
+
+from hypermargin.geometry.isometries import move_to_origin
+from hypermargin.geometry.lorentz import Array
+from hypermargin.geometry.models import from_lorentz, to_lorentz
+from hypermargin.plotting.display import PoincareDisplay
+
+#: Discs larger than this would cover the picture and say no more.
+LARGEST_RADIUS = 12.0
+
+
+def geodesic_circles(points: Array, radii: Array) -> tuple[Array, Array]:
+    """What hyperbolic circles are on the disk: centres, shape (n, 2), and radii, shape (n,), of Euclidean circles.
+
+    With ``s = tanh(rho/2)`` the circle around p has the centre ``p (1 - s^2)/(1 - s^2 |p|^2)`` and the radius
+    ``s (1 - |p|^2)/(1 - s^2 |p|^2)``.
+    """
+    s = np.tanh(0.5 * np.asarray(radii, dtype=np.float64))
+    square = np.sum(points**2, axis=1)
+    scale = 1.0 / (1.0 - s**2 * square)
+    return points * (scale * (1.0 - s**2))[:, None], s * (1.0 - square) * scale
+
+
+class RadiiDisplay(PoincareDisplay):
+    """A `PoincareDisplay` with discs: ``discs_`` of points classified correctly, ``wrong_discs_`` of the others."""
+
+    discs_: PatchCollection
+    wrong_discs_: PatchCollection
+
+
+def plot_certified_radii(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    adversarial: bool = False,
+    **display: Any,
+) -> "RadiiDisplay":
+    """Draw a fitted `HyperbolicSVC` with the certified radius of every point of X, and where its nearest rival is.
+
+    Discs of points that are classified wrongly are drawn dashed and empty. Infinite radii are left out.
+
+    Parameters
+    ----------
+    estimator : HyperbolicSVC
+    X, y : points in the coordinates of the estimator, and labels
+    adversarial : bool
+        Mark the nearest point of another prediction as well, joined to its point.
+    **display
+        Further arguments of `PoincareDisplay.from_estimator`.
+
+    """
+    radii = np.asarray(estimator.certified_radius(X))
+    picture = RadiiDisplay.from_estimator(estimator, X, y, **display)
+    assert isinstance(picture, RadiiDisplay)
+    scale = float(np.sqrt(estimator.curvature))
+    lorentz = to_lorentz(X, estimator.geometry, estimator.curvature)
+    disk = from_lorentz(move_to_origin(lorentz, picture.center), "poincare")
+    shown = scale * radii <= LARGEST_RADIUS
+    correct = np.asarray(estimator.predict(X)) == np.asarray(y)
+    picture.discs_ = _discs(disk, scale * radii, shown & correct, facecolor="#40404018", edgecolor="#404040A0")
+    picture.wrong_discs_ = _discs(
+        disk, scale * radii, shown & ~correct, facecolor="none", edgecolor="#C00000", linestyle=(0, (3, 2))
+    )
+    for discs in (picture.discs_, picture.wrong_discs_):
+        picture.ax_.add_collection(discs, autolim=False)
+    if adversarial:
+        rivals, distance = estimator.nearest_adversarial(X)
+        there = np.isfinite(distance) & shown
+        ends = to_lorentz(rivals[there], estimator.geometry, estimator.curvature)
+        ends = from_lorentz(move_to_origin(ends, picture.center), "poincare")
+        for start, end in zip(disk[there], ends, strict=True):
+            picture.ax_.plot(*np.stack([start, end]).T, color="#606060", linewidth=0.5, zorder=1.8)
+        picture.ax_.scatter(ends[:, 0], ends[:, 1], s=12.0, marker="x", linewidths=0.8, color="#303030", zorder=2.2)
+    return picture
+
+
+def _discs(points: Array, radii: Array, chosen: np.ndarray, **style: Any) -> PatchCollection:
+    centres, sizes = geodesic_circles(points[chosen], radii[chosen])
+    circles = [Circle(tuple(centre), size) for centre, size in zip(centres, sizes, strict=True)]
+    return PatchCollection(circles, linewidths=0.7, zorder=1.6, **style)
