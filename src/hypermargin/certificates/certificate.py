@@ -40,11 +40,15 @@ class DirectionBox:
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """A minorant: `weights` over the cuts numbered `cuts` (at most 1 in all) and a multiplier of the region's chord."""
+    """A minorant: `weights` over the cuts numbered `cuts` (at most 1 in all), and `chord` times the chord of `box`.
+
+    The box contains that of the region: what holds for more directions holds for fewer.
+    """
 
     cuts: tuple[int, ...]
     weights: tuple[float, ...]
     chord: float = 0.0
+    box: DirectionBox | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,23 +142,32 @@ class Certificate:
 
 
 def _region_to_dict(region: RegionProof) -> dict[str, Any]:
-    box = region.box
     return {
         "sign": region.sign,
-        "box": None if box is None else [box.axis, box.side, box.low.tolist(), box.high.tolist()],
+        "box": _box_to_list(region.box),
         "nodes": region.nodes.tolist(),
-        "minorants": [[list(m.cuts), list(m.weights), m.chord] for m in region.minorants],
+        "minorants": [[list(m.cuts), list(m.weights), m.chord, _box_to_list(m.box)] for m in region.minorants],
     }
 
 
 def _region_from_dict(data: dict[str, Any]) -> RegionProof:
-    box = data["box"]
     return RegionProof(
         sign=int(data["sign"]),
-        box=None if box is None else DirectionBox(int(box[0]), int(box[1]), np.array(box[2]), np.array(box[3])),
+        box=_box_from_list(data["box"]),
         nodes=np.array(data["nodes"], dtype=np.float64),
         minorants=tuple(
-            Combination(tuple(int(j) for j in cuts), tuple(float(v) for v in weights), float(chord))
-            for cuts, weights, chord in data["minorants"]
+            Combination(tuple(int(j) for j in cuts), tuple(float(v) for v in weights), float(chord), _box_from_list(box))
+            for cuts, weights, chord, box in data["minorants"]
         ),
     )
+
+
+def _box_to_list(box: DirectionBox | None) -> list[Any] | None:
+    return None if box is None else [box.axis, box.side, box.low.tolist(), box.high.tolist()]
+
+
+def _box_from_list(data: list[Any] | None) -> DirectionBox | None:
+    if data is None:
+        return None
+    axis, side, low, high = data
+    return DirectionBox(int(axis), int(side), np.array(low, dtype=np.float64), np.array(high, dtype=np.float64))

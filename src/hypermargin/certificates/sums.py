@@ -56,4 +56,5 @@ def _nominal_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple
         gamma = rounding_factor(np.count_nonzero(shares, axis=1) + n_blocks + 4)[:, None]
         totals += sums[:, :width]
         errors += gamma * sums[:, width:] * (1.0 + 2.0 * gamma)
-    return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
+    # A sum of no terms is exactly 0; others may have lost something to underflow.
+    return totals, np.where(errors > 0.0, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300, 0.0)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from flint import arb
 
-from hypermargin.certificates.certificate import Certificate, CertificateError, DirectionBox, RegionProof
+from hypermargin.certificates.certificate import Certificate, CertificateError, Combination, DirectionBox, RegionProof
 from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.certificates.sums import cut_sums
 from hypermargin.geometry.lorentz import Array
@@ -24,11 +24,10 @@ def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> fl
     sums = zip(*(table.tolist() for table in _minorant_sums(certificate, problem)), strict=True)
     bound = arb("inf")
     for region in certificate.regions:
-        chord = None if region.box is None else _chord(region.box)
         nodes = [arb(s) for s in region.nodes.tolist()]
         for i, minorant in enumerate(region.minorants):
             middles, errors = next(sums)
-            b, a, length = _in_frame(frame, middles, errors, region.sign, chord, minorant.chord)
+            b, a, length = _in_frame(frame, middles, errors, region.sign, minorant)
             ends = nodes[i : i + 2]
             if len(ends) == 1 and not a >= length:
                 raise CertificateError("the minorant of a tail cell falls towards infinity")
@@ -69,21 +68,16 @@ class _Frame:
 
 
 def _in_frame(
-    frame: _Frame,
-    middles: list[float],
-    errors: list[float],
-    sign: int,
-    chord: tuple[arb, list[arb]] | None,
-    multiplier: float,
+    frame: _Frame, middles: list[float], errors: list[float], sign: int, minorant: Combination
 ) -> tuple[arb, arb, arb]:
     """Exact numbers (b, a, A) with ``b + a s + phi(s, A)`` below the objective: b and a rounded down, A rounded up."""
     b, *slope = (arb(middle, error) * HALF_ROOT for middle, error in zip(middles, errors, strict=True))
     g0, gr = frame.slope(-slope[0], [-g for g in slope[1:]])
     a = g0 if sign > 0 else -g0
-    if chord is not None and multiplier:
-        kappa, u = chord
-        a += multiplier * kappa
-        gr = [g - multiplier * v for g, v in zip(gr, u, strict=True)]
+    if minorant.chord:
+        kappa, u = _chord(minorant.box)
+        a += minorant.chord * kappa
+        gr = [g - minorant.chord * v for g, v in zip(gr, u, strict=True)]
     return b.lower(), a.lower(), _dot(gr, gr).nonnegative_part().sqrt().upper()
 
 
@@ -92,18 +86,20 @@ def _phi(s: arb, A: arb) -> arb:
     return (-(A * A + s * s) / 2).lower() if s <= A else (-A * s).lower()
 
 
-def _chord(box: DirectionBox) -> tuple[arb, list[arb]] | None:
-    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box; None where the box is too wide for one.
+def _chord(box: DirectionBox | None) -> tuple[arb, list[arb]]:
+    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box.
 
     Points of the box are within half its diagonal rho of its centre c, hence within the angle ``asin(rho/|c|)`` of it.
     """
+    if box is None:
+        raise CertificateError("a chord is used where none holds")
     low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]
     centre = [(p + q) / 2 for p, q in zip(low, high, strict=True)]
     edges = [q - p for p, q in zip(low, high, strict=True)]
     square = _dot(centre, centre)
     ratio = _dot(edges, edges) / (4 * square)
     if not ratio < 1:
-        return None
+        raise CertificateError("a chord is used for a box that is too wide for one")
     length = square.sqrt()
     return (1 - ratio).sqrt(), [c / length for c in centre]
 
@@ -133,7 +129,7 @@ def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
             usable = all(0 <= j < n_cuts for j in m.cuts) and len(m.cuts) == len(m.weights)
             if not usable or not all(0.0 <= v < np.inf for v in (*m.weights, m.chord)):
                 raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
-            if m.chord and (region.box is None or problem.allow_timelike):
+            if m.chord and (problem.allow_timelike or not _contains(m.box, region.box)):
                 raise CertificateError("a chord is used where none holds")
 
 
@@ -155,6 +151,13 @@ def _check_cover(regions: Sequence[RegionProof], problem: MarginProblem) -> None
             on_this = [box for box in boxes if box.axis == axis and box.side == side]
             if not _covered(low, high, on_this):
                 raise CertificateError("the boxes of the certificate do not cover all directions")
+
+
+def _contains(outer: DirectionBox | None, inner: DirectionBox | None) -> bool:
+    """Whether every direction of `inner` is one of `outer`."""
+    if outer is None or inner is None or (outer.axis, outer.side) != (inner.axis, inner.side):
+        return False
+    return bool(np.all(outer.low <= inner.low) and np.all(inner.high <= outer.high))
 
 
 def _covered(low: Array, high: Array, boxes: list[DirectionBox]) -> bool:

@@ -25,6 +25,10 @@ SETTLED = 1  # the lower bound of the region has reached the target
 STALLED = 2  # the relaxation of this region is too weak: split it
 EXHAUSTED = 3  # double precision, or the room for minorants, is used up
 
+MOST_MINORANTS = 4000  # in one region
+STALE = 30
+LEAST_PROGRESS = 1e-3  # a rise of the envelope below this share of what is missing counts as none
+
 
 def is_compiled() -> bool:
     """Whether this file runs as machine code (True) or is interpreted (False)."""
@@ -109,6 +113,46 @@ class CutPool:
         self.size += 1
         return self.size - 1
 
+    def best_scale(self, w: cython.double[::1]):
+        """The scale alpha >= 0 at which ``alpha^2 max(q(w), 0)/2 + max_j (b_j + alpha g_j.w)`` is least, and that value.
+
+        A lower bound of the objective along the ray through w, and the point of it to try.
+        """
+        low: cython.double = 0.0
+        high: cython.double = 1.0
+        alpha: cython.double = 1.0
+        half: cython.double = 0.5 * max(quadratic_form(w), 0.0)
+        value: cython.double
+        rise: cython.double
+        slope: cython.double = 0.0
+        top: cython.double = 0.0
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        for _ in range(200):
+            top, slope = -1e300, 0.0
+            for k in range(self.size):
+                rise = 0.0
+                for j in range(self.width):
+                    rise += self.g[k, j] * w[j]
+                value = self.b[k] + alpha * rise
+                if value > top:
+                    top, slope = value, rise
+            slope += 2.0 * half * alpha
+            if slope <= 0.0:
+                low = alpha
+                if alpha >= high:
+                    high *= 2.0
+                    alpha = high
+                    if high > 1e12:
+                        break
+                    continue
+            else:
+                high = alpha
+            if high - low <= 1e-15 * high:
+                break
+            alpha = 0.5 * (low + high)
+        return alpha, top + half * alpha * alpha
+
     def rows(self):
         """The cuts as arrays (b, g), copies."""
         return np.array(self.b[: self.size]), np.array(self.g[: self.size])
@@ -138,7 +182,9 @@ class Master:
     D: cython.double[:, ::1]
     length: cython.double[::1]
     reference: cython.Py_ssize_t
-    wr: cython.double[::1]  # the primal solution
+    wr: cython.double[::1]  # the primal solution,
+    level: cython.double  # the common value of the active cuts there
+    mu: cython.double  # and the factor for which it was found; below 1 it is not spacelike
     slope: cython.double[::1]  # G lam
     b: cython.double  # the combined minorant: offset,
     a: cython.double  # slope in s
@@ -160,7 +206,8 @@ class Master:
         self.reference = 0
         self.wr = np.zeros(self.dim)
         self.slope = np.zeros(self.dim)
-        self.b = self.a = self.A = 0.0
+        self.b = self.a = self.A = self.level = 0.0
+        self.mu = 1.0
 
     def enter(self, sign: cython.double, has_chord: cython.bint, kappa: cython.double, u: cython.double[::1]):
         """Move to a region. The multipliers of the cuts stay as a warm start; that of the old chord does not."""
@@ -177,33 +224,41 @@ class Master:
         ``phi(s, A) = max over 0 < mu <= 1 of -A^2/(2 mu) - mu s^2/2``: the quadratic programme for mu = 1 is the answer
         if its point is spacelike (``|wr| >= s``); otherwise mu shrinks until ``|wr| = s`` or nearly vanishes.
         """
-        mu: cython.double = 1.0
         low: cython.double = 0.0  # |wr| >= s at mu = low (unless it is 0), |wr| < s at mu = high
         high: cython.double = 1.0
-        excess: cython.double
         at_low: cython.double = 0.0
         at_high: cython.double = 0.0
-        for _ in range(60):
-            self._quadratic_programme(s, mu)
+        excess: cython.double = 0.0
+        value: cython.double = 0.0
+        primal: cython.double
+        k: cython.int
+        self.mu = 1.0
+        for k in range(60):
+            self._quadratic_programme(s, self.mu)
+            value = self.b + self.a * s + _phi(s, self.A)
             excess = self._norm(self.wr) - s
-            if (mu == 1.0 and excess >= 0.0) or fabs(excess) <= 1e-9 * s or mu < 1e-9:
-                break
-            if excess >= 0.0:  # the root of |wr| = s by false position, Illinois variant
-                low, at_low = mu, excess
+            primal = self.level + (0.5 * excess * (excess + 2.0 * s) if excess > 0.0 else 0.0)
+            if (self.mu == 1.0 and excess >= 0.0) or primal - value <= 1e-11 * fabs(value):
+                return value
+            if excess >= 0.0:  # the root of |wr| = s by false position (Illinois) with a bisection now and then
+                low, at_low = self.mu, excess
                 at_high *= 0.5
             else:
-                high, at_high = mu, excess
+                high, at_high = self.mu, excess
                 at_low *= 0.5
-            if high - low <= 1e-12 * high:
+            if high - low <= 1e-15 * high or high < 1e-18:
                 break
-            mu = (
-                high * max(0.05, 0.9 * (1.0 + excess / s))
-                if low == 0.0
-                else ((low * at_high - high * at_low) / (at_high - at_low))
-            )
-            if low > 0.0 and not low < mu < high:
-                mu = 0.5 * (low + high)
-        return self.b + self.a * s + _phi(s, self.A)
+            if low == 0.0:
+                self.mu = high * (max(0.01, 0.9 * (1.0 + excess / s)) if k < 4 else 0.01)
+            else:
+                self.mu = (low * at_high - high * at_low) / (at_high - at_low)
+                if k % 3 == 2 or not low < self.mu < high:
+                    self.mu = 0.5 * (low + high)
+        if low > 0.0 and excess < 0.0:  # no convergence: end on the side of points that are feasible
+            self.mu = low
+            self._quadratic_programme(s, low)
+            value = self.b + self.a * s + _phi(s, self.A)
+        return value
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -262,6 +317,35 @@ class Master:
         for j in range(self.dim):
             self.wr[j] = -self.slope[j] / mu
         self.A = self._norm(self.slope)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _level_out(self, s: cython.double) -> cython.void:
+        """Move wr so that the active columns are level there, as they are at the exact solution.
+
+        For small mu the quotient ``-G lam / mu`` has lost its digits to cancellation; the equations
+        ``D_i.wr = -(beta_i - e_i beta_r)`` have not.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        m: cython.Py_ssize_t = self.count
+        total: cython.double
+        self._differences()
+        for i in range(m):
+            total = 0.0
+            if i != self.reference:
+                total = -self._beta(self.active[i], s)
+                if self.active[i] != -1:
+                    total += self._beta(self.active[self.reference], s)
+                total /= self.length[i]
+                for j in range(self.dim):
+                    total -= self.D[i, j] * self.wr[j]
+            self.K[i, m] = total
+        self._solve_gram(m)
+        for i in range(m):
+            if i != self.reference:
+                for j in range(self.dim):
+                    self.wr[j] += self.K[i, m] * self.D[i, j]
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -395,7 +479,7 @@ class Master:
                 if i != self.reference:
                     total -= self.K[i, m] * self.D[i, j]
             rest += total * total
-        if rest > 1e-18:
+        if m <= self.dim and rest > 1e-18:  # more than dim differences cannot be independent, whatever rounding says
             return True
         # lam_m grows by 1, lam_i by step_i: the combination of columns stays, and so does the sum over cuts.
         total = 0.0 if column == -1 else -1.0
@@ -444,9 +528,9 @@ class Master:
         j: cython.Py_ssize_t
         c: cython.Py_ssize_t
         worst: cython.Py_ssize_t = -2
-        level: cython.double = 0.0
         scale: cython.double = 1e-300
         value: cython.double
+        self.level = 0.0
         for i in range(self.count):
             c = self.active[i]
             if c != -1:
@@ -455,10 +539,10 @@ class Master:
                 for j in range(self.dim):
                     value += self.pool.g[c, j + 1] * self.wr[j]
                     scale = max(scale, fabs(self.pool.g[c, j + 1] * self.wr[j]))
-                level += self.lam[i] * value
+                self.level += self.lam[i] * value
         largest: cython.double = 1e-13 * scale
         for c in range(self.pool.size):
-            value = self.pool.b[c] + self.sign * self.pool.g[c, 0] * s - level
+            value = self.pool.b[c] + self.sign * self.pool.g[c, 0] * s - self.level
             for j in range(self.dim):
                 value += self.pool.g[c, j + 1] * self.wr[j]
             if value > largest:
@@ -480,6 +564,8 @@ class Master:
         for _ in range(20 + 20 * self.dim):
             self._to_optimum(s, mu)
             self._combine(mu)
+            if mu < 1.0:
+                self._level_out(s)
             column = self._violated_column(s)
             for i in range(self.count):
                 if self.active[i] == column:
@@ -508,7 +594,7 @@ class Region:
     envelope: cython.double[::1]  # E(s) there
     top: cython.Py_ssize_t[::1]  # the minorant that is largest there
     relaxed: cython.double[::1]  # smallest value of the relaxed objective seen there (infinite before a query)
-    stale: cython.char[::1]  # 1: a query there has nothing more to give
+    stale: cython.char[::1]  # queries there in a row that did not raise the envelope; from STALE on they are given up
     lower: cython.double[::1]  # bound of the cell from node i to node i + 1 (to infinity for the last)
     proof: cython.Py_ssize_t[::1]  # the minorant that gives it
     minorants: cython.Py_ssize_t
@@ -517,16 +603,18 @@ class Region:
     mA: cython.double[::1]
     columns: cython.Py_ssize_t[:, ::1]
     weights: cython.double[:, ::1]
+    owner: cython.Py_ssize_t[::1]  # number, in `boxes`, of the box whose chord a minorant uses
+    boxes: list
     query: cython.double[::1]
     here: cython.Py_ssize_t  # the node of the query
     timelike: cython.bint  # the master's point there is timelike
     lifted: cython.bint  # and the query was moved out to the light cone
-    weak: cython.bint  # the relaxation is known to be too weak there
 
-    def __init__(self, master: Master, sign, has_chord, kappa, u, nodes, tail, share, timelike_allowed):
-        self.master, self.sign, self.has_chord, self.kappa = master, sign, has_chord, kappa
-        self.u = u
-        self.timelike_allowed = timelike_allowed
+    def __init__(self, master: Master, sign, box, chord, nodes, timelike_allowed):
+        self.master, self.sign, self.timelike_allowed = master, sign, timelike_allowed
+        self.has_chord = chord is not None
+        self.u, self.kappa = (np.zeros(master.dim), 0.0) if chord is None else chord
+        self.boxes = [box]
         self.nodes = len(nodes)
         self.s = np.zeros(64)
         self.envelope = np.full(64, -np.inf)
@@ -539,14 +627,35 @@ class Region:
         self.mb, self.ma, self.mA = np.zeros(64), np.zeros(64), np.zeros(64)
         self.columns = np.zeros((64, master.pool.width + 3), dtype=np.intp)
         self.weights = np.zeros((64, master.pool.width + 3))
+        self.owner = np.zeros(64, dtype=np.intp)
         self.query = np.zeros(master.pool.width)
-        self.here, self.timelike, self.lifted, self.weak = 0, False, False, False
+        self.here, self.timelike, self.lifted = 0, False, False
         for i, position in enumerate(nodes):
             self.s[i] = position
+
+    def begin(self):
+        """Solve the master at the first nodes."""
+        i: cython.Py_ssize_t
         self._enter()
-        self.add_tail(tail, share)
         for i in range(self.nodes):
             self._minorant_at(self.s[i])
+
+    def inherit(self, parent: "Region"):
+        """Take over the minorants that prove the parent's cells: they hold here too, in a part of its directions."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        offset: cython.Py_ssize_t = len(self.boxes)
+        self.boxes.extend(parent.boxes)
+        used = {parent.proof[i] for i in range(parent.nodes)} | {parent.top[i] for i in range(parent.nodes)}
+        for m in sorted(used):
+            k = self._room()
+            self.mb[k], self.ma[k], self.mA[k] = parent.mb[m], parent.ma[m], parent.mA[m]
+            self.owner[k] = offset + parent.owner[m]
+            for j in range(self.columns.shape[1]):
+                self.columns[k, j], self.weights[k, j] = parent.columns[m, j], parent.weights[m, j]
+            self._keep(k)
 
     # -- what the caller uses ------------------------------------------------------------------------------------------
 
@@ -554,33 +663,41 @@ class Region:
         """Work on the cell of least bound until a query is needed, or the region is settled at `target` or stalled."""
         cell: cython.Py_ssize_t
         value: cython.double
+        before: cython.double
         length: cython.double
         position: cython.double
         j: cython.Py_ssize_t
-        if self.weak and self.relaxed[self.here] < target:
-            return STALLED
         self._enter()
         while True:
             cell = self._weakest_cell()
             if self.lower[cell] >= target:
                 return SETTLED
-            if (
-                cell == self.nodes - 1
-                or self.minorants > 4000
-                or self.s[cell + 1] - self.s[cell] <= 1e-13 * self.s[cell]
-            ):
+            if cell == self.nodes - 1 or self.minorants > MOST_MINORANTS:
                 return EXHAUSTED
             self.here = self._choose_node(cell, target)
-            position = self.s[self.here]
+            if self.here == -1:
+                return EXHAUSTED
+            position, before = self.s[self.here], self.envelope[self.here]
             value = self._minorant_at(position)
-            if value >= target or self.stale[self.here]:
+            if value >= target:
                 continue
             length = self.master._norm(self.master.wr)
-            self.timelike = not self.timelike_allowed and length < position
+            self.timelike = not self.timelike_allowed and (self.master.mu < 1.0 or length < position)
+            # A timelike point whose relaxed objective is below the target: no minorant will ever prove the target here.
+            if self.timelike and self.relaxed[self.here] - value <= 0.3 * (target - value):
+                return STALLED
+            if self.stale[self.here] >= STALE:
+                if value - before > LEAST_PROGRESS * (target - before):
+                    continue
+                return STALLED if self.timelike else EXHAUSTED
             self.lifted = self.timelike and length > 0.99 * position
             self.query[0] = self.sign * position
+            if self.lifted:  # rounded outwards, so that it is feasible
+                length /= position * (1.0 + 4e-16 * (self.master.dim + 4))
+            else:
+                length = 1.0
             for j in range(self.master.dim):
-                self.query[j + 1] = self.master.wr[j] * (position / length if self.lifted else 1.0)
+                self.query[j + 1] = self.master.wr[j] / length
             return QUERY
 
     def absorb(self, relaxed: cython.double, target: cython.double) -> cython.bint:
@@ -590,15 +707,16 @@ class Region:
         """
         before: cython.double = self.envelope[self.here]
         value: cython.double
-        self.relaxed[self.here] = min(self.relaxed[self.here], relaxed)
+        if not self.lifted:
+            self.relaxed[self.here] = min(self.relaxed[self.here], relaxed)
         self._enter()
         value = self._minorant_at(self.s[self.here])
-        if value - before <= 1e-3 * (target - before):
-            self.stale[self.here] = 1
-            if self.timelike:
-                self.relaxed[self.here] = min(self.relaxed[self.here], value)
-        # A timelike point whose relaxed objective is below the target: no minorant will ever prove the target here.
-        self.weak = self.timelike and self.relaxed[self.here] - value <= 0.3 * (target - value)
+        if value - before > LEAST_PROGRESS * (target - before):
+            self.stale[self.here] = 0
+        elif self.lifted or relaxed - before <= LEAST_PROGRESS * (target - before):
+            self.stale[self.here] = STALE  # the cut was known, or as good as
+        elif self.stale[self.here] < STALE:  # a minimum that is not unique: other points of it may have more to give
+            self.stale[self.here] += 1
         return self.timelike and not self.lifted
 
     def side(self) -> cython.double:
@@ -619,8 +737,9 @@ class Region:
     def proof_of(self, bound: cython.double):
         """The fewest cells that prove `bound` (or the region's own bound if that is less).
 
-        A list of (node at which the cell begins, numbers of the cuts, their weights). A minorant is concave: it proves
-        all that lies between two nodes at which it reaches the bound: from each node go as far as one minorant reaches.
+        A list of (node at which the cell begins, numbers of the cuts, their weights, the box of the chord). A minorant
+        is concave, so it proves all between two nodes at which it reaches the bound: from each node go as far as one
+        minorant reaches.
         """
         i: cython.Py_ssize_t = 0
         j: cython.Py_ssize_t
@@ -637,11 +756,12 @@ class Region:
                     j += 1
                 if j - 1 > reach:
                     best, reach = k, j - 1
-            kept.append((self.s[i], self.columns[best].copy(), self.weights[best].copy()))
+            kept.append((self.s[i], best))
             i = reach
-        best = self.proof[i]
-        kept.append((self.s[i], self.columns[best].copy(), self.weights[best].copy()))
-        return [(node, np.asarray(cuts), np.asarray(weights)) for node, cuts, weights in kept]
+        kept.append((self.s[i], self.proof[i]))
+        return [
+            (s, np.array(self.columns[k]), np.array(self.weights[k]), self.boxes[self.owner[k]]) for s, k in kept
+        ]
 
     def curves(self):
         """Nodes, bounds of the cells from them, and all minorants (b, a, A): what a picture of the proof shows."""
@@ -667,7 +787,8 @@ class Region:
     def _cell_bound(self, k: cython.Py_ssize_t, i: cython.Py_ssize_t) -> cython.double:
         """What minorant k proves on cell i."""
         if i == self.nodes - 1:
-            return self._bound(k, self.s[i]) if self.ma[k] >= self.mA[k] else -1e300
+            # Strictly, with room for rounding in the check of the certificate.
+            return self._bound(k, self.s[i]) if self.ma[k] > (1.0 + 1e-9) * self.mA[k] else -1e300
         return min(self._bound(k, self.s[i]), self._bound(k, self.s[i + 1]))
 
     @cython.cfunc
@@ -682,7 +803,7 @@ class Region:
 
     @cython.cfunc
     def _choose_node(self, cell: cython.Py_ssize_t, target: cython.double) -> cython.Py_ssize_t:
-        """The node to work at in a cell: an end that still has something to give, or a new one in between.
+        """The node to work at in a cell: an end that limits its bound, or a new one in between; -1 if there is no room.
 
         The new node is where the minorants that lead at the two ends cross, the likely minimum of the envelope.
         """
@@ -693,6 +814,11 @@ class Region:
         middle: cython.double = 0.5 * (left + right)
         i: cython.Py_ssize_t = self.top[cell]
         j: cython.Py_ssize_t = self.top[cell + 1]
+        end: cython.Py_ssize_t = cell if self.envelope[cell] <= self.envelope[cell + 1] else cell + 1
+        if self.envelope[end] - self.lower[cell] <= LEAST_PROGRESS * (target - self.lower[cell]):
+            return end
+        if right - left <= 1e-13 * right:
+            return -1
         if i != j:
             for _ in range(40):
                 middle = 0.5 * (low + high)
@@ -714,7 +840,7 @@ class Region:
     @cython.exceptval(check=False)
     def _resolved(self, i: cython.Py_ssize_t, target: cython.double) -> cython.bint:
         """Whether another query at node i would hardly raise the envelope there."""
-        if self.stale[i] or self.envelope[i] >= target:
+        if self.stale[i] >= STALE or self.envelope[i] >= target:
             return True
         return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.envelope[i])
 
@@ -750,10 +876,9 @@ class Region:
         """Solve the master at s, keep its minorant, raise the envelope everywhere; returns L(s)."""
         value: cython.double = self.master.optimise(s)
         i: cython.Py_ssize_t
-        k: cython.Py_ssize_t = self.minorants
-        if k == self.mb.shape[0]:
-            self._more_minorants()
+        k: cython.Py_ssize_t = self._room()
         self.mb[k], self.ma[k], self.mA[k] = self.master.b, self.master.a, self.master.A
+        self.owner[k] = 0
         for i in range(self.columns.shape[1]):
             self.columns[k, i] = self.master.active[i] if i < self.master.count else 0
             self.weights[k, i] = self.master.lam[i] if i < self.master.count else 0.0
@@ -762,7 +887,7 @@ class Region:
 
     def add_tail(self, c: cython.Py_ssize_t, share: cython.double):
         """Use `share` times cut c, of timelike slope, as a minorant (the rest is risk >= 0): it proves the tail."""
-        k: cython.Py_ssize_t = self.minorants
+        k: cython.Py_ssize_t = self._room()
         j: cython.Py_ssize_t
         total: cython.double = 0.0
         for j in range(self.master.dim):
@@ -791,9 +916,13 @@ class Region:
         self.top, self.stale = _doubled(self.top), _doubled(self.stale)
         self.lower, self.proof = _doubled(self.lower), _doubled(self.proof)
 
-    def _more_minorants(self):
-        self.mb, self.ma, self.mA = _doubled(self.mb), _doubled(self.ma), _doubled(self.mA)
-        self.columns, self.weights = _doubled(self.columns), _doubled(self.weights)
+    @cython.cfunc
+    def _room(self) -> cython.Py_ssize_t:
+        """The number of the next minorant, with room in the tables for it."""
+        if self.minorants == self.mb.shape[0]:
+            self.mb, self.ma, self.mA = _doubled(self.mb), _doubled(self.ma), _doubled(self.mA)
+            self.columns, self.weights, self.owner = _doubled(self.columns), _doubled(self.weights), _doubled(self.owner)
+        return self.minorants
 
 
 def _doubled(table):

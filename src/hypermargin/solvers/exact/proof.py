@@ -4,6 +4,7 @@ import numpy as np
 
 from hypermargin.certificates import Certificate, Combination, DirectionBox, RegionProof
 from hypermargin.geometry.lorentz import Array
+from hypermargin.solvers.exact.cover import Box
 from hypermargin.solvers.exact.search import Leaf, Search
 
 
@@ -17,13 +18,16 @@ def make_certificate(search: Search, centre: Array, threshold: float, bound: flo
 
 def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int]) -> RegionProof:
     cells = leaf.region.proof_of(bound)
-    nodes = np.array([node for node, _, _ in cells])
-    minorants = tuple(_combination(cuts, weights, numbers) for _, cuts, weights in cells)
-    box = None if leaf.box is None else DirectionBox(leaf.box.axis, leaf.box.side, leaf.box.low, leaf.box.high)
-    return RegionProof(int(leaf.region.side()), box, nodes, minorants)
+    nodes = np.array([node for node, _, _, _ in cells])
+    minorants = tuple(_combination(cuts, weights, box, numbers) for _, cuts, weights, box in cells)
+    return RegionProof(int(leaf.region.side()), _direction_box(leaf.box), nodes, minorants)
 
 
-def _combination(columns: Array, weights: Array, numbers: dict[int, int]) -> Combination:
+def _direction_box(box: Box | None) -> DirectionBox | None:
+    return None if box is None else DirectionBox(box.axis, box.side, box.low, box.high)
+
+
+def _combination(columns: Array, weights: Array, box: Box | None, numbers: dict[int, int]) -> Combination:
     """The minorant with its cuts renumbered; cut 0 of the pool is the constant 0 and is left out, -1 is the chord."""
     cuts, shares, chord = [], [], 0.0
     for cut, weight in zip(columns.tolist(), weights.tolist(), strict=True):
@@ -34,4 +38,4 @@ def _combination(columns: Array, weights: Array, numbers: dict[int, int]) -> Com
         else:
             cuts.append(numbers.setdefault(cut, len(numbers)))
             shares.append(weight)
-    return Combination(tuple(cuts), tuple(shares), chord)
+    return Combination(tuple(cuts), tuple(shares), chord, _direction_box(box) if chord else None)

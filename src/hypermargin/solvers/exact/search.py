@@ -15,6 +15,13 @@ from hypermargin.geometry.lorentz import Array
 from hypermargin.solvers.exact import kernel
 from hypermargin.solvers.exact.cover import Box, faces
 
+#: Relative size of q(w) below which a point counts as lightlike.
+LIGHTLIKE = 1e-9
+#: Multiples of a lightlike point are tried if its objective exceeds the best one by no more than this, relatively.
+NEARLY_BEST = 0.01
+#: Multiples of one lightlike point to try at most.
+MOST_SCALES = 4
+
 #: Risk at w and the cut there: ``w -> (risk, b, g)`` with ``risk(v) >= b + g.v`` for all v.
 Oracle = Callable[[Array], tuple[float, float, Array]]
 
@@ -83,7 +90,7 @@ class Search:
                 self.evaluate(_lift(first))
         self.master = kernel.Master(self.pool)
         for sign in (1.0, -1.0):
-            self._add_region(sign, None, 0.0)
+            self._add_half(sign)
 
     def rescaled(self, factor: float, oracle: Oracle) -> "Search":
         """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one."""
@@ -101,12 +108,27 @@ class Search:
             w = leaf.region.query_point()
             relaxed = self.evaluate(w)
             if leaf.region.absorb(relaxed, self._target(tol)):
-                self.evaluate(_lift(w))
+                w = _lift(w)
+                relaxed = self.evaluate(w)
+            if kernel.quadratic_form(w) <= LIGHTLIKE * w[0] ** 2 and relaxed < (1.0 + NEARLY_BEST) * self.upper:
+                self._improve_along_ray(w, tol)
         elif action == kernel.STALLED and self._split(leaf):
             return
         elif action != kernel.SETTLED:
             leaf.exhausted = True
         self._push(leaf)
+
+    def _improve_along_ray(self, w: Array, tol: float) -> None:
+        """Try other multiples of a lightlike w while the cuts leave hope for a better one.
+
+        The scale of a point on the light cone is a dimension of its own: the relaxation says little about it, because
+        its solution lies inside the cone.
+        """
+        for _ in range(MOST_SCALES):
+            scale, promised = self.pool.best_scale(w)
+            if promised >= self._target(tol):
+                return
+            self.evaluate(scale * w)
 
     def evaluate(self, w: Array) -> float:
         """One pass over the data at w; returns the relaxed objective ``max(q, 0)/2 + risk`` there."""
@@ -131,21 +153,23 @@ class Search:
         leaf.bound = leaf.region.lower_bound()
         heapq.heappush(self._heap, (leaf.bound, next(self._order), leaf))
 
-    def _add_region(self, sign: float, box: Box | None, position: float) -> None:
-        """A new leaf, with nodes at 0, at `position` (where its parent was weakest) and where the tail begins."""
+    def _add_half(self, sign: float) -> None:
+        """The region of all w with this sign of t."""
         cut = 1 if sign > 0 else 2
         reach, share = self._tail(cut)
-        nodes = sorted({0.0, position, max(reach, 2.0 * position)})
-        chord = None if box is None else box.chord()
-        u, kappa = (np.zeros(self.dim), 0.0) if chord is None else chord
-        region = kernel.Region(self.master, sign, chord is not None, kappa, u, nodes, cut, share, self.allow_timelike)
-        self._push(Leaf(region, box))
+        region = kernel.Region(self.master, sign, None, None, [0.0, reach], self.allow_timelike)
+        region.add_tail(cut, share)
+        region.begin()
+        self._push(Leaf(region, None))
 
     def _split(self, leaf: Leaf) -> bool:
         """Replace a leaf by its children; False if it cannot be split further."""
         children = faces(self.dim) if leaf.box is None else leaf.box.halves()
+        nodes = sorted({cell[0] for cell in leaf.region.proof_of(np.inf)} | {leaf.region.weakest_position()})
         for box in children:
-            self._add_region(leaf.region.side(), box, leaf.region.weakest_position())
+            region = kernel.Region(self.master, leaf.region.side(), box, box.chord(), nodes, self.allow_timelike)
+            region.inherit(leaf.region)
+            self._push(Leaf(region, box))
         self.n_splits += bool(children)
         return bool(children)
 
