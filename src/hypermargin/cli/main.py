@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from hypermargin import __version__
-from hypermargin.cli import compare, demo, fit, methods, plot, predict, reproduce, robustness
+from hypermargin.cli import compare, demo, fit, methods, plot, predict, reproduce, robustness, score
 from hypermargin.cli.console import fail, warn
 
 DESCRIPTION = """Large-margin classifiers in hyperbolic space, with proofs of optimality.
@@ -31,6 +31,7 @@ COMMANDS = {
     "methods": (methods, "list the methods and their options"),
     "robustness": (robustness, "whether training with uncertainty sets helps, and against what"),
     "reproduce": (reproduce, "every table and figure of the paper, with the exact optimum beside them"),
+    "score": (score, "score a solver of yours on problems with certified optima"),
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hypermargin import __version__
-from hypermargin.experiments.data import class_sizes, digest, fold
+from hypermargin.experiments.data import class_sizes, digest, fold, fold_seed
 from hypermargin.experiments.methods import Method, get_method
 from hypermargin.experiments.metrics import accuracies, margin_measures
 
@@ -49,7 +49,7 @@ class Cell:
             "scheme": self.scheme,
             "C": self.C,
             "method": get_method(self.method).settings(self.dataset),
-            "folds": self.folds,
+            "folds": self.folds if fold_seed(self.dataset) == 0 else (*self.folds, {"seed": fold_seed(self.dataset)}),
             "version": __version__,
             "format": RECORD_FORMAT,
         }

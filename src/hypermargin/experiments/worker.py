@@ -20,6 +20,10 @@ def perform(task: dict[str, Any]) -> Any:
         from hypermargin.experiments.scoring import run_solver
 
         return run_solver(task["solver"], task["problem"])
+    if task["kind"] == "load":
+        from hypermargin.experiments.scoring import load_solver
+
+        return bool(load_solver(task["solver"]))
     raise ValueError(f"unknown kind of task {task['kind']!r}")
 
 
