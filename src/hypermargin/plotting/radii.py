@@ -65,7 +65,8 @@ def plot_certified_radii(
     disk = from_lorentz(move_to_origin(lorentz, picture.center), "poincare")
     shown = scale * radii <= LARGEST_RADIUS
     correct = np.asarray(estimator.predict(X)) == np.asarray(y)
-    picture.discs_ = _discs(disk, scale * radii, shown & correct, facecolor="#40404018", edgecolor="#404040A0")
+    shade = (0.25, 0.25, 0.25, min(0.1, 2.0 / len(radii)))  # discs overlap: where they are many each is paler
+    picture.discs_ = _discs(disk, scale * radii, shown & correct, facecolor=shade, edgecolor="#40404060")
     picture.wrong_discs_ = _discs(
         disk, scale * radii, shown & ~correct, facecolor="none", edgecolor="#C00000", linestyle=(0, (3, 2))
     )

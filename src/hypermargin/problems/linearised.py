@@ -37,7 +37,7 @@ class OriginJacobian:
     @classmethod
     def at(cls, X: Array) -> Self:
         space = X[:, 1:]
-        sinh = np.linalg.norm(space, axis=1)
+        sinh = _row_lengths(space)
         unit = space / np.where(sinh > 0.0, sinh, 1.0)[:, None]
         return cls(unit, sinh, np.hypot(1.0, sinh), 1.0 / arcsinhc(sinh))
 
@@ -64,14 +64,17 @@ class LinearisedSet(UncertaintySet):
     def unit_step(self, a: Array) -> Array:
         """For every row a, shape (n, d), the z of the set with rho = 1 that minimises ``z.a``."""
 
+    @abstractmethod
+    def dual_length(self, a: Array) -> Array:
+        """Minus that minimum: the dual norm of every row, shape (n,)."""
+
     def steps(self, X: Array, y: Array, w: Array) -> Array:
         """The worst z of every sample, shape (n, d)."""
         pulled = y[:, None] * OriginJacobian.at(X).pull_back(covector(w))
         return np.broadcast_to(self.rho, y.shape)[:, None] * self.unit_step(pulled)
 
     def worst_margins(self, X: Array, y: Array, w: Array) -> Array:
-        pulled = y[:, None] * OriginJacobian.at(X).pull_back(covector(w))
-        return _margins(X, y, w) + self.rho * np.sum(self.unit_step(pulled) * pulled, axis=1)
+        return _margins(X, y, w) - self.rho * self.dual_length(OriginJacobian.at(X).pull_back(covector(w)))
 
     def worst_covectors(self, X: Array, y: Array, w: Array) -> Array:
         return y[:, None] * covector(X + OriginJacobian.at(X).push_forward(self.steps(X, y, w)))
@@ -90,6 +93,9 @@ class Box(LinearisedSet):
     def unit_step(self, a: Array) -> Array:
         return -np.sign(a)
 
+    def dual_length(self, a: Array) -> Array:
+        return np.abs(a) @ np.ones(a.shape[1])
+
 
 @dataclass(frozen=True, eq=False)
 class CrossPolytope(LinearisedSet):
@@ -103,6 +109,9 @@ class CrossPolytope(LinearisedSet):
         step[rows, largest] = -np.sign(a[rows, largest])
         return step
 
+    def dual_length(self, a: Array) -> Array:
+        return np.max(np.abs(a), axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class Ball(LinearisedSet):
@@ -111,8 +120,11 @@ class Ball(LinearisedSet):
     dual_norm: ClassVar[str] = "l2"
 
     def unit_step(self, a: Array) -> Array:
-        length = np.linalg.norm(a, axis=1, keepdims=True)
+        length = _row_lengths(a)[:, None]
         return -a / np.where(length > 0.0, length, 1.0)
+
+    def dual_length(self, a: Array) -> Array:
+        return _row_lengths(a)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +157,17 @@ class Ellipsoid(LinearisedSet):
         return replace(other, shape=_rows(self.shape, indices, "shape")) if self.shape.ndim == 3 else other
 
     def unit_step(self, a: Array) -> Array:
-        along = np.einsum("...ij,...i->...j", self.shape, a)
-        length = np.linalg.norm(along, axis=1, keepdims=True)
+        along = self._turned(a)
+        length = _row_lengths(along)[:, None]
         return np.einsum("...ij,...j->...i", self.shape, -along / np.where(length > 0.0, length, 1.0))
+
+    def dual_length(self, a: Array) -> Array:
+        return _row_lengths(self._turned(a))
+
+    def _turned(self, a: Array) -> Array:
+        """``S' a`` of every row."""
+        return a @ self.shape if self.shape.ndim == 2 else np.einsum("nij,ni->nj", self.shape, a)
+
+
+def _row_lengths(rows: Array) -> Array:
+    return np.sqrt(np.einsum("ij,ij->i", rows, rows))

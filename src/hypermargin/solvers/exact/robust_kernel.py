@@ -87,7 +87,7 @@ def linearised_pass(
     k: cython.double[::1],
     unit: cython.double[:, ::1],
     sinh: cython.double[::1],
-    cosh: cython.double[::1],
+    bend: cython.double[::1],
     stretch: cython.double[::1],
     rho: cython.double[::1],
     shape: cython.double[:, :, ::1],
@@ -102,8 +102,9 @@ def linearised_pass(
     """The same for the sets ``x + J z`` (`LinearisedSet`), whose noise lives in the coordinates of the data.
 
     `w` is in the frame of Z and the nominal part of the slope is written to g; ``c = covector(w)`` in the coordinates
-    of the data, where the part of the slope that is due to the noise is written to h. `unit`, `sinh`, `cosh` and
-    `stretch` are those of `OriginJacobian`. `shape` has no rows unless the set is an ellipsoid; `work` is room, (2, d).
+    of the data, where the part of the slope that is due to the noise is written to h. `unit`, `sinh` and `stretch` are
+    those of `OriginJacobian`, ``bend = cosh - stretch``. `shape` has no rows unless the set is an ellipsoid; `work` is
+    room, (2, d).
     """
     n: cython.Py_ssize_t = Z.shape[0]
     width: cython.Py_ssize_t = Z.shape[1]
@@ -135,7 +136,7 @@ def linearised_pass(
         along = 0.0
         for j in range(d):
             along += unit[i, j] * c[j + 1]
-        along = sinh[i] * c[0] + (cosh[i] - stretch[i]) * along
+        along = sinh[i] * c[0] + bend[i] * along
         # The length of J'c, or of S'J'c, in the dual norm; the label changes only signs.
         length = 0.0
         largest = 0
@@ -193,7 +194,7 @@ def linearised_pass(
         for j in range(d):
             along += unit[i, j] * z[j]
         h[0] -= cost * sinh[i] * along
-        along *= cosh[i] - stretch[i]
+        along *= bend[i]
         for j in range(d):
             h[j + 1] += cost * (stretch[i] * z[j] + along * unit[i, j])
     return risk, b

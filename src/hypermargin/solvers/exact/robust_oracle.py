@@ -63,6 +63,7 @@ class LinearisedOracle(RobustOracle):
         self._noise, self._y = noise, np.array(problem.y)
         self._rho = np.atleast_1d(np.array(noise.rho, dtype=np.float64))
         self._jacobian = OriginJacobian.at(problem.X)
+        self._bend = self._jacobian.cosh - self._jacobian.stretch
         self._outwards = boost(self.centre)
         shape = noise.shape if isinstance(noise, Ellipsoid) else np.empty((0, problem.dim, problem.dim))
         self._shape = np.array(shape if shape.ndim == 3 else shape[None])
@@ -73,7 +74,7 @@ class LinearisedOracle(RobustOracle):
         J = self._jacobian
         if robust_kernel.is_compiled():
             g, h = np.empty_like(w), np.empty_like(w)
-            parts = J.unit, J.sinh, J.cosh, J.stretch, self._rho, self._shape
+            parts = J.unit, J.sinh, self._bend, J.stretch, self._rho, self._shape
             norm = NORMS[self._noise.dual_norm]
             risk, b = robust_kernel.linearised_pass(
                 self._Z, self._k, *parts, norm, w, c, g, h, self._work, self.threshold
