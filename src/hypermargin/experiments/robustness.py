@@ -115,8 +115,8 @@ def perturbed(X: Array, rho: float, rng: np.random.Generator) -> Array:
     steps = rng.normal(scale=rho / np.sqrt(X.shape[1] - 1), size=(len(X), X.shape[1] - 1))
     moved = np.stack([move_from_origin(exp_origin(step), x) for step, x in zip(steps, X, strict=True)])
     tangent = log_origin(moved)
-    length = np.linalg.norm(tangent, axis=1, keepdims=True)
-    return np.where(length > MAX_RADIUS, exp_origin(tangent * (MAX_RADIUS / np.maximum(length, MAX_RADIUS))), moved)
+    length, reach = np.linalg.norm(tangent, axis=1, keepdims=True), 0.999 * MAX_RADIUS
+    return np.where(length > reach, exp_origin(tangent * (reach / np.maximum(length, reach))), moved)
 
 
 def measure(dataset: str, seed: int, sizes: Sequence[float], methods: Sequence[str]) -> Iterator[Measurement]:
