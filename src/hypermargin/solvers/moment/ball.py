@@ -2,12 +2,11 @@
 
 Without a bound on w the hierarchy never rises above its first order (docs/relaxations.md). A minimiser has an objective
 of at most that of any known feasible w, so it lies in ``{risk(w) <= f, 0 <= q(w) <= 2 f}``. Each half ``+-t >= 0`` of
-that set lies in a convex one, as ``|wr|^2 <= t^2 + 2 f`` implies ``|wr| <= |t| + sqrt(2 f)``; second-order cone
+that set lies in a convex one, as ``|wr|^2 <= t^2 + 2 f`` implies ``|wr| <= |t| + sqrt(2 f)``; small second-order cone
 programs find the extent of both in every coordinate. The Lorentz frame (t, wr) is the data's own, so that the ball
 moves with the data under isometries.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import clarabel
@@ -26,6 +25,10 @@ from hypermargin.solvers.moment.frame import Frame, diagonal_form, whitened_basi
 MARGIN_OF_SAFETY = 1.01
 #: Slacks are measured in units of their largest value in the ball, but not in smaller units than this.
 SMALLEST_SLACK_SCALE = 1e-2
+#: Coordinates of w, in units in which the margins have mean square 1, beyond which w counts as unbounded.
+FARTHEST = 1e5
+#: Most cuts for one coordinate's extent.
+CUT_ROUNDS = 30
 
 
 class NoBallError(ValueError):
@@ -50,7 +53,7 @@ def bounded_frame(problem: MarginProblem, samples: Samples, value: float, loss: 
     weight = np.ones(len(Z)) if problem.is_hard else costs
     basis = whitened_basis(Z, weight)
     slope = np.full(len(Z), 1.0 / SQRT2) if loss == "hinge" else _taylor3_slope(value / costs)
-    low, high = _extent(problem, Z, weight, basis, value, slope)
+    low, high = _extent(problem, Z, value, basis, weight * slope)
     centre, radius = 0.5 * (low + high), MARGIN_OF_SAFETY * 0.5 * float(np.linalg.norm(high - low))
     radius = max(radius, 1e-6 * (1.0 + float(np.linalg.norm(centre))))
     centre, basis = basis @ centre, basis * radius
@@ -93,55 +96,73 @@ def _taylor3_slope(largest_slack: Array) -> Array:
     return 1.0 / np.maximum(SQRT2, at_end)
 
 
-def _extent(
-    problem: MarginProblem, Z: Array, weight: Array, basis: Array, value: float, slope: Array
-) -> tuple[Array, Array]:
-    """Smallest and largest coordinates of the set, shape (d + 1,) each."""
+def _extent(problem: MarginProblem, Z: Array, value: float, basis: Array, slope: Array) -> tuple[Array, Array]:
+    """Smallest and largest coordinates of a set that contains all w with ``f(w) <= value``; shape (d + 1,) each.
+
+    The risk is replaced by the cuts that matter: solve, cut where the risk is above `value`, repeat. Stopping before
+    the last cut makes the set larger, never too small.
+    """
     k = Z.shape[1]
+    directions = Z @ basis
+    cuts = _Cuts(directions, problem, value, slope)
     low, high = np.full(k, np.inf), np.full(k, -np.inf)
-    for half, A, b, cones in _halves(problem, Z, weight, basis, value, slope):
+    lengths = np.sqrt(np.abs(diagonal_form(basis)))  # t and wr in the Lorentz frame that the basis spans
+    for half in (1.0, -1.0):
         for j in range(k):
             for sign in (1.0, -1.0):
-                c = np.zeros(A.shape[1])
-                c[j] = sign
-                found = solve_conic(c, A, b, cones, tol=1e-8, max_iter=200)
-                if found.status is ConicStatus.INFEASIBLE:
+                reached = _farthest(cuts, sign * np.eye(k)[j], half, lengths, np.sqrt(2.0 * value))
+                if reached is None:
                     break  # this half of the set is empty
-                if found.status not in (ConicStatus.SOLVED, ConicStatus.INACCURATE):
-                    raise NoBallError(
-                        f"no ball is known to contain the best w: the risk does not bound w for {half}, as when "
-                        "all labels are the same; use bounded=False"
-                    )
-                low[j], high[j] = min(low[j], found.x[j]), max(high[j], found.x[j])
+                low[j], high[j] = min(low[j], reached[j]), max(high[j], reached[j])
     if not np.all(low <= high):
         raise NoBallError("the set of better w is empty to rounding; use bounded=False")
+    if max(np.max(high), np.max(-low)) > 0.5 * FARTHEST:
+        raise NoBallError(
+            "no ball is known to contain the best w: the risk does not bound w, as when all labels are the same; "
+            "use bounded=False"
+        )
     return low, high
 
 
-def _halves(
-    problem: MarginProblem, Z: Array, weight: Array, basis: Array, value: float, slope: Array
-) -> Iterator[tuple[str, sparse.csc_matrix, Array, list]]:
-    """The two convex sets as ``b - A x`` in cones; unknowns (v, xi), with the hard margin only v."""
-    n, k = Z.shape
-    slacks = 0 if problem.is_hard else n
-    directions = sparse.csr_matrix(Z @ basis)
-    no_slack = sparse.csr_matrix((k + 1, slacks))
-    rows, right = [], []
-    if problem.is_hard:
-        rows.append(-directions)
-        right.append(-np.ones(n))
-    else:
-        share = weight / np.sum(weight)
-        rows.append(sparse.hstack((-directions, -sparse.diags(1.0 / slope))))
-        rows.append(sparse.hstack((sparse.csr_matrix((n, k)), -sparse.identity(n))))
-        rows.append(sparse.csr_matrix(np.concatenate((np.zeros(k), share))[None, :]))
-        right.extend((-np.ones(n), np.zeros(n), np.full(1, value / np.sum(weight))))
-    reach = np.sqrt(2.0 * value)
-    lengths = np.sqrt(np.abs(diagonal_form(basis)))  # t and wr in the Lorentz frame that the basis spans
-    for half, sign in (("t >= 0", 1.0), ("t <= 0", -1.0)):
-        time, space = sign * lengths[0] * np.eye(1, k), np.diag(lengths)[1:]
-        outer = np.concatenate((-time, -time, -space))  # t >= 0, then (t + reach, wr) in the cone
-        A = sparse.vstack((*rows, sparse.hstack((sparse.csr_matrix(outer), no_slack))))
-        b = np.concatenate((*right, [0.0, reach], np.zeros(k - 1)))
-        cones = [clarabel.NonnegativeConeT(A.shape[0] - k), clarabel.SecondOrderConeT(k)]
-        yield half, sparse.csc_matrix(A), b, cones
+def _farthest(cuts: "_Cuts", objective: Array, half: float, lengths: Array, reach: float) -> Array | None:
+    """The point of the set farthest against `objective`; None where the set is empty."""
+    k = len(lengths)
+    time, space = half * lengths[0] * np.eye(1, k), np.diag(lengths)[1:]
+    outer = np.concatenate((np.eye(k), -np.eye(k), -time, -time, -space))  # a box, t >= 0, (t + reach, wr) in the cone
+    right = np.concatenate((np.full(2 * k, FARTHEST), [0.0, reach], np.zeros(k - 1)))
+    for _ in range(CUT_ROUNDS):
+        A = sparse.csc_matrix(np.concatenate((cuts.slopes, outer)))
+        b = np.concatenate((cuts.limits, right))
+        cones = [clarabel.NonnegativeConeT(len(b) - k), clarabel.SecondOrderConeT(k)]
+        found = solve_conic(objective, A, b, cones, tol=1e-8, max_iter=200)
+        if found.status is ConicStatus.INFEASIBLE:
+            return None
+        if not cuts.add(found.x):
+            break
+    return found.x
+
+
+class _Cuts:
+    """Linear inequalities ``slopes v <= limits`` that every v with a small enough risk satisfies."""
+
+    def __init__(self, directions: Array, problem: MarginProblem, value: float, slope: Array) -> None:
+        self._directions, self._value, self._hard = directions, value, problem.is_hard
+        self._weights = np.ones(len(directions)) if problem.is_hard else slope
+        self.slopes, self.limits = np.zeros((0, directions.shape[1])), np.zeros(0)
+
+    def add(self, v: Array) -> bool:
+        """Cut v off; False where it satisfies the inequality nearly already."""
+        short = 1.0 - self._directions @ v
+        if self._hard:  # the margin that v misses most
+            worst = int(np.argmax(short))
+            weights, limit = np.zeros(len(short)), 0.0
+            weights[worst] = 1.0
+        else:  # the tangent of the risk
+            weights, limit = np.where(short > 0.0, self._weights, 0.0), self._value
+        if weights @ short <= limit + (0.01 if self._hard else 1e-5 * limit):
+            return False
+        slope, constant = -weights @ self._directions, float(np.sum(weights))
+        size = float(np.linalg.norm(slope)) or 1.0
+        self.slopes = np.concatenate((self.slopes, slope[None, :] / size))
+        self.limits = np.append(self.limits, (limit - constant) / size)
+        return True

@@ -19,8 +19,10 @@ from hypermargin.solvers.moment.relaxation import Relaxation
 
 #: Fraction of the way to the boundary of the cone that a step may go.
 STEP_FRACTION = 0.95
-#: Iterations without a better point after which the method stops.
-PATIENCE = 15
+#: Steps shorter than this in both spaces mean that rounding has the upper hand.
+SHORTEST_STEP = 1e-4
+#: Iterations without a better point after which the method stops, once a point was as good as NEAR.
+PATIENCE, NEAR = 8, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +49,18 @@ class Residuals:
     infeasibility: float
 
     @property
+    def scale(self) -> float:
+        """What gaps are relative to; early on one of the values can be far too large."""
+        return 1.0 + min(abs(self.moment_value), abs(self.sos_value))
+
+    @property
     def gap(self) -> float:
-        return abs(self.moment_value - self.sos_value) / (1.0 + abs(self.sos_value))
+        return abs(self.moment_value - self.sos_value) / self.scale
 
     @property
     def merit(self) -> float:
         """What must become small. The gap alone will not do: away from feasibility it can pass through zero."""
-        return max(self.gap, self.complementarity / (1.0 + abs(self.sos_value)), self.infeasibility)
+        return max(self.gap, self.complementarity / self.scale, self.infeasibility)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +119,7 @@ def interior_point(
         residuals = measure(operator, point)
         improved = residuals.merit < best[1].merit
         best, since_best = ((point, residuals), 0) if improved else (best, since_best + 1)
-        if since_best == PATIENCE:
+        if max(lengths) < SHORTEST_STEP or (best[1].merit < NEAR and since_best >= PATIENCE):
             status = "inaccurate"
             break
 

@@ -151,7 +151,7 @@ class Moment(Solver):
         known = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = known.objective
         if not problem.is_hard:
-            value = problem.objective(refine(problem, known.winner.w, self.loss)[0], self.loss)
+            value = problem.objective(refine(problem, known.winner.w, self.loss, max_iter=10)[0], self.loss)
         try:
             return bounded_frame(problem, samples, value, self.loss)
         except NoBallError:
