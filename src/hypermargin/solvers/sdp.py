@@ -21,6 +21,7 @@ from hypermargin.solvers.dual_weights import DualBound, Samples, repair
 from hypermargin.solvers.extraction import extract, paper_eta
 from hypermargin.solvers.moment.frame import Frame, unbounded_frame
 from hypermargin.solvers.svec import smat, svec, triangle
+from hypermargin.solvers.worst_margins import WorstMargins
 
 #: What a conic status means for a solve whose bound is not within the tolerance.
 STATUS = {
@@ -41,7 +42,7 @@ class SDP(Solver):
 
     name: ClassVar[str] = "sdp"
     summary: ClassVar[str] = "The paper's semidefinite relaxation; its bound is that of the risk alone."
-    capabilities: ClassVar[frozenset[str]] = frozenset({"hard"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "uncertainty"})
 
     n_random: int = 10
     seed: int = 0
@@ -51,10 +52,12 @@ class SDP(Solver):
     verbose: bool = False
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
-        samples = Samples.of(problem)
+        robust = WorstMargins.of(problem)
+        samples = Samples.of(problem) if robust is None else robust.samples
         relaxed = solve_sdp(
             problem,
             samples,
+            robust,
             tol=min(1e-9, tol),
             max_iter=self.max_iter,
             time_limit=self.time_limit,
@@ -66,7 +69,7 @@ class SDP(Solver):
         weights = samples.spread(relaxed.bound.weights, problem)
         bound = max(relaxed.bound.value, 0.0)  # f is never negative
         certificate, proved = None, -np.inf
-        if self.verify and not problem.is_hard:
+        if self.verify and not problem.is_hard and robust is None:
             certificate, proved = certify_weights(problem, weights)
             bound = max(proved, 0.0) if certificate is not None else bound
         found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed)
@@ -125,22 +128,39 @@ class Relaxed:
 def solve_sdp(
     problem: MarginProblem,
     samples: Samples,
+    robust: WorstMargins | None = None,
     *,
     tol: float,
     max_iter: int = 200,
     time_limit: float = np.inf,
     verbose: bool = False,
 ) -> Relaxed:
-    """Solve the relaxation in a frame where it is well scaled, and go back."""
+    """Solve the relaxation in a frame where it is well scaled, and go back.
+
+    With worst-case margins the weights and the bound are for members of the sets that the multipliers name.
+    """
     frame = unbounded_frame(problem, samples.Z, samples.costs)
-    c, A, b, cones = _program(problem, samples, frame)
+    program = _program(problem, samples, frame)
+    first_margin = len(samples.costs) * (not problem.is_hard)
+    if robust is not None:
+        first_w = samples.Z.shape[1] * (samples.Z.shape[1] + 1) // 2
+        program = robust.extend(*program, first_margin, first_w, frame.basis)
+    c, A, b, cones = program
     conic = solve_conic(c, A, b, cones, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose)
     k, n = samples.Z.shape[1], len(samples.Z)
     entries = k * (k + 1) // 2
     V, v = smat(conic.x[:entries]), conic.x[entries : entries + k]
-    margin_multipliers = conic.dual[len(samples.costs) * (not problem.is_hard) :][:n] * frame.objective_scale
-    value = conic.value * frame.objective_scale
-    return Relaxed(frame.second_moments(v, V), frame.to_w(v), value, repair(margin_multipliers, samples), conic)
+    margin_multipliers = conic.dual[first_margin:][:n] * frame.objective_scale
+    value, w = conic.value * frame.objective_scale, frame.to_w(v)
+    if robust is None:
+        bound = repair(margin_multipliers, samples)
+    else:
+        members = robust.members(conic.dual * frame.objective_scale, margin_multipliers)
+        bound = repair(margin_multipliers, members)
+        if not problem.is_hard:
+            nearly = robust.bound(margin_multipliers, members, problem.centre)
+            bound = nearly if nearly.value > bound.value else bound
+    return Relaxed(frame.second_moments(v, V), w, value, bound, conic)
 
 
 def _program(
