@@ -41,7 +41,7 @@ class SDP(Solver):
     """
 
     name: ClassVar[str] = "sdp"
-    summary: ClassVar[str] = "The paper's semidefinite relaxation; its bound is that of the risk alone."
+    summary: ClassVar[str] = "the paper's semidefinite relaxation; its bound is that of the risk alone"
     capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "uncertainty"})
 
     n_random: int = 10

@@ -68,9 +68,7 @@ class Moment(Solver):
     """
 
     name: ClassVar[str] = "moment"
-    summary: ClassVar[str] = (
-        "The paper's moment-SOS relaxation, sparse or dense, of any order; exact with bounded=True."
-    )
+    summary: ClassVar[str] = "the paper's moment relaxation, sparse or dense, of any order; with a ball often exact"
     capabilities: ClassVar[frozenset[str]] = frozenset({"hard"})
     losses: ClassVar[tuple[str, ...]] = ("hinge", "taylor3")
 
