@@ -102,7 +102,7 @@ class ArrowSystem:
                 continue
             hankel = block.hankel_schur(X[copies, ...], Si[copies, ...])
             if block.is_plain:
-                total = total + hankel[:, :-1, :-1]
+                total = total + hankel
                 continue
             localiser = block.localisers(copies)
             product = xp.matmul(hankel, localiser)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hypermargin.solvers.moment.patterns import HankelPattern
 from hypermargin.solvers.moment.relaxation import Block, Relaxation
 
 
@@ -17,7 +18,7 @@ class BlockOperator:
     Moments come in the order private, shared, constant (see `RelaxationOperator`).
     """
 
-    def __init__(self, block: Block, position: np.ndarray, n_groups: int, xp: Any, device: Any) -> None:
+    def __init__(self, block: Block, position: np.ndarray, n_groups: int, n_private: int, xp: Any, device: Any) -> None:
         self.xp, self.size, self.copies, self.name = xp, block.size, block.copies, block.name
         self.identity_groups = block.copies == n_groups and bool(np.all(block.groups == np.arange(n_groups)))
         self.groups, self.n_groups = block.groups, n_groups
@@ -37,13 +38,9 @@ class BlockOperator:
             one_hot[p, np.arange(n_localised), shift[:, p]] = 1.0
         incidence = np.zeros((r * r, n_localised))
         incidence[np.arange(r * r), hankel.ravel()] = 1.0
-        # partner[c, b]: the basis monomial a with a + b = c, or r (a column of zeros) where there is none.
-        partner = np.full((n_localised, r), r)
-        for a in range(r):
-            partner[hankel[a], np.arange(r)] = a
-        gather = np.arange(r)[None, :, None] * (r + 1) + partner[:, None, :]
         self.n_localised, self.n_terms, self.n_moments = n_localised, n_terms, len(position)
-        self._hankel, self._gather = array(hankel.ravel()), array(gather.ravel())
+        self._hankel = array(hankel.ravel())
+        self._patterns = self._make_patterns(hankel, n_private, xp, device)
         self._incidence = array(incidence)
         self._shift = [array(np.ascontiguousarray(shift[:, p])) for p in range(n_terms)]
         self._one_hot = array(one_hot.reshape(n_terms, -1))
@@ -82,14 +79,36 @@ class BlockOperator:
         """Which of this block's matrices belong to groups start to stop."""
         return slice(int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop)))
 
+    def _make_patterns(self, hankel: np.ndarray, n_private: int, xp: Any, device: Any) -> list[HankelPattern]:
+        """One pattern of all localised moments; for the moment matrix two, one of private and one of shared rows.
+
+        Shared moments are products of shared monomials only, so the second is much smaller than its part of the whole.
+        """
+        every, basis = np.arange(self.n_localised), np.arange(self.size)
+        if not self.is_plain:
+            return [HankelPattern(hankel, every, every, basis, xp, device)]
+        private, shared, unknown = every[:n_private], every[n_private:-1], every[:-1]
+        if not (len(private) and len(shared)):
+            return [HankelPattern(hankel, unknown, unknown, basis, xp, device)]
+        shared_basis = np.flatnonzero(
+            hankel[0] >= n_private
+        )  # the basis begins with 1, so this row is the basis itself
+        return [
+            HankelPattern(hankel, private, unknown, basis, xp, device),
+            HankelPattern(hankel, shared, shared, shared_basis, xp, device),
+        ]
+
     def hankel_schur(self, X: Any, S_inverse: Any) -> Any:
-        """``tr(E_a X E_b S^-1)`` for the patterns E of localised moments; shape (k, r, r) to (k, Y, Y)."""
-        xp, r, count = self.xp, self.size, X.shape[0]
-        padded = xp.concat((X, xp.zeros((count, r, 1), dtype=X.dtype, device=X.device)), axis=2)
-        padded = xp.reshape(padded, (count, r * (r + 1)))
-        shifted = xp.reshape(xp.take(padded, self._gather, axis=1), (count, self.n_localised * r, r))
-        product = xp.reshape(xp.matmul(shifted, S_inverse), (count, self.n_localised, r * r))
-        return xp.matmul(product, self._incidence)
+        """``tr(E_a X E_b S^-1)`` for the patterns E of localised moments; shape (k, r, r) to (k, Y, Y).
+
+        For the moment matrix the constant is left out: (k, S - 1, S - 1).
+        """
+        xp = self.xp
+        first, *rest = (pattern.products(X, S_inverse) for pattern in self._patterns)
+        if not rest:
+            return first
+        coupling = xp.permute_dims(first[:, :, first.shape[1] :], (0, 2, 1))
+        return xp.concat((first, xp.concat((coupling, rest[0]), axis=2)), axis=1)
 
     def sum_by_group(self, values: Any, start: int, stop: int, first_copy: int = 0) -> Any:
         """Sum the rows of `values`, one a copy from `first_copy` on, that belong to the same group of start to stop."""
@@ -112,7 +131,9 @@ class RelaxationOperator:
         position = np.empty(relaxation.n_moments, dtype=np.int64)
         position[self.order] = np.arange(relaxation.n_moments)
         self.xp, self.device = xp, device
-        self.blocks = [BlockOperator(block, position, relaxation.n_groups, xp, device) for block in relaxation.blocks]
+        self.blocks = [
+            BlockOperator(block, position, relaxation.n_groups, len(private), xp, device) for block in relaxation.blocks
+        ]
         self.barrier = sum(block.copies * block.size for block in self.blocks)
         objective = xp.asarray(np.ascontiguousarray(relaxation.objective[:, self.order]), device=device)
         self.private_cost = objective[:, : self.n_private]
