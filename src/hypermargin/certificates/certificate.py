@@ -156,7 +156,9 @@ def _region_from_dict(data: dict[str, Any]) -> RegionProof:
         box=_box_from_list(data["box"]),
         nodes=np.array(data["nodes"], dtype=np.float64),
         minorants=tuple(
-            Combination(tuple(int(j) for j in cuts), tuple(float(v) for v in weights), float(chord), _box_from_list(box))
+            Combination(
+                tuple(int(j) for j in cuts), tuple(float(v) for v in weights), float(chord), _box_from_list(box)
+            )
             for cuts, weights, chord, box in data["minorants"]
         ),
     )

@@ -1,6 +1,8 @@
-"""Long sums over the data in floating point, with proven bounds on their rounding errors.
+"""Long sums over the data in floating point, with proven bounds on their rounding errors (see `rounding`).
 
-Summing in blocks keeps the number of terms, and with it the error, small (see `rounding`).
+Sums of selected terms, which is what cuts are, can be had almost exactly: split each term into a multiple of a common
+power of two, large enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate
+floating-point summation, 2008).
 """
 
 from dataclasses import replace
@@ -9,7 +11,7 @@ import numpy as np
 
 from hypermargin.certificates.certificate import Certificate
 from hypermargin.certificates.robust_sums import robust_cut_sums
-from hypermargin.certificates.rounding import rounding_factor
+from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
@@ -32,29 +34,53 @@ def cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, A
 
 def _nominal_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
     """`cut_sums` with the points as they are."""
-    n_points = certificate.points.shape[0]
     duals = certificate.duals
-    n_cuts = n_points + (0 if duals is None else duals.shape[0])
+    n_points, n_duals = certificate.points.shape[0], 0 if duals is None else duals.shape[0]
     width = problem.dim + 2
-    totals, errors = np.zeros((n_cuts, width)), np.zeros((n_cuts, width))
+    totals, errors = np.zeros((n_points + n_duals, width)), np.zeros((n_points + n_duals, width))
     centre = lift(certificate.centre)
-    n_blocks = -(-problem.n_samples // BLOCK)
+    uniform = problem.sample_weight is None
     for start in range(0, problem.n_samples, BLOCK):
         rows = slice(start, start + BLOCK)
         y, costs = problem.y[rows, None], problem.costs[rows]
-        shares = np.empty((n_cuts, costs.size))
+        plain = np.hstack([np.ones_like(y), y * covector(problem.X[rows])])
+        terms = costs[:, None] * plain
         margins = fixed_order_product(problem.covectors_around(centre, rows), certificate.points.T)
-        shares[:n_points] = (margins < certificate.threshold).T
+        chosen = (margins < certificate.threshold).T.astype(np.float64)
+        if uniform:  # the common cost is multiplied last
+            sums, slack = _selected_sums(chosen, plain)
+            sums, slack = problem.C * sums, problem.C * slack + UNIT_ROUNDOFF * np.abs(problem.C * sums)
+        else:
+            sums, slack = _selected_sums(chosen, terms)
+            slack += UNIT_ROUNDOFF * (chosen @ np.abs(terms))
+        _accumulate(totals[:n_points], errors[:n_points], sums, slack)
         if duals is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                shares[n_points:] = np.nan_to_num(duals[:, rows] * np.sqrt(2.0) / costs)
-            np.clip(shares, 0.0, 1.0, out=shares)
-        terms = costs[:, None] * np.hstack([np.ones_like(y), y * covector(problem.X[rows])])
-        sums = shares @ np.hstack([terms, np.abs(terms)])
-        # Each term is rounded up to three times, then summed with the other terms of the block that are not zero, then
-        # with the other blocks; the sum of magnitudes errs by at most the same factor.
-        gamma = rounding_factor(np.count_nonzero(shares, axis=1) + n_blocks + 4)[:, None]
-        totals += sums[:, :width]
-        errors += gamma * sums[:, width:] * (1.0 + 2.0 * gamma)
-    # A sum of no terms is exactly 0; others may have lost something to underflow.
-    return totals, np.where(errors > 0.0, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300, 0.0)
+                shares = np.clip(np.nan_to_num(duals[:, rows] * np.sqrt(2.0) / costs), 0.0, 1.0)
+            gamma = rounding_factor(np.count_nonzero(shares, axis=1) + 2)[:, None]
+            _accumulate(totals[n_points:], errors[n_points:], shares @ terms, gamma * (shares @ np.abs(terms)))
+    # The bounds themselves were computed with fewer roundings than this factor allows for. A sum of no terms is exactly
+    # 0; others may have lost something to underflow.
+    slack = errors * (1.0 + rounding_factor(BLOCK + problem.n_samples // BLOCK + 16))
+    return totals, np.where(errors > 0.0, slack + 1e-300, 0.0)
+
+
+def _selected_sums(chosen: Array, terms: Array) -> tuple[Array, Array]:
+    """``chosen @ terms`` for a matrix of zeros and ones, and an error bound, both of shape (cuts, width).
+
+    With sigma a power of two of at least ``n max |terms|``, ``high = (terms + sigma) - sigma`` is a multiple of
+    ``sigma 2^-53``, so sums of at most n of them are exact; ``low = terms - high`` is exact and tiny.
+    """
+    largest = np.abs(terms).max(axis=0)
+    sigma = np.where(largest > 0.0, 2.0 ** np.ceil(np.log2(np.maximum(largest, 1e-290) * terms.shape[0]) + 1.0), 0.0)
+    high = (terms + sigma) - sigma
+    low = terms - high
+    sums = chosen @ high + chosen @ low
+    gamma = rounding_factor(np.count_nonzero(chosen, axis=1) + 2)[:, None]
+    return sums, UNIT_ROUNDOFF * np.abs(sums) + gamma * (chosen @ np.abs(low))
+
+
+def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None:
+    """Add the sums of a block in place; the addition itself is rounded once."""
+    totals += sums
+    errors += slack + UNIT_ROUNDOFF * np.abs(totals)

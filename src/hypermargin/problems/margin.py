@@ -120,7 +120,7 @@ class MarginProblem:
         """``sum_i c_i loss(m_i(w))``; for the hard margin 0 or inf (see `violation`)."""
         margins = self.margins(w, intercept)
         if self.is_hard:
-            return 0.0 if self.violation(w, intercept) <= 1e-9 else float("inf")
+            return 0.0 if self.violation(w, intercept) <= self.margin_rounding(w) else float("inf")
         return float(self.costs @ get_loss(loss).value(margins))
 
     def risk_and_subgradient(self, w: ArrayLike, loss: str = "hinge") -> tuple[float, Array]:
@@ -145,6 +145,10 @@ class MarginProblem:
         """The largest ``1 - m_i(w)`` over samples of positive weight, at least 0: how far w is from the hard margin."""
         margins = self.margins(w, intercept)[self.costs > 0.0]
         return float(max(0.0, np.max(1.0 - margins, initial=0.0)))
+
+    def margin_rounding(self, w: ArrayLike) -> float:
+        """How far margins may be from 1 and still count as 1: what rounding does to products of this size, and 1e-9."""
+        return 1e-9 + 1e-15 * float(np.abs(self.X).max() * np.abs(np.asarray(w)).max())
 
     # -- variants ----------------------------------------------------------------------------------------------------
 

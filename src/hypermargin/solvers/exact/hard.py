@@ -27,35 +27,34 @@ SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
 def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver) -> Outcome:
     """The hard-margin optimum, or the proof that there is none; `solve_soft` solves a soft margin from a search."""
-    soft = replace(problem, C=1.0)
+    soft = problem.with_C(1.0)
     oracle, search = fresh_search(soft)
     outcome = solve_soft(soft, tol, oracle, search)
-    passes = search.n_passes
     for _ in range(MAX_ROUNDS):
         w = _scaled_to_margin(problem, outcome.w)
         if w is None:
             overlap = _overlap(problem)
             if overlap is not None:
-                return replace(
-                    outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, n_iter=passes
-                )
-        elif relative_gap(problem.objective(w), outcome.lower_bound) <= tol or outcome.status not in _GOOD:
+                return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap)
+        elif relative_gap(problem.objective(w), outcome.lower_bound) <= tol:
             break
-        soft = replace(soft, C=GROWTH * soft.C)
-        oracle = oracle.scaled(GROWTH)
+        elif problem.violation(outcome.w) <= problem.margin_rounding(outcome.w):
+            break  # the soft solution is feasible already: a larger C has nothing to add
+        if outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
+            break
+        passes = search.n_passes
+        soft, oracle = soft.with_C(GROWTH * soft.C), oracle.scaled(GROWTH)
         search = search.rescaled(GROWTH, oracle)
+        search.n_passes = passes
         outcome = solve_soft(soft, tol, oracle, search)
-        passes += search.n_passes
     w = _scaled_to_margin(problem, outcome.w)
     if w is None:
-        return replace(outcome, status=Status.FAILED, n_iter=passes)
+        unseparated = outcome.status if outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT) else Status.FAILED
+        return replace(outcome, status=unseparated, certificate=HardMarginCertificate(soft.C, outcome.certificate))
     met = relative_gap(problem.objective(w), outcome.lower_bound) <= tol
-    status = outcome.status if met or outcome.status not in _GOOD else Status.GAP_REMAINS
-    certificate = HardMarginCertificate(soft.C, outcome.certificate)
-    return replace(outcome, w=w, status=status, certificate=certificate, n_iter=passes)
-
-
-_GOOD = (Status.OPTIMAL, Status.UNVERIFIED)
+    proved = outcome.status in (Status.OPTIMAL, Status.UNVERIFIED)
+    status = Status.GAP_REMAINS if proved and not met else outcome.status
+    return replace(outcome, w=w, status=status, certificate=HardMarginCertificate(soft.C, outcome.certificate))
 
 
 def _scaled_to_margin(problem: MarginProblem, w: Array) -> Array | None:

@@ -114,7 +114,7 @@ class CutPool:
         return self.size - 1
 
     def best_scale(self, w: cython.double[::1]):
-        """The scale alpha >= 0 at which ``alpha^2 max(q(w), 0)/2 + max_j (b_j + alpha g_j.w)`` is least, and that value.
+        """The alpha >= 0 at which ``alpha^2 max(q(w), 0)/2 + max_j (b_j + alpha g_j.w)`` is least, and that value.
 
         A lower bound of the objective along the ray through w, and the point of it to try.
         """
@@ -642,7 +642,6 @@ class Region:
 
     def inherit(self, parent: "Region"):
         """Take over the minorants that prove the parent's cells: they hold here too, in a part of its directions."""
-        i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
@@ -759,9 +758,7 @@ class Region:
             kept.append((self.s[i], best))
             i = reach
         kept.append((self.s[i], self.proof[i]))
-        return [
-            (s, np.array(self.columns[k]), np.array(self.weights[k]), self.boxes[self.owner[k]]) for s, k in kept
-        ]
+        return [(s, np.array(self.columns[k]), np.array(self.weights[k]), self.boxes[self.owner[k]]) for s, k in kept]
 
     def curves(self):
         """Nodes, bounds of the cells from them, and all minorants (b, a, A): what a picture of the proof shows."""
@@ -921,7 +918,11 @@ class Region:
         """The number of the next minorant, with room in the tables for it."""
         if self.minorants == self.mb.shape[0]:
             self.mb, self.ma, self.mA = _doubled(self.mb), _doubled(self.ma), _doubled(self.mA)
-            self.columns, self.weights, self.owner = _doubled(self.columns), _doubled(self.weights), _doubled(self.owner)
+            self.columns, self.weights, self.owner = (
+                _doubled(self.columns),
+                _doubled(self.weights),
+                _doubled(self.owner),
+            )
         return self.minorants
 
 

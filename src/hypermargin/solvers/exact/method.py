@@ -7,6 +7,7 @@ for all w with a given t; the search closes the gap between the least of these b
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +26,8 @@ from hypermargin.solvers.exact.search import Search
 AIM, SMALLEST_AIM = 0.01, 1e-10
 #: The certificate proves this share of the tolerance: a looser proof has fewer cells.
 PROVED = 0.5
+#: The search may use this share of the time limit; the rest is for the check.
+SEARCH_TIME = 0.8
 
 
 @register
@@ -61,9 +64,10 @@ class Exact(Solver):
             raise ValueError("max_iter, max_regions and time_limit must be positive")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        deadline = self._deadline()
         if problem.is_hard:
-            return solve_hard_margin(problem, tol, self.run_from)
-        return self.run_from(problem, tol, *fresh_search(problem))
+            return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
+        return self.run_from(deadline, problem, tol, *fresh_search(problem))
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before."""
@@ -78,15 +82,20 @@ class Exact(Solver):
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
-            yield self.run_from(at_C, tol, oracle, search)
+            yield self.run_from(self._deadline(), at_C, tol, oracle, search)
             last = C
 
-    def run_from(self, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search) -> Outcome:
+    def _deadline(self) -> float:
+        return time.perf_counter() + SEARCH_TIME * self.time_limit
+
+    def run_from(
+        self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
+    ) -> Outcome:
         """The main loop, from a search that may already hold cuts (see `Search.rescaled`)."""
-        deadline = time.perf_counter() + self.time_limit
+        search.max_passes = self.max_iter
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         passes, lowers, uppers = [], [], []
-        limit = None
+        limit = self._limit_reached(search, deadline)
         # The last digits cost little, and bounds far better than asked for leave the check of the certificate room.
         aim = max(AIM * tol, SMALLEST_AIM)
         while relative_gap(search.upper, search.lower) > aim and limit is None:
@@ -110,13 +119,11 @@ class Exact(Solver):
         )
 
     def _limit_reached(self, search: Search, deadline: float) -> Status | None:
-        if search.exhausted:
-            return Status.GAP_REMAINS
-        if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
+        if search.n_passes >= self.max_iter or not 0 < search.n_regions < self.max_regions:
             return Status.ITERATION_LIMIT
         if time.perf_counter() >= deadline:
             return Status.TIME_LIMIT
-        return None
+        return Status.GAP_REMAINS if search.exhausted else None
 
     def _check(
         self,

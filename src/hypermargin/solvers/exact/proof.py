@@ -12,6 +12,8 @@ def make_certificate(search: Search, centre: Array, threshold: float, bound: flo
     """The certificate that `search` holds for `bound` (at most its lower bound)."""
     numbers: dict[int, int] = {}  # cut of the pool -> cut of the certificate, in order of use
     regions = tuple(_region_proof(leaf, bound, numbers) for leaf in search.leaves)
+    if not regions:  # nothing is claimed but that the objective is not negative
+        regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
     points = np.array([search.points[cut - 1] for cut in numbers]).reshape(-1, search.dim + 1)
     return Certificate(centre=centre[1:].copy(), points=points, regions=regions, threshold=threshold)
 

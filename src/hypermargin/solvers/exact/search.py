@@ -15,12 +15,16 @@ from hypermargin.geometry.lorentz import Array
 from hypermargin.solvers.exact import kernel
 from hypermargin.solvers.exact.cover import Box, faces
 
+#: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
+TAIL_CUTS = (2, 3)
 #: Relative size of q(w) below which a point counts as lightlike.
 LIGHTLIKE = 1e-9
 #: Multiples of a lightlike point are tried if its objective exceeds the best one by no more than this, relatively.
 NEARLY_BEST = 0.01
 #: Multiples of one lightlike point to try at most.
 MOST_SCALES = 4
+#: Doublings of a lightlike w after which even the farthest sample has a margin of 1.
+MOST_DOUBLINGS = 64
 
 #: Risk at w and the cut there: ``w -> (risk, b, g)`` with ``risk(v) >= b + g.v`` for all v.
 Oracle = Callable[[Array], tuple[float, float, Array]]
@@ -47,6 +51,7 @@ class Search:
     best: Array | None = None
     points: list[Array] = field(default_factory=list)
     risks: list[float] = field(default_factory=list)
+    max_passes: float = np.inf
     n_passes: int = 0
     n_splits: int = 0
 
@@ -58,7 +63,8 @@ class Search:
 
     @property
     def lower(self) -> float:
-        return self._heap[0][0] if self._heap else -np.inf
+        """The bound so far; neither the margin term nor the risk is ever negative."""
+        return max(0.0, self._heap[0][0]) if self._heap else 0.0
 
     @property
     def n_regions(self) -> int:
@@ -67,7 +73,7 @@ class Search:
     @property
     def exhausted(self) -> bool:
         """Whether the bound cannot be raised any further in double precision."""
-        return bool(self._heap) and self._heap[0][2].exhausted
+        return not self._heap or self._heap[0][2].exhausted
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -76,25 +82,41 @@ class Search:
     def start(self, first: Array | None = None) -> None:
         """The first regions. A search without cuts begins with three passes, and one or two more for the point `first`.
 
-        They give the two cuts that bound t (all of one class, none of the other), and the risk at w = 0.
+        They give the risk at w = 0 and the two cuts that bound t (all of one class, none of the other). Where there are
+        samples of one class only, or not enough passes are allowed, there are no regions, and the bound is 0.
         """
+        origin = np.zeros(self.dim + 1)
+        apex = origin.copy()
+        apex[0] = 1.0
         if not self.points:
-            origin = np.zeros(self.dim + 1)
-            apex = origin.copy()
-            apex[0] = 1.0
-            for w in (apex, -apex, origin):
-                self.evaluate(w)
+            self.evaluate(origin)
+            if self.max_passes < 3:
+                return
+            self.evaluate(apex)
+            self.evaluate(-apex)
         if first is not None:
             self.evaluate(first)
             if not self.allow_timelike and kernel.quadratic_form(first) < 0.0:
                 self.evaluate(_lift(first))
         self.master = kernel.Master(self.pool)
-        for sign in (1.0, -1.0):
-            self._add_half(sign)
+        ahead, behind = (self._tail(cut) for cut in TAIL_CUTS)
+        if ahead is None or behind is None:
+            self._use_no_risk(apex if ahead is None else -apex)
+            return
+        self._add_half(1.0, TAIL_CUTS[0], *ahead)
+        self._add_half(-1.0, TAIL_CUTS[1], *behind)
+
+    def _use_no_risk(self, apex: Array) -> None:
+        """With one class only, a lightlike w far out has every margin above 1."""
+        w = _lift(apex)
+        for _ in range(MOST_DOUBLINGS):
+            if self.n_passes >= self.max_passes or self.evaluate(w) == 0.0:
+                return
+            w = 2.0 * w
 
     def rescaled(self, factor: float, oracle: Oracle) -> "Search":
         """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one."""
-        other = Search(oracle, self.dim, self.allow_timelike)
+        other = Search(oracle, self.dim, self.allow_timelike, max_passes=self.max_passes)
         offsets, slopes = self.pool.rows()
         for w, risk, b, g in zip(self.points, self.risks, offsets[1:], slopes[1:], strict=True):
             other._record(w, factor * risk, factor * b, factor * g)
@@ -107,7 +129,7 @@ class Search:
         if action == kernel.QUERY:
             w = leaf.region.query_point()
             relaxed = self.evaluate(w)
-            if leaf.region.absorb(relaxed, self._target(tol)):
+            if leaf.region.absorb(relaxed, self._target(tol)) and self.n_passes < self.max_passes:
                 w = _lift(w)
                 relaxed = self.evaluate(w)
             if kernel.quadratic_form(w) <= LIGHTLIKE * w[0] ** 2 and relaxed < (1.0 + NEARLY_BEST) * self.upper:
@@ -126,7 +148,7 @@ class Search:
         """
         for _ in range(MOST_SCALES):
             scale, promised = self.pool.best_scale(w)
-            if promised >= self._target(tol):
+            if promised >= self._target(tol) or self.n_passes >= self.max_passes:
                 return
             self.evaluate(scale * w)
 
@@ -153,10 +175,8 @@ class Search:
         leaf.bound = leaf.region.lower_bound()
         heapq.heappush(self._heap, (leaf.bound, next(self._order), leaf))
 
-    def _add_half(self, sign: float) -> None:
-        """The region of all w with this sign of t."""
-        cut = 1 if sign > 0 else 2
-        reach, share = self._tail(cut)
+    def _add_half(self, sign: float, cut: int, reach: float, share: float) -> None:
+        """The region of all w with this sign of t; `share` of the cut proves it beyond `reach`."""
         region = kernel.Region(self.master, sign, None, None, [0.0, reach], self.allow_timelike)
         region.add_tail(cut, share)
         region.begin()
@@ -173,8 +193,8 @@ class Search:
         self.n_splits += bool(children)
         return bool(children)
 
-    def _tail(self, cut: int) -> tuple[float, float]:
-        """Where the tail begins, and the share of the tail's cut that proves it.
+    def _tail(self, cut: int) -> tuple[float, float] | None:
+        """Where the tail begins, and the share of the tail's cut that proves it; None if the cut has no samples.
 
         The slope g of the cut is timelike, so a share theta of it bounds the objective from below by
         ``theta (b + (|g0| - |gr|) s)`` for every s beyond ``theta |gr|``, and this grows with s. The smallest s at
@@ -184,7 +204,7 @@ class Search:
         offset, length = offsets[cut], float(np.linalg.norm(slopes[cut, 1:]))
         rise = abs(slopes[cut, 0]) - length
         if rise <= 0.0:
-            return 1.0, 1.0
+            return None
         reach = (self.upper - offset) / rise
         if reach < length:
             reach = 2.0 * self.upper * length / (offset + np.sqrt(offset**2 + 4.0 * rise * self.upper * length))
