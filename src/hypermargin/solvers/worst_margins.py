@@ -6,7 +6,7 @@ D_i w the part of w tangent at x_i, it is that for ``q(w) >= 0``). So ``factor_i
 the set, and so is ``factor_i z_i + D_i' u`` for every u in reach_i times the unit ball of the dual norm.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -23,6 +23,8 @@ from hypermargin.solvers.dual_weights import DualBound, Samples
 
 #: Boxes have 2^d corners; where those are listed, up to this many.
 MAX_CORNERS = 64
+#: Directions in which round sets are described by points, beside the one that is worst at a known w.
+DIRECTIONS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +74,30 @@ class WorstMargins:
 
     # -- polynomials ---------------------------------------------------------------------------------------------------
 
-    def corners(self) -> Iterator[Array]:
-        """Covectors of the corners of polyhedral sets, each (n, d + 1): the worst margin is the least over them."""
-        d = self.parts.shape[1]
+    def corners(self, near: Sequence[Array] = ()) -> Iterator[Array]:
+        """Covectors of points of the sets, each (n, d + 1): no worst margin is above the margins of these.
+
+        For polyhedral sets they are the corners, and the worst margin is the least over them. For round ones they are
+        the worst points at the normals `near`, and points in evenly spaced directions (d = 2) or along the axes.
+        """
+        n, d, _ = self.parts.shape
         if self.norm == "l1":
             if 2**d > MAX_CORNERS:
                 raise ValueError(f"a box in dimension {d} has {2**d} corners; use a ball or a cross-polytope")
-            signs = [np.array(row, dtype=np.float64) for row in product((-1.0, 1.0), repeat=d)]
+            fixed = np.array(list(product((-1.0, 1.0), repeat=d)))
+        elif self.norm == "l2" and d == 2:
+            angles = 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+            fixed = np.column_stack([np.cos(angles), np.sin(angles)])
         else:
-            signs = [sign * axis for axis in np.eye(d) for sign in (-1.0, 1.0)]
-        for sign in signs:
-            yield self.samples.Z + self.reach[:, None] * np.einsum("j,njk->nk", sign, self.parts)
+            fixed = np.vstack([np.eye(d), -np.eye(d)])
+        steps = [np.broadcast_to(u, (n, d)) for u in fixed]
+        if self.norm == "l2":
+            for w in near:
+                spread = self.parts @ w
+                length = np.linalg.norm(spread, axis=1, keepdims=True)
+                steps.append(-spread / np.where(length > 0.0, length, 1.0))
+        for u in steps:
+            yield self.samples.Z + self.reach[:, None] * np.einsum("nj,njk->nk", u, self.parts)
 
     # -- cone constraints ----------------------------------------------------------------------------------------------
 

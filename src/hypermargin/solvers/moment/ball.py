@@ -20,6 +20,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.conic import ConicStatus, solve_conic
 from hypermargin.solvers.dual_weights import Samples
 from hypermargin.solvers.moment.frame import Frame, diagonal_form, whitened_basis
+from hypermargin.solvers.worst_margins import WorstMargins
 
 #: The ball is this much larger than what the cone programs, which have tolerances of their own, say it must be.
 MARGIN_OF_SAFETY = 1.01
@@ -35,7 +36,9 @@ class NoBallError(ValueError):
     """No ball is known to contain a minimiser."""
 
 
-def bounded_frame(problem: MarginProblem, samples: Samples, value: float, loss: str) -> Frame:
+def bounded_frame(
+    problem: MarginProblem, samples: Samples, value: float, loss: str, robust: WorstMargins | None = None
+) -> Frame:
     """The frame whose unit ball contains every w with ``f(w) <= value`` and whose slacks then lie in [0, 1].
 
     Parameters
@@ -46,6 +49,8 @@ def bounded_frame(problem: MarginProblem, samples: Samples, value: float, loss: 
         The objective of some feasible w for `loss`.
     loss : str
         "hinge" or "taylor3".
+    robust : WorstMargins, optional
+        Worst-case margins, which are below those of `samples` and make slacks larger.
     """
     if not np.isfinite(value):
         raise NoBallError("a ball needs some w with all margins at least 1, and none was found; use bounded=False")
@@ -60,6 +65,8 @@ def bounded_frame(problem: MarginProblem, samples: Samples, value: float, loss: 
     if problem.is_hard:
         return Frame(centre, basis, np.ones(len(Z)), max(value, 1e-12))
     lowest_margin = Z @ centre - np.linalg.norm(Z @ basis, axis=1)
+    if robust is not None:
+        lowest_margin = lowest_margin - robust.reach * robust.spread_bound(centre, basis)
     largest_slack = np.minimum(get_loss(loss).value(lowest_margin), MARGIN_OF_SAFETY * value / costs)
     return Frame(centre, basis, np.maximum(largest_slack, SMALLEST_SLACK_SCALE), max(value, 1e-12))
 

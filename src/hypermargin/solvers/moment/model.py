@@ -1,5 +1,6 @@
 """From a margin problem to its relaxation: the constraints of the paper in the coordinates of a frame."""
 
+from collections.abc import Sequence
 from math import comb
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypermargin.problems.losses import SQRT2
 from hypermargin.solvers.moment.frame import Frame
 from hypermargin.solvers.moment.polynomials import Polynomials, affine, quadratic
 from hypermargin.solvers.moment.relaxation import Relaxation, RelaxationBuilder
+from hypermargin.solvers.worst_margins import WorstMargins
 
 #: ``sinh(asinh(1) - xi)`` by its Taylor series; the coefficients of xi, xi^2, xi^3 with the sign they have in g >= 0.
 TAYLOR = (SQRT2, -0.5, SQRT2 / 6.0)
@@ -35,10 +37,15 @@ def build_relaxation(
     sparse: bool,
     bounded: bool,
     linear: tuple[float, Array] | None = None,
+    robust: WorstMargins | None = None,
+    near: Sequence[Array] = (),
 ) -> Relaxation:
     """The relaxation for samples with covectors Z (n, d + 1) and costs (n,), infinite ones for the hard margin.
 
     `linear` is ``(b, g)`` of a term ``b + g.w`` of the objective: the risk of samples that need no slack of their own.
+    `robust` has worst-case margins of the same samples. They keep the groups: polyhedral sets have a margin constraint
+    a corner. For round ones ``margin >= reach |D w|`` is the margin's square less that of the right-hand side (hinge
+    only), and margin constraints at some of their points, those worst at the normals `near` among them, tighten it.
     """
     n, k = Z.shape
     hard = bool(np.all(np.isinf(costs)))
@@ -61,17 +68,27 @@ def build_relaxation(
         )
         builder.minimise(Polynomials(term.exponents, term.coefficients / frame.objective_scale), groups=first)
 
-    margins, directions = Z @ frame.centre - 1.0, Z @ frame.basis
+    corners = [Z] if robust is None else list(robust.corners(near))
+    is_round = robust is not None and robust.norm == "l2"
     if hard:
-        builder.constrain(
-            "margin", affine(margins, directions, list(range(k)), n_variables), np.zeros(n, dtype=np.int64)
-        )
+        for Z_corner in corners:
+            margins, directions = Z_corner @ frame.centre - 1.0, Z_corner @ frame.basis
+            builder.constrain(
+                "margin", affine(margins, directions, list(range(k)), n_variables), np.zeros(n, dtype=np.int64)
+            )
+        if robust is not None and is_round:
+            spread = _spread(robust, slice(None), None, frame, k, n_variables)
+            builder.constrain("spread", spread, np.zeros(n, dtype=np.int64))
     for j in range(slacks):
         rows = slice(None) if sparse else slice(j, j + 1)
         scale = frame.slack_scale[rows, None]
         slack = affine(np.zeros(len(scale)), np.ones_like(scale), [k + j], n_variables)
         builder.constrain("slack", slack)
-        builder.constrain("margin", _margin(margins[rows], directions[rows], scale, k + j, n_variables, taylor))
+        for Z_corner in corners:
+            margins, directions = Z_corner[rows] @ frame.centre - 1.0, Z_corner[rows] @ frame.basis
+            builder.constrain("margin", _margin(margins, directions, scale, k + j, n_variables, taylor))
+        if robust is not None and is_round:
+            builder.constrain("spread", _spread(robust, rows, scale, frame, k + j, n_variables))
         cost = costs[rows, None] * scale / frame.objective_scale
         builder.minimise(Polynomials(slack.exponents, slack.coefficients * cost))
         if bounded:
@@ -104,6 +121,37 @@ def _margin(
         np.concatenate((plain.exponents, powers)),
         np.concatenate((plain.coefficients, terms), axis=1),
     )
+
+
+def _spread(
+    robust: WorstMargins,
+    rows: slice,
+    scale: Array | None,
+    frame: Frame,
+    variable: int,
+    n_variables: int,
+) -> Polynomials:
+    """``(m_i(w) - 1 + sqrt2 xi)^2 - reach_i^2 |D_i w|^2`` of the samples `rows`; without xi for the hard margin."""
+    Z = robust.samples.Z[rows]
+    n, k = Z.shape
+    # Both are squares of affine functions of (v, xi); row 0 of `linear` is the margin, the others are reach_i D_i w.
+    parts = robust.reach[rows, None, None] * robust.parts[rows]
+    constant = np.concatenate(((Z @ frame.centre - 1.0)[:, None], parts @ frame.centre), axis=1)
+    linear = np.zeros((n, constant.shape[1], n_variables))
+    linear[:, 0, :k], linear[:, 1:, :k] = Z @ frame.basis, parts @ frame.basis
+    if scale is not None:
+        linear[:, 0, variable] = SQRT2 * scale[:, 0]
+    sign = np.concatenate(([1.0], -np.ones(parts.shape[1])))
+    forms = [
+        quadratic(
+            float(sign @ constant[i] ** 2),
+            2.0 * (sign * constant[i]) @ linear[i],
+            (linear[i].T * sign) @ linear[i],
+            n_variables,
+        )
+        for i in range(n)
+    ]
+    return Polynomials(forms[0].exponents, np.concatenate([form.coefficients for form in forms]))
 
 
 def _slack_range(n_groups: int, variable: int, n_variables: int) -> Polynomials:

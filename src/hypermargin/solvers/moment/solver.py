@@ -23,6 +23,7 @@ from hypermargin.solvers.moment.relaxation import Relaxation
 from hypermargin.solvers.moment.sos import SumOfSquares, sum_of_squares
 from hypermargin.solvers.refine import refine
 from hypermargin.solvers.sdp import Relaxed, infeasible_outcome, solve_sdp
+from hypermargin.solvers.worst_margins import WorstMargins
 
 TAYLOR_ORDER = {"hinge": 1, "taylor3": 3}
 _STATUS = {"iteration limit": Status.ITERATION_LIMIT, "time limit": Status.TIME_LIMIT}
@@ -69,7 +70,7 @@ class Moment(Solver):
 
     name: ClassVar[str] = "moment"
     summary: ClassVar[str] = "the paper's moment relaxation, sparse or dense, of any order; with a ball often exact"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"hard"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "uncertainty"})
     losses: ClassVar[tuple[str, ...]] = ("hinge", "taylor3")
 
     order: int = 2
@@ -100,18 +101,21 @@ class Moment(Solver):
             raise ValueError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
-        samples = Samples.of(problem)
+        robust = WorstMargins.of(problem)
+        samples = Samples.of(problem) if robust is None else robust.samples
+        if robust is not None and robust.norm == "l2" and self.loss != "hinge":
+            raise ValueError(f"loss {self.loss!r} handles boxes and cross-polytopes only; use loss='hinge' for balls")
         wants_ball = self.order > 1 if self.bounded is None else self.bounded
         frame, shor = None, None
-        if wants_ball or problem.is_hard:
-            shor = solve_sdp(problem, samples, tol=1e-9)
+        if wants_ball or problem.is_hard or robust is not None:
+            shor = solve_sdp(problem, samples, robust, tol=1e-9)
             if problem.is_hard and shor.bound.value > 0.0:
                 return infeasible_outcome(problem, samples, shor)
-            frame = self._ball(problem, samples, shor) if wants_ball else None
+            frame = self._ball(problem, samples, robust, shor) if wants_ball else None
         bounded = frame is not None
         frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
         kept, linear = np.arange(len(samples.Z)), None
-        if bounded and self.screen and not problem.is_hard:
+        if bounded and self.screen and not problem.is_hard and robust is None:
             screening = screen(samples, frame, self.loss)
             kept, linear = screening.kept, (screening.offset, screening.slope)
         self._check_size(problem, len(kept))
@@ -124,6 +128,8 @@ class Moment(Solver):
             sparse=self.sparse,
             bounded=bounded,
             linear=linear,
+            robust=robust,
+            near=() if robust is None or shor is None else self._near(problem, shor),
         )
         with progress(self.verbose and self.backend == "structured", self.callback) as callback:
             result = solve_relaxation(
@@ -138,20 +144,27 @@ class Moment(Solver):
                 verbose=self.verbose,
                 callback=callback,
             )
-        return self._outcome(problem, samples, frame, shor if bounded else None, relaxation, result, tol)
+        return self._outcome(problem, samples, frame, bounded, shor, relaxation, result, tol)
 
     def _check_size(self, problem: MarginProblem, n: int) -> None:
         groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
         check_size(groups, problem.dim + 1 + slacks, self.order, self.max_block)
 
-    def _ball(self, problem: MarginProblem, samples: Samples, shor: Relaxed) -> Frame | None:
+    def _near(self, problem: MarginProblem, shor: Relaxed) -> tuple[Array, ...]:
+        """Normals near which the worst margins should be described best: the order-1 solution and what it offers."""
+        found = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
+        return shor.w, found.winner.w
+
+    def _ball(
+        self, problem: MarginProblem, samples: Samples, robust: WorstMargins | None, shor: Relaxed
+    ) -> Frame | None:
         """The frame of a ball around every w that beats a good one; None where there is none and none was demanded."""
         known = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = known.objective
-        if not problem.is_hard:
+        if not problem.is_hard and robust is None:
             value = problem.objective(refine(problem, known.winner.w, self.loss, max_iter=10)[0], self.loss)
         try:
-            return bounded_frame(problem, samples, value, self.loss)
+            return bounded_frame(problem, samples, value, self.loss, robust)
         except NoBallError:
             if self.bounded:
                 raise
@@ -162,15 +175,16 @@ class Moment(Solver):
         problem: MarginProblem,
         samples: Samples,
         frame: Frame,
+        bounded: bool,
         shor: Relaxed | None,
         relaxation: Relaxation,
         result: InteriorResult,
         tol: float,
     ) -> Outcome:
         proof = sum_of_squares(relaxation, result.grams)
-        bound, kind, dual = self._bound(problem, samples, frame, shor, relaxation, proof)
+        bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, proof)
         certificate = None
-        if dual is not None and self.verify:
+        if dual is not None and self.verify and problem.uncertainty is None:
             certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
             bound = max(proved, 0.0) if certificate is not None else bound
         W, w = read_off(frame, relaxation, result.moments)
@@ -195,7 +209,7 @@ class Moment(Solver):
             "sos_value": proof.value * frame.objective_scale,
             "sos_residual": proof.residual,
             "solver_status": result.status,
-            "bounded": shor is not None,
+            "bounded": bounded,
             "n_groups": relaxation.n_groups,
             "frame": frame,
         }
@@ -219,21 +233,22 @@ class Moment(Solver):
         problem: MarginProblem,
         samples: Samples,
         frame: Frame,
+        bounded: bool,
         shor: Relaxed | None,
         relaxation: Relaxation,
         proof: SumOfSquares,
     ) -> tuple[float, str, DualBound | None]:
         """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it.
 
-        `shor` is the order-1 relaxation from which the ball was made; None where there is no ball.
+        `shor` is the order-1 relaxation, which knows worst-case margins and from which a ball is made.
         """
         bounds: list[tuple[float, str, DualBound | None]] = [(0.0, "the objective is never negative", None)]
         linear = self.loss == "hinge" and not problem.is_hard
-        if shor is not None:
+        if bounded:
             value = frame.objective_scale * proof.bound_in_unit_box
             bounds.append((value, "Gram matrices, less the sum of the residual's coefficients", None))
-            if linear:
-                bounds.append((shor.bound.value, "dual weights of the order-1 relaxation", shor.bound))
+        if linear and shor is not None:
+            bounds.append((shor.bound.value, "dual weights of the order-1 relaxation", shor.bound))
         elif linear:
             # Without a ball only constant multipliers can prove anything: those of the margins are dual weights.
             margins = [block for block in relaxation.blocks if block.name == "margin"]
