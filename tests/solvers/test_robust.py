@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers.exact import kernel, robust_kernel
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from reference.objective import lift
-from reference.robust_scip import solve_robust_scip
+from reference.robust_scip import boost_columns, exponential_columns, solve_robust_scip
 
 SETS = {
     "geodesic": GeodesicBall(0.2),
@@ -209,6 +210,80 @@ class TestProjectedGradient:
             steps = 1e-6 * np.eye(3)
             numerical = [(problem.risk(w + e, "asinh") - problem.risk(w - e, "asinh")) / 2e-6 for e in steps]
             np.testing.assert_allclose(gradient, numerical, rtol=1e-6, atol=1e-7)
+
+
+def least_risk(X, y, costs, kind, rho):
+    """The linear program ``min risk`` with every set replaced by corners, or by 720 points of its boundary."""
+    rows, owners = [], []
+    angles = np.linspace(0.0, 2 * np.pi, 720, endpoint=False)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    steps = {
+        "box": np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]),
+        "cross": np.array([[1, 0], [0, 1], [-1, 0], [0, -1]]),
+    }.get(kind, circle)
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        frame = boost_columns(x) if kind == "geodesic" else exponential_columns(x)
+        stretch, reach = (np.cosh(rho), np.sinh(rho)) if kind == "geodesic" else (1.0, rho)
+        points = stretch * x + reach * steps @ frame
+        rows.append(label * points * np.r_[1.0, -1.0, -1.0])
+        owners += [i] * len(points)
+    Z, slack = np.vstack(rows), np.eye(len(y))[owners]
+    answer = linprog(
+        np.concatenate([np.zeros(3), costs / np.sqrt(2.0)]),
+        A_ub=-np.hstack([Z, slack]),
+        b_ub=-np.ones(len(Z)),
+        bounds=[(None, None)] * 3 + [(0.0, None)] * len(y),
+    )
+    return answer.fun
+
+
+class TestRelaxations:
+    @pytest.mark.parametrize("kind", ["geodesic", "box", "cross", "ball"])
+    def test_the_sdp_bound_is_that_of_the_robust_risk_alone(self, kind):
+        """As for the plain problem: a linear program in disguise (here with sampled sets, hence slightly below)."""
+        X, y = clouds(20, n=16)
+        problem = MarginProblem(X, y, uncertainty=type(SETS[kind])(0.2))
+        solution, exact = solve(problem, "sdp"), solve(problem)
+        assert solution.lower_bound == pytest.approx(least_risk(X, y, problem.costs, kind, 0.2), rel=2e-5)
+        assert solution.lower_bound <= exact.objective <= solution.objective * (1 + 1e-9)
+
+    @pytest.mark.parametrize("name", SETS)
+    def test_the_moment_bound_is_tight_for_polyhedral_sets_and_nearly_for_round_ones(self, name):
+        X, y = clouds(21, n=10)
+        problem = MarginProblem(X, y, uncertainty=SETS[name])
+        solution, exact, sdp = solve(problem, "moment"), solve(problem, tol=1e-7), solve(problem, "sdp")
+        slack = 1e-5 if name in ("box", "cross") else 0.02
+        assert sdp.lower_bound < exact.objective * (1 - 1e-3)  # there is something to gain
+        assert exact.objective * (1 - slack) <= solution.lower_bound <= exact.objective * (1 + 1e-6)
+        assert solution.objective >= exact.lower_bound
+
+    @pytest.mark.parametrize("method", ["sdp", "moment"])
+    @pytest.mark.parametrize("name", SETS)
+    def test_without_size_bounds_are_those_of_the_plain_problem(self, method, name):
+        X, y = clouds(22, n=8)
+        plain, robust = (solve(MarginProblem(X, y, uncertainty=s), method) for s in (None, SETS[name].scaled(0.0)))
+        assert robust.lower_bound == pytest.approx(plain.lower_bound, rel=1e-5)
+
+    def test_sizes_of_their_own_and_samples_of_no_weight(self):
+        X, y = clouds(23, n=10)
+        sizes = np.linspace(0.0, 0.4, 10)
+        weight = np.r_[0.0, np.ones(9)]
+        all_of_them = MarginProblem(X, y, sample_weight=weight, uncertainty=GeodesicBall(sizes))
+        without = MarginProblem(X[1:], y[1:], uncertainty=GeodesicBall(sizes[1:]))
+        bounds = [solve(problem, "sdp").lower_bound for problem in (all_of_them, without)]
+        assert bounds[0] == pytest.approx(bounds[1], rel=1e-6)
+
+    def test_hard_margin(self):
+        problem = TestHardMargin().problem(0.3)
+        solution = solve(problem, "moment")
+        optimum = 0.5 / np.sinh(1.2) ** 2
+        assert optimum * 0.95 <= solution.lower_bound <= optimum * (1 + 1e-5)
+
+    def test_what_they_do_not_handle_is_said(self):
+        with pytest.raises(ValueError, match="handles boxes and cross-polytopes only"):
+            solve(MarginProblem(*clouds(0), uncertainty=Ball(0.1)), "moment", loss="taylor3")
+        with pytest.raises(ValueError, match="a box in dimension 7 has 128 corners"):
+            solve(MarginProblem(*clouds(0, d=7), uncertainty=Box(0.1)), "moment", max_block=1000)
 
 
 def test_the_baseline_refuses():
