@@ -8,6 +8,7 @@ from hypermargin.certificates.certificate import (
     RegionProof,
 )
 from hypermargin.certificates.hard_margin import HardMarginCertificate, InfeasibilityCertificate
+from hypermargin.certificates.robust_overlap import RobustInfeasibilityCertificate
 
 __all__ = [
     "Certificate",
@@ -17,4 +18,5 @@ __all__ = [
     "HardMarginCertificate",
     "InfeasibilityCertificate",
     "RegionProof",
+    "RobustInfeasibilityCertificate",
 ]

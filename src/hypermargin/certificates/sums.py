@@ -15,7 +15,7 @@ from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
-BLOCK = 2048
+BLOCK = 8192
 
 
 def cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:

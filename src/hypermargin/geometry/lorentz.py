@@ -63,10 +63,7 @@ def fixed_order_product(X: ArrayLike, M: ArrayLike) -> Array:
     shares nothing else (a solver and the checker of its certificate) comes to the same decisions about a row.
     """
     X, M = np.asarray(X, dtype=np.float64), np.asarray(M, dtype=np.float64)
-    product = np.empty((X.shape[0], M.shape[1]))
-    for k in range(M.shape[1]):
-        column = X[:, 0] * M[0, k]
-        for j in range(1, M.shape[0]):
-            column += X[:, j] * M[j, k]
-        product[:, k] = column
+    product = X[:, :1] * M[0]
+    for k in range(1, M.shape[0]):
+        product += X[:, k : k + 1] * M[k]
     return product

@@ -17,10 +17,11 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.robust_overlap import robust_overlap
 from hypermargin.solvers.exact.search import Search
 
-GROWTH = 30.0
-MAX_ROUNDS = 14
+GROWTH = 5.0
+MAX_ROUNDS = 30
 
 SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
@@ -33,7 +34,7 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     for _ in range(MAX_ROUNDS):
         w = _scaled_to_margin(problem, outcome.w)
         if w is None:
-            overlap = _overlap(problem)
+            overlap = _overlap(problem) or robust_overlap(problem)
             if overlap is not None:
                 return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap)
         elif relative_gap(problem.objective(w), outcome.lower_bound) <= tol:

@@ -231,6 +231,8 @@ class Master:
         excess: cython.double = 0.0
         value: cython.double = 0.0
         primal: cython.double
+        best: cython.double = 0.0
+        best_mu: cython.double = 1.0
         k: cython.int
         self.mu = 1.0
         for k in range(60):
@@ -240,6 +242,8 @@ class Master:
             primal = self.level + (0.5 * excess * (excess + 2.0 * s) if excess > 0.0 else 0.0)
             if (self.mu == 1.0 and excess >= 0.0) or primal - value <= 1e-11 * fabs(value):
                 return value
+            if k == 0 or primal < best:
+                best, best_mu = primal, self.mu
             if excess >= 0.0:  # the root of |wr| = s by false position (Illinois) with a bisection now and then
                 low, at_low = self.mu, excess
                 at_high *= 0.5
@@ -254,9 +258,9 @@ class Master:
                 self.mu = (low * at_high - high * at_low) / (at_high - at_low)
                 if k % 3 == 2 or not low < self.mu < high:
                     self.mu = 0.5 * (low + high)
-        if low > 0.0 and excess < 0.0:  # no convergence: end on the side of points that are feasible
-            self.mu = low
-            self._quadratic_programme(s, low)
+        if self.mu != best_mu:  # no convergence: return to the best point
+            self.mu = best_mu
+            self._quadratic_programme(s, best_mu)
             value = self.b + self.a * s + _phi(s, self.A)
         return value
 
