@@ -106,6 +106,7 @@ def test_stopped_early_the_sos_side_still_proves_a_true_bound(limits):
     finished = solve_relaxation(relaxation, "structured", **LIMITS)
     optimum = float(np.sum(relaxation.objective * finished.moments))
     assert stopped.status == ("iteration limit" if "max_iter" in limits else "time limit")
+    assert stopped.n_iter == limits.get("max_iter", 0)
     assert sum_of_squares(relaxation, stopped.grams).bound_in_unit_box <= optimum + 1e-7
 
 

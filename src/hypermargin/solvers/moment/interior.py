@@ -122,6 +122,8 @@ def interior_point(
         if max(lengths) < SHORTEST_STEP or (best[1].merit < NEAR and since_best >= PATIENCE):
             status = "inaccurate"
             break
+    else:
+        iteration = max_iter
 
     point, residuals = best if status != "solved" else (point, residuals)
     return _result(relaxation, operator, point, residuals, status, iteration, history)
