@@ -112,7 +112,9 @@ def interior_point(
             target = centring(point, predictor, lengths, residuals.mu, operator)
             corrector = direction(operator, newton, point, factors, residuals, target=target, second_order=predictor)
             lengths = step_lengths(factors, corrector, xp)
-        except (np.linalg.LinAlgError, RuntimeError):
+        except (ValueError, RuntimeError) as error:  # bases of NumPy's and PyTorch's LinAlgError
+            if "LinAlgError" not in type(error).__name__:
+                raise
             status = "inaccurate"
             break
         point = advance(point, corrector, lengths)
