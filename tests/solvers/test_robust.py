@@ -8,6 +8,7 @@ from scipy.linalg import expm
 from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
+from hypermargin.certificates import CertificateError
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers.exact import kernel, robust_kernel
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
@@ -188,6 +189,24 @@ class TestHardMargin:
         assert solution.status is Status.OPTIMAL
         assert problem.margins(solution.w).min() >= 1.0 - 1e-9
         assert solution.objective > solve(replace(problem, uncertainty=None)).objective
+
+    @pytest.mark.parametrize("d", [2, 3])
+    @pytest.mark.parametrize("noise", [GeodesicBall(4.0), Box(2.0), CrossPolytope(4.0), Ball(3.0)])
+    def test_sets_that_overlap_are_proved_to(self, noise, d):
+        """Clouds that a hyperplane separates, with sets so large that none does; certificates are for these alone."""
+        X, y = clouds(14, n=24, d=d, shift=2.5)
+        plain, problem = (MarginProblem(X, y, C=np.inf, uncertainty=s) for s in (None, noise))
+        assert solve(plain).status is Status.OPTIMAL
+        solution = solve(problem)
+        assert solution.status is Status.INFEASIBLE
+        assert solution.certificate.verify(problem) == np.inf
+        with pytest.raises(CertificateError, match="do not prove"):
+            solution.certificate.verify(replace(problem, uncertainty=noise.scaled(0.01)))
+
+    def test_balls_overlap_from_half_the_distance_on(self):
+        """Around two points at distance 3: those of radius 1.49 can be separated, those of radius 1.51 cannot."""
+        assert solve(self.problem(1.49)).status is Status.OPTIMAL
+        assert solve(self.problem(1.51)).status is Status.INFEASIBLE
 
 
 class TestProjectedGradient:
