@@ -4,12 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint types bench build docs-figures clean help
+.PHONY: help build demo test test-slow lint bench fuzz clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(INSTALLED): pyproject.toml setup.py src/hypermargin/solvers/exact/kernel.py
+$(INSTALLED): pyproject.toml setup.py $(wildcard src/hypermargin/solvers/exact/*kernel.py)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
@@ -30,6 +30,14 @@ lint: $(INSTALLED)  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/benchmarks/
+	$(BIN)/python benchmarks/bench_exact.py
+	$(BIN)/python benchmarks/bench_moment.py
+	$(BIN)/python benchmarks/bench_robust.py
+
+fuzz: $(INSTALLED)  ## Look for a false certificate among a million tiny problems
+	$(BIN)/python benchmarks/fuzz.py --instances 1000000 --jobs 2
 
 clean:  ## Remove what was built
 	rm -rf $(VENV) build demo src/*.egg-info

@@ -157,6 +157,7 @@ def solve(
     tol: float = 1e-6,
     *,
     allow_timelike: bool | None = None,
+    refine: bool = False,
     **options: Any,
 ) -> Solution:
     """Solve a margin problem.
@@ -170,13 +171,20 @@ def solve(
         The relative gap to aim for.
     allow_timelike : bool, optional
         Overrides the field of the same name of `problem`.
+    refine : bool
+        Follow the method by a local descent on its loss, which keeps the bound and never raises the objective.
     **options
         Options of the method, checked against those it declares.
     """
     problem, solver = _prepare(problem, method, tol, allow_timelike, options)
     start = time.perf_counter()
     outcome = solver.run(problem, tol)
-    return judge(problem, solver, outcome, time.perf_counter() - start)
+    solution = judge(problem, solver, outcome, time.perf_counter() - start)
+    if not refine:
+        return solution
+    from hypermargin.solvers.refine import refine_solution  # a step after any solver, so it knows this module
+
+    return refine_solution(problem, solution)
 
 
 def solve_path(
