@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin.experiments.problem_set import certified_optima, select
-    from hypermargin.experiments.scoring import check_solver, score_solver
+    from hypermargin.experiments.scoring import score_solver
 
     names = select(args.problems, args.all)
     if not names:
@@ -53,7 +53,6 @@ def run(args: argparse.Namespace) -> None:
     if not args.time_limit > 0.0:
         raise CommandError(f"--time-limit must be positive, got {args.time_limit:g}")
     output = None if args.output is None else check_output(args.output, (".csv",))
-    check_solver(args.solver, args.time_limit)  # a file that cannot be used is told of once, not once a problem
     scores = []
     judged = score_solver(args.solver, names, args.time_limit)
     for _ in with_progress(names, "scoring"):

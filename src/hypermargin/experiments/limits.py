@@ -82,6 +82,9 @@ class LimitedWorker:
                 encoding="utf-8",
                 env={**os.environ, **SINGLE_THREAD},
             )
+            # Time limits are for tasks: they begin when the worker has imported what it needs.
+            assert self._process.stdout is not None
+            self._process.stdout.readline()
         return self._process
 
     def _last_words(self) -> str:

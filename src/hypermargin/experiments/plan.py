@@ -67,7 +67,7 @@ def make_plan(selection: Selection) -> Plan:
     """All cells of the tables and figures that the selection touches."""
     plan = Plan()
     seen: set[Cell] = set()
-    for group in [*_table_groups(selection), *_grid_groups(selection)]:
+    for group in [*table_groups(selection), *grid_groups(selection)]:
         fresh = [cell for cell in group if cell not in seen]
         seen.update(fresh)
         if selection.quick:
@@ -79,7 +79,7 @@ def make_plan(selection: Selection) -> Plan:
     return plan
 
 
-def _table_groups(selection: Selection) -> list[list[Cell]]:
+def table_groups(selection: Selection) -> list[list[Cell]]:
     """Cells of the synthetic and the real tables, one group a data set, scheme, C and method."""
     groups = []
     for name in selection.datasets or (*data.SYNTHETIC, *data.REAL):
@@ -99,7 +99,7 @@ def _default_C(synthetic: bool, quick: bool) -> tuple[float, ...]:
     return (1.0,) if quick else REAL_C
 
 
-def _grid_groups(selection: Selection) -> list[list[Cell]]:
+def grid_groups(selection: Selection) -> list[list[Cell]]:
     """Cells of the Gaussian grid; all folds of a draw are one cell, because each is short."""
     if not selection.grid or selection.datasets:
         return []

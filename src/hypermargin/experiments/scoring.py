@@ -34,23 +34,18 @@ class Score:
     trouble: str = ""
 
 
-def check_solver(solver: str, limit: float) -> None:
-    """Refuse a solver that cannot be loaded, with a `ValueError`; its file is run in a process of its own."""
-    worker = LimitedWorker()
-    try:
-        answer = worker.call({"kind": "load", "solver": solver}, limit)
-    finally:
-        worker.close()
-    if answer.timed_out:
-        raise ValueError(f"{solver} took more than {limit:g} s to import")
-    if answer.error is not None:
-        raise ValueError(answer.error.removeprefix("ValueError: "))
-
-
 def score_solver(solver: str, names: Sequence[str], limit: float) -> Iterator[Score]:
-    """Run a solver on each problem, in a process that is ended after `limit` seconds a problem."""
+    """Run a solver on each problem, in a process that is ended after `limit` seconds a problem.
+
+    A solver that cannot be loaded is a `ValueError`, once and not once a problem.
+    """
     worker = LimitedWorker()
     try:
+        loaded = worker.call({"kind": "load", "solver": solver}, limit)
+        if loaded.timed_out:
+            raise ValueError(f"{solver} took more than {limit:g} s to import")
+        if loaded.error is not None:
+            raise ValueError(loaded.error.removeprefix("ValueError: "))
         for name in names:
             check_data(name.split("/")[0])
             answer = worker.call({"kind": "score", "solver": solver, "problem": name}, limit)

@@ -9,20 +9,17 @@ import os
 import sys
 from typing import Any, TextIO
 
+from hypermargin.experiments.cells import Cell, run_cell
+from hypermargin.experiments.scoring import load_solver, run_solver
+
 
 def perform(task: dict[str, Any]) -> Any:
-    """Run one task; the modules behind it are imported when first needed."""
+    """Run one task."""
     if task["kind"] == "cell":
-        from hypermargin.experiments.cells import Cell, run_cell
-
         return run_cell(Cell.from_dict(task["cell"]))
     if task["kind"] == "score":
-        from hypermargin.experiments.scoring import run_solver
-
         return run_solver(task["solver"], task["problem"])
     if task["kind"] == "load":
-        from hypermargin.experiments.scoring import load_solver
-
         return bool(load_solver(task["solver"]))
     raise ValueError(f"unknown kind of task {task['kind']!r}")
 
@@ -38,7 +35,9 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(requests: TextIO, replies: TextIO) -> None:
-    """Answer until the input ends."""
+    """Say that all is ready, then answer until the input ends."""
+    replies.write("ready\n")
+    replies.flush()
     for line in requests:
         replies.write(json.dumps(answer(json.loads(line))) + "\n")
         replies.flush()

@@ -1,0 +1,125 @@
+"""Cells, cache and engine: right numbers, nothing lost by an interrupt, holes instead of crashes."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.svm import SVC
+
+from hypermargin.experiments import data, engine
+from hypermargin.experiments.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT, Cache
+from hypermargin.experiments.cells import Cell
+from hypermargin.experiments.limits import LimitedWorker
+from hypermargin.experiments.methods import METHODS
+from hypermargin.experiments.plan import Selection, grid_groups, make_plan
+from hypermargin.experiments.run import expected_seconds, run_missing, split_by_cache
+
+
+def cell(method="svm-lorentz", folds=(0,), C=10.0, dataset="gaussian_1"):
+    return Cell.of(dataset, "ovr", C, METHODS[method], folds)
+
+
+def test_a_cell_measures_what_scikit_learn_measures():
+    ((_, record),) = run_missing([cell(folds=(0, 1, 2, 3, 4))], _Nowhere(), jobs=1, limit=60.0)
+    X, y = data.load("gaussian_1")
+    folds = StratifiedKFold(5, shuffle=True, random_state=data.GAUSSIANS["gaussian_1"][2])
+    for metric, scoring in (("test_accuracy", "accuracy"), ("test_f1", "f1_weighted")):
+        expected = cross_val_score(SVC(kernel="linear", C=10.0), X, y, cv=folds, scoring=scoring)
+        np.testing.assert_allclose([fold[metric] for fold in record["folds"]], expected, atol=1e-12)
+
+
+class _Nowhere(Cache):
+    def __init__(self):
+        pass
+
+    def write(self, cell, record):
+        pass
+
+
+def test_an_interrupted_run_resumes_with_what_is_missing(tmp_path):
+    cells = [cell(folds=(k,)) for k in range(4)]
+    cache = Cache(tmp_path)
+
+    def stop_after_two(_, __):
+        if len(list(tmp_path.rglob("*.json"))) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_missing(cells, cache, jobs=1, limit=60.0, tell=stop_after_two)
+    done, missing = split_by_cache(cells, cache, 60.0)
+    assert len(done) == len(missing) == 2
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    run_missing(missing, cache, jobs=2, limit=60.0)
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    assert split_by_cache(cells, cache, 60.0)[1] == []
+    assert len(split_by_cache(cells, cache, 60.0, fresh=True)[1]) == 4
+
+
+def test_a_damaged_result_is_computed_again(tmp_path):
+    cache = Cache(tmp_path)
+    cache.write(cell(), {"state": FINISHED, "folds": []})
+    assert cache.settled(cell(), 1.0) is not None
+    path = cache.path(cell())
+    path.write_text(path.read_text()[:-5])
+    assert cache.settled(cell(), 1.0) is None
+
+
+def test_keys_tell_apart_all_that_matters_and_nothing_else():
+    base = cell("pgd")
+    others = [cell("pgd", C=1.0), cell("pgd", folds=(1,)), cell("sdp"), cell("pgd", dataset="gaussian_2")]
+    assert len({base.key(), *(other.key() for other in others)}) == 5
+    assert cell("sdp").key() != cell("sdp-published").key()
+    assert base.key() == cell("pgd").key()
+    assert cell("forest-disk", C=1.0).key() == cell("forest-disk", C=10.0).key()
+
+
+def test_a_time_limit_stops_a_cell_and_its_like_are_not_begun(tmp_path):
+    slow = [cell("pgd-published", folds=(0, 1, 2, 3, 4), C=C) for C in (1.0, 10.0)]
+    results = dict(run_missing([*slow, cell()], Cache(tmp_path), jobs=1, limit=0.7))
+    assert results[slow[0]]["state"] == TIMED_OUT
+    assert results[slow[1]]["state"] == SKIPPED
+    assert "0.7 s" in results[slow[1]]["reason"]
+    # The hole is settled for the same limit, and tried again with a longer one.
+    assert Cache(tmp_path).settled(slow[0], 0.7) is not None
+    assert Cache(tmp_path).settled(slow[0], 1.0) is None
+    assert expected_seconds(slow, 1e-3) == pytest.approx(1e-3)
+
+
+def test_a_failure_is_a_labelled_hole_and_the_rest_goes_on():
+    records = dict(engine.run_cells([cell("exact", C=-1.0), cell()], jobs=1, limit=60.0))
+    assert records[cell("exact", C=-1.0)]["state"] == FAILED
+    assert "C must be positive" in records[cell("exact", C=-1.0)]["reason"]
+    assert records[cell()]["state"] == FINISHED
+
+
+def test_a_worker_that_dies_says_so_and_is_replaced():
+    worker = LimitedWorker()
+    try:
+        assert "KeyError" in worker.call({}, 60.0).error
+        worker._running().kill()
+        assert worker._running().wait() != 0
+        assert worker.call({"kind": "other"}, 60.0).error.startswith("ValueError: unknown kind")
+    finally:
+        worker.close()
+
+
+def test_a_cluster_that_does_not_answer_is_one_sentence():
+    with pytest.raises(ValueError, match=r"distributed|no Dask scheduler answers"):
+        list(engine.run_cells([cell()], jobs=1, limit=1.0, dask="tcp://127.0.0.1:1"))
+
+
+def test_quick_keeps_few_folds_of_what_is_long():
+    names = ["gaussian_1", "gaussian_3"]
+    full, quick = (make_plan(Selection(datasets=names, quick=quick)) for quick in (False, True))
+    assert set(quick.cells) < set(full.cells)
+    assert set(quick.cells) | set(quick.left_out) == set(full.cells)
+    assert expected_seconds(quick.cells, 60.0) < 0.2 * expected_seconds(full.cells, 900.0)
+    assert len({c.method for c in quick.cells}) >= 11
+    methods = {c.method for c in make_plan(Selection(datasets=names, methods=["pgd"])).cells}
+    assert methods == {"pgd", "exact"}, "the judge belongs to every plan with a method to judge"
+
+
+def test_the_grid_is_the_papers():
+    cells = [c for group in grid_groups(Selection(methods=["exact"])) for c in group]
+    groups = {(*data.grid_parameters(c.dataset)[:2], c.C) for c in cells}
+    assert groups == {(K, s, C) for K in (2, 5) for s in (0.4, 1.0) for C in (0.1, 10.0)}
+    assert len(cells) == 8 * 15

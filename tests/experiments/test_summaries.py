@@ -1,0 +1,128 @@
+"""Means, gaps and tables from records made by hand."""
+
+import csv
+import io
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from hypermargin.experiments.cells import Cell
+from hypermargin.experiments.entries import Entry, Table, to_csv, to_html, to_markdown
+from hypermargin.experiments.explanations import Explanation
+from hypermargin.experiments.findings import plain_svm_paragraph
+from hypermargin.experiments.methods import METHODS
+from hypermargin.experiments.paper import BEST
+from hypermargin.experiments.summary import Summary
+from hypermargin.experiments.tables import performance_tables
+from hypermargin.experiments.truth_tables import all_gaps, certified_table, holes_table, suboptimality_summary
+
+
+def finished(method, folds, C=10.0, dataset="gaussian_1"):
+    cell = Cell.of(dataset, "ovr", C, METHODS[method], tuple(record["fold"] for record in folds))
+    return cell, {"state": "finished", "folds": folds}
+
+
+@pytest.fixture
+def results(one_fold):
+    """Exact and PGD on two folds at C = 10; a hole for the moment relaxation."""
+    moment = Cell.of("gaussian_1", "ovr", 10.0, METHODS["moment"], (0,))
+    return [
+        finished("exact", [one_fold(0, 0.8, [10.0], [9.999]), one_fold(1, 0.9, [20.0], [20.0])]),
+        finished("pgd", [one_fold(0, 0.7, [10.0005], [None]), one_fold(1, 0.5, [25.0], [None])]),
+        (moment, {"state": "time limit", "reason": "took more than 5 s"}),
+    ]
+
+
+def test_means_and_deviations_over_folds(results):
+    stat = Summary(results).stat("gaussian_1", "ovr", 10.0, "pgd", "test_accuracy")
+    assert (stat.mean, stat.std, stat.n_folds) == (pytest.approx(0.6), pytest.approx(0.1), 2)
+
+
+def test_gaps_are_to_the_certified_bound_of_the_same_problem(results):
+    summary = Summary(results)
+    expected = [(10.0005 - 9.999) / 10.0005, 5.0 / 25.0]
+    np.testing.assert_allclose(all_gaps(summary, "pgd"), expected, rtol=1e-9)
+    assert summary.stat("gaussian_1", "ovr", 10.0, "pgd", "gap").mean == pytest.approx(np.mean(expected))
+    (row,) = suboptimality_summary(summary).rows
+    assert [entry.text for entry in row][:4] == ["PGD", "2", "1", "50.0 %"]
+
+
+def test_a_timelike_answer_has_no_gap_and_is_counted(one_fold, results):
+    results.append(finished("euclidean", [one_fold(0, 0.9, [None], [None])]))
+    summary = Summary(results)
+    assert summary.stat("gaussian_1", "ovr", 10.0, "euclidean", "gap") is None
+    assert np.isinf(all_gaps(summary, "euclidean")).tolist() == [True]
+    rows = {row[0].text: row[-1].text for row in suboptimality_summary(summary).rows}
+    assert rows == {"PGD": "0", "Euclidean": "1"}
+
+
+def test_the_best_C_is_that_of_the_highest_f1_and_of_equals_the_largest(one_fold):
+    scores = {0.1: 0.9, 1.0: 0.8, 10.0: 0.9}
+    summary = Summary(finished("pgd", [one_fold(0, score, [1.0], [None])], C) for C, score in scores.items())
+    assert summary.best_C("gaussian_1", "ovr", "pgd") == 10.0
+    assert summary.stat("gaussian_1", "ovr", BEST, "pgd", "test_accuracy").mean == pytest.approx(0.9)
+
+
+def test_tables_show_the_papers_number_a_mark_and_a_hole(results):
+    accuracy = next(t for t in performance_tables(Summary(results)) if t.slug == "synthetic-accuracy")
+    row = dict(zip(accuracy.columns, accuracy.rows[0], strict=True))
+    assert row["PGD"].paper == "84.50 ± 7.31"
+    assert row["PGD"].text == "60.00 ± 10.00 [2 folds]"
+    assert row["PGD"].why is not None  # 24.5 points apart, deviations 7.31 and 10
+    assert row["Exact"].paper == ""
+    assert row["Exact"].is_best
+    assert (row["Moment + ball"].text, row["Moment + ball"].is_hole) == ("time limit", True)
+    assert "took more than 5 s" in to_markdown(holes_table(Summary(results)))
+
+
+def test_what_is_not_proved_is_not_called_proved(one_fold, results):
+    results.append(finished("exact", [one_fold(2, 0.9, [1.0], [0.5], statuses={"GAP_REMAINS": 1})]))
+    (row,) = certified_table(Summary(results)).rows
+    assert [entry.text for entry in row] == ["Exact", "3", "2", "5.0e-01", "1 GAP_REMAINS"]
+
+
+def test_the_first_paragraph_names_the_winner(one_fold, results):
+    plain = {key: value for key, value in one_fold(0, 0.99, [], []).items() if "accuracy" in key or "f1" in key}
+    cell, _ = finished("svm-lorentz", [one_fold(0, 0.99, [], [])])
+    text = plain_svm_paragraph(Summary([*results, (cell, {"state": "finished", "folds": [{"fold": 0, **plain}]})]))
+    assert "wins by more than a standard deviation on gaussian_1 (99.0 : 85.0)" in text
+    text = plain_svm_paragraph(Summary(results))
+    assert "not part of this run" in text
+
+
+WHY = Explanation("x", 'because a < b & "c"')
+TABLE = Table(
+    "slug",
+    "A <title>",
+    ["data", "left|right"],
+    [[Entry("a & b"), Entry("1.5", 1.5, "2.5", WHY)], [Entry("c"), Entry("2")]],
+)
+
+
+def test_csv_reads_back():
+    rows = list(csv.reader(io.StringIO(to_csv(TABLE))))
+    assert rows[0] == ["data", "left|right", "left|right: paper", "left|right: differs because"]
+    assert rows[1] == ["a & b", "1.5", "2.5", WHY.text]
+    assert rows[2] == ["c", "2", "", ""]
+
+
+def test_markdown_has_one_line_a_row_and_the_footnote():
+    text = to_markdown(TABLE)
+    assert "| a & b | 1.5 (2.5) ▲x |" in text
+    assert f"▲x: {WHY.text}" in text
+
+
+def test_html_is_escaped_and_holds_the_values():
+    class Reader(HTMLParser):
+        cells, titles = [], []
+
+        def handle_starttag(self, tag, attrs):
+            if tag == "td":
+                self.cells.append(dict(attrs))
+
+    reader = Reader()
+    reader.feed(to_html(TABLE))
+    assert reader.cells[0]["data-value"] == "1.5"
+    assert reader.cells[0]["title"] == WHY.text
+    assert "A &lt;title&gt;" in to_html(TABLE)
