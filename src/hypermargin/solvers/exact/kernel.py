@@ -89,29 +89,42 @@ def _phi(s: cython.double, A: cython.double) -> cython.double:
 
 @cython.cclass
 class CutPool:
-    """All cuts found so far, in a growing table; shared by every region."""
+    """All cuts found so far, ``b + g.w`` from a pass at `point` with that `risk`, in growing tables that regions share.
+
+    Cut 0 is the constant 0: the risk is not negative.
+    """
 
     size: cython.Py_ssize_t
     width: cython.Py_ssize_t
     b: cython.double[::1]
     g: cython.double[:, ::1]
+    points: cython.double[:, ::1]
+    risks: cython.double[::1]
 
     def __init__(self, width: cython.Py_ssize_t):
-        self.size, self.width = 0, width
-        self.b = np.zeros(64)
-        self.g = np.zeros((64, width))
+        self.size, self.width = 1, width
+        self.b, self.risks = np.zeros(64), np.zeros(64)
+        self.g, self.points = np.zeros((64, width)), np.zeros((64, width))
 
-    def add(self, b: cython.double, g: cython.double[::1]):
-        """Append the cut ``b + g.w`` and return its number."""
+    def add(self, b: cython.double, g: cython.double[::1], point: cython.double[::1], risk: cython.double):
+        """Append a cut and return its number."""
         j: cython.Py_ssize_t
         if self.size == self.b.shape[0]:
-            self.b = np.concatenate([np.asarray(self.b), np.zeros(self.size)])
-            self.g = np.concatenate([np.asarray(self.g), np.zeros((self.size, self.width))])
-        self.b[self.size] = b
+            self.b, self.g = _doubled(self.b), _doubled(self.g)
+            self.points, self.risks = _doubled(self.points), _doubled(self.risks)
+        self.b[self.size], self.risks[self.size] = b, risk
         for j in range(self.width):
-            self.g[self.size, j] = g[j]
+            self.g[self.size, j], self.points[self.size, j] = g[j], point[j]
         self.size += 1
         return self.size - 1
+
+    def count(self):
+        """The number of cuts, the constant 0 included."""
+        return self.size
+
+    def cut(self, c: cython.Py_ssize_t):
+        """Offset, slope, point and risk of cut c; the arrays are copies."""
+        return self.b[c], np.array(self.g[c]), np.array(self.points[c]), self.risks[c]
 
     def best_scale(self, w: cython.double[::1]):
         """The alpha >= 0 at which ``alpha^2 max(q(w), 0)/2 + max_j (b_j + alpha g_j.w)`` is least, and that value.
@@ -152,10 +165,6 @@ class CutPool:
                 break
             alpha = 0.5 * (low + high)
         return alpha, top + half * alpha * alpha
-
-    def rows(self):
-        """The cuts as arrays (b, g), copies."""
-        return np.array(self.b[: self.size]), np.array(self.g[: self.size])
 
 
 @cython.cclass
@@ -576,6 +585,7 @@ class Master:
                     return
             if column == -2 or not self._add(column):
                 return
+        self._combine(mu)  # rounds used up after an exchange: b, a and A must be those of the last multipliers
 
 
 @cython.cclass
@@ -725,6 +735,10 @@ class Region:
     def side(self) -> cython.double:
         """The sign of t in this region."""
         return self.sign
+
+    def was_lifted(self) -> cython.bint:
+        """Whether the query was moved out to the light cone."""
+        return self.lifted
 
     def query_point(self):
         """Where the risk is to be evaluated, as a new array."""
@@ -933,3 +947,49 @@ class Region:
 def _doubled(table):
     table = np.asarray(table)
     return np.concatenate([table, np.zeros_like(table)])
+
+
+def hinge_rounds(
+    region: Region,
+    pool: CutPool,
+    Z: cython.double[:, ::1],
+    k: cython.double[::1],
+    threshold: cython.double,
+    upper: cython.double,
+    tol: cython.double,
+    rival: cython.double,
+    most: cython.Py_ssize_t,
+    history: list,
+):
+    """Advance a region, one pass of the hinge at a time, while it is the weakest and passes are all it asks for.
+
+    `rival` is the least bound of the other regions, `most` the number of passes allowed. Returns what the region asked
+    for last, the number of passes, the best objective and the number of its cut (-1 if it is none of these), and
+    whether the last point should be followed up near the light cone. `history` gets (bound, objective) after each pass.
+    """
+    action: cython.int = QUERY
+    passes: cython.Py_ssize_t = 0
+    best: cython.Py_ssize_t = -1
+    follow: cython.bint = False
+    q: cython.double
+    value: cython.double
+    lower: cython.double = region.lower_bound()
+    g: cython.double[::1] = np.zeros(pool.width)
+    while passes < most and lower <= rival and not follow:
+        action = region.advance(upper - tol * max(fabs(upper), 1e-12))
+        if action != QUERY:
+            break
+        passes += 1
+        risk, b = hinge_pass(Z, k, region.query, g, threshold)
+        cut = pool.add(b, g, region.query, risk)
+        q = quadratic_form(region.query)
+        value = risk + (0.5 * q if q > 0.0 else 0.0)
+        if value < upper and (q >= 0.0 or region.timelike_allowed):
+            upper, best = value, cut
+        follow = region.absorb(value, upper - tol * max(fabs(upper), 1e-12)) or region.lifted
+        lower = region.lower_bound()
+        history.append((lower if lower < rival else rival, upper))
+        if lower >= upper - tol * max(fabs(upper), 1e-12):
+            action = SETTLED
+            break
+    return action, passes, upper, best, follow

@@ -94,15 +94,11 @@ class Exact(Solver):
         """The main loop, from a search that may already hold cuts (see `Search.rescaled`)."""
         search.max_passes = self.max_iter
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
-        passes, lowers, uppers = [], [], []
         limit = self._limit_reached(search, deadline)
         # The last digits cost little, and bounds far better than asked for leave the check of the certificate room.
         aim = max(AIM * tol, SMALLEST_AIM)
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
-            passes.append(search.n_passes)
-            lowers.append(search.lower)
-            uppers.append(search.upper)
             limit = self._limit_reached(search, deadline)
         assert search.best is not None  # w = 0 is feasible, and is among the first points
         w = oracle.to_original(search.best)
@@ -114,7 +110,10 @@ class Exact(Solver):
             lower_bound=bound,
             certificate=certificate,
             n_iter=search.n_passes,
-            history={"passes": passes, "lower_bound": lowers, "objective": uppers},
+            history={
+                "lower_bound": np.maximum.accumulate([max(lower, 0.0) for lower, _ in search.history]).tolist(),
+                "objective": [upper for _, upper in search.history],
+            },
             info={"passes": search.n_passes, "splits": search.n_splits, "regions": search.n_regions},
         )
 

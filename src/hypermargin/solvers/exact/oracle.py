@@ -23,6 +23,11 @@ class HingeOracle:
         self._Z = np.ascontiguousarray(problem.covectors_around(self.centre))
         self._k = problem.costs * np.sqrt(0.5)
 
+    @property
+    def arrays(self) -> tuple[Array, Array, float] | None:
+        """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
+        return (self._Z, self._k, self.threshold) if kernel.is_compiled() else None
+
     def scaled(self, factor: float) -> "HingeOracle":
         """The oracle of the risk times `factor`; the points are shared, not copied."""
         other = copy(self)

@@ -14,7 +14,7 @@ def make_certificate(search: Search, centre: Array, threshold: float, bound: flo
     regions = tuple(_region_proof(leaf, bound, numbers) for leaf in search.leaves)
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
-    points = np.array([search.points[cut - 1] for cut in numbers]).reshape(-1, search.dim + 1)
+    points = np.array([search.pool.cut(cut)[2] for cut in numbers]).reshape(-1, search.dim + 1)
     return Certificate(centre=centre[1:].copy(), points=points, regions=regions, threshold=threshold)
 
 

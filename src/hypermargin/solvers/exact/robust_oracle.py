@@ -23,6 +23,11 @@ NORMS = {"l1": robust_kernel.L1, "max": robust_kernel.MAX, "l2": robust_kernel.L
 class RobustOracle(HingeOracle, ABC):
     """``w -> (risk, b, g)`` for worst-case margins; subclasses do the pass."""
 
+    @property
+    def arrays(self) -> None:
+        """The compiled loop knows plain margins only."""
+        return None
+
     def __call__(self, w: Array) -> tuple[float, float, Array]:
         risk, b, g = self._worst_case(w)
         if abs(w[0]) == 1.0 and not np.any(w[1:]):

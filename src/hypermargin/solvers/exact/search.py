@@ -6,8 +6,9 @@ is advanced: it asks for the risk at a point, or is settled, or has to be split.
 
 import heapq
 import itertools
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from hypermargin.solvers.exact.cover import Box, faces
 
 #: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
 TAIL_CUTS = (2, 3)
-#: Relative size of q(w) below which a point counts as lightlike.
-LIGHTLIKE = 1e-9
+#: Numbers read in one step of the compiled loop at most, so that time limits are noticed.
+WORK_PER_STEP = 4_000_000
 #: Multiples of a lightlike point are tried if its objective exceeds the best one by no more than this, relatively.
 NEARLY_BEST = 0.01
 #: Multiples of one lightlike point to try at most.
@@ -26,8 +27,15 @@ MOST_SCALES = 4
 #: Doublings of a lightlike w after which even the farthest sample has a margin of 1.
 MOST_DOUBLINGS = 64
 
-#: Risk at w and the cut there: ``w -> (risk, b, g)`` with ``risk(v) >= b + g.v`` for all v.
-Oracle = Callable[[Array], tuple[float, float, Array]]
+
+class Oracle(Protocol):
+    """Risk at w and the cut there: ``w -> (risk, b, g)`` with ``risk(v) >= b + g.v`` for all v."""
+
+    @property
+    def arrays(self) -> tuple[Array, Array, float] | None:
+        """What `kernel.hinge_rounds` needs to make passes by itself (points, weights, threshold), if it can."""
+
+    def __call__(self, w: Array) -> tuple[float, float, Array]: ...
 
 
 @dataclass(eq=False)
@@ -42,22 +50,20 @@ class Leaf:
 
 @dataclass(eq=False)
 class Search:
-    """State of the search. The risk was evaluated at `points` and is `risks` there; cut j + 1 is that of points[j]."""
+    """State of the search; `history` holds (bound, objective) after each pass that was asked for by a region."""
 
     oracle: Oracle
     dim: int
     allow_timelike: bool = False
     upper: float = np.inf
     best: Array | None = None
-    points: list[Array] = field(default_factory=list)
-    risks: list[float] = field(default_factory=list)
-    max_passes: float = np.inf
+    history: list[tuple[float, float]] = field(default_factory=list)
+    max_passes: int = sys.maxsize
     n_passes: int = 0
     n_splits: int = 0
 
     def __post_init__(self) -> None:
         self.pool = kernel.CutPool(self.dim + 1)
-        self.pool.add(0.0, np.zeros(self.dim + 1))  # cut 0: the risk is not negative
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Leaf]] = []
 
@@ -88,7 +94,7 @@ class Search:
         origin = np.zeros(self.dim + 1)
         apex = origin.copy()
         apex[0] = 1.0
-        if not self.points:
+        if self.pool.count() == 1:
             self.evaluate(origin)
             if self.max_passes < 3:
                 return
@@ -117,28 +123,52 @@ class Search:
     def rescaled(self, factor: float, oracle: Oracle) -> "Search":
         """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one."""
         other = Search(oracle, self.dim, self.allow_timelike, max_passes=self.max_passes)
-        offsets, slopes = self.pool.rows()
-        for w, risk, b, g in zip(self.points, self.risks, offsets[1:], slopes[1:], strict=True):
+        for c in range(1, self.pool.count()):
+            b, g, w, risk = self.pool.cut(c)
             other._record(w, factor * risk, factor * b, factor * g)
         return other
 
     def step(self, tol: float) -> None:
-        """Advance the weakest region once. `tol` is the relative gap at which a region counts as settled."""
+        """Advance the weakest region. `tol` is the relative gap at which a region counts as settled."""
         _, _, leaf = heapq.heappop(self._heap)
-        action = leaf.region.advance(self._target(tol))
-        if action == kernel.QUERY:
-            w = leaf.region.query_point()
-            relaxed = self.evaluate(w)
-            if leaf.region.absorb(relaxed, self._target(tol)) and self.n_passes < self.max_passes:
-                w = _lift(w)
-                relaxed = self.evaluate(w)
-            if kernel.quadratic_form(w) <= LIGHTLIKE * w[0] ** 2 and relaxed < (1.0 + NEARLY_BEST) * self.upper:
-                self._improve_along_ray(w, tol)
-        elif action == kernel.STALLED and self._split(leaf):
+        action, follow = self._rounds(leaf.region, tol)
+        if action == kernel.STALLED and self._split(leaf):
             return
-        elif action != kernel.SETTLED:
-            leaf.exhausted = True
+        leaf.exhausted = action in (kernel.STALLED, kernel.EXHAUSTED)
+        if follow and self.n_passes < self.max_passes:
+            self._follow_up(leaf.region.query_point(), tol)
         self._push(leaf)
+
+    def _rounds(self, region: "kernel.Region", tol: float) -> tuple[int, bool]:
+        """Passes for one region while it is the weakest; what it asked for last, and whether to follow that up."""
+        rival = self._heap[0][0] if self._heap else np.inf
+        arrays = self.oracle.arrays
+        if arrays is not None:  # the same loop, compiled, for data in memory
+            most = min(self.max_passes - self.n_passes, max(1, WORK_PER_STEP // arrays[0].size))
+            action, passes, self.upper, cut, follow = kernel.hinge_rounds(
+                region, self.pool, *arrays, self.upper, tol, rival, most, self.history
+            )
+            self.n_passes += passes
+            if cut >= 0:
+                self.best = self.pool.cut(cut)[2]
+            return action, follow
+        action = region.advance(self._target(tol))
+        if action != kernel.QUERY:
+            return action, False
+        relaxed = self.evaluate(region.query_point())
+        timelike = region.absorb(relaxed, self._target(tol))
+        self.history.append((min(region.lower_bound(), rival), self.upper))
+        return action, timelike or region.was_lifted()
+
+    def _follow_up(self, w: Array, tol: float) -> None:
+        """A region asked for a point in or on the light cone: try feasible points near it."""
+        if kernel.quadratic_form(w) < 0.0:
+            w = _lift(w)
+            value = self.evaluate(w)
+        else:
+            value = 0.5 * kernel.quadratic_form(w) + self.pool.cut(self.pool.count() - 1)[3]
+        if value < (1.0 + NEARLY_BEST) * self.upper:
+            self._improve_along_ray(w, tol)
 
     def _improve_along_ray(self, w: Array, tol: float) -> None:
         """Try other multiples of a lightlike w while the cuts leave hope for a better one.
@@ -159,9 +189,7 @@ class Search:
 
     def _record(self, w: Array, risk: float, b: float, g: Array) -> float:
         """Add a cut and update the best point."""
-        self.pool.add(b, g)
-        self.points.append(w)
-        self.risks.append(risk)
+        self.pool.add(b, g, w, risk)
         q = kernel.quadratic_form(w)
         value = 0.5 * max(q, 0.0) + risk
         if value < self.upper and (self.allow_timelike or q >= 0.0):
@@ -200,9 +228,9 @@ class Search:
         ``theta (b + (|g0| - |gr|) s)`` for every s beyond ``theta |gr|``, and this grows with s. The smallest s at
         which some theta <= 1 reaches the best objective known has ``theta = min(1, s / |gr|)``.
         """
-        offsets, slopes = self.pool.rows()
-        offset, length = offsets[cut], float(np.linalg.norm(slopes[cut, 1:]))
-        rise = abs(slopes[cut, 0]) - length
+        offset, slope, _, _ = self.pool.cut(cut)
+        length = float(np.linalg.norm(slope[1:]))
+        rise = abs(slope[0]) - length
         if rise <= 0.0:
             return None
         reach = (self.upper - offset) / rise
