@@ -14,7 +14,7 @@ GRID_METHODS = ("pgd-published", "pgd", "sdp-published", "sdp", "moment-lp", "mo
 ALL_FOLDS = tuple(range(data.N_FOLDS))
 #: `--quick`: seconds that the folds of one method on one data set may take, the most for a single fold, and the largest
 #: data set.
-QUICK_GROUP, QUICK_FOLD, QUICK_POINTS = 4.0, 30.0, 5000
+QUICK_GROUP, QUICK_FOLD, QUICK_POINTS = 1.5, 10.0, 5000
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def grid_groups(selection: Selection) -> list[list[Cell]]:
     methods = [get_method(name) for name in selection.chosen_methods if name in GRID_METHODS]
     for n_classes in data.GRID_CLASSES:
         for scale in data.GRID_SCALES:
-            for seed in data.GRID_SEEDS[:3] if selection.quick else data.GRID_SEEDS:
+            for seed in data.GRID_SEEDS[:2] if selection.quick else data.GRID_SEEDS:
                 for C in data.GRID_C:
                     for method in methods:
                         name = data.grid_name(n_classes, scale, seed)
@@ -120,6 +120,6 @@ def _quick(group: list[Cell]) -> list[Cell]:
     if not group:
         return []
     each = group[0].estimate()
-    if each > QUICK_FOLD or (len(group[0].folds) > 1 and each > QUICK_GROUP):
+    if each / len(group[0].folds) > QUICK_FOLD or (len(group[0].folds) > 1 and each > 2.5 * QUICK_GROUP):
         return []
     return group[: max(1, int(QUICK_GROUP / each))]
