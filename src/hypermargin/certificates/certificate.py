@@ -124,7 +124,7 @@ class Certificate:
                 threshold=float(data["threshold"]),
                 duals=None if data["duals"] is None else np.array(data["duals"], dtype=np.float64),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CertificateError(f"the certificate is damaged: {error}") from error
 
     def save(self, path: str | Path) -> None:

@@ -1,6 +1,7 @@
 """Certificates for the hard margin: a lower bound through a soft margin, or a proof that nothing separates."""
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from flint import fmpz_mat
@@ -18,6 +19,9 @@ class HardMarginCertificate:
 
     def verify(self, problem: MarginProblem) -> float:
         """A rigorous lower bound for the hard-margin objective of `problem`."""
+        require_hard_margin(problem)
+        if not 0.0 < self.C < inf:
+            raise CertificateError(f"the weight of a soft margin must be positive and finite, got {self.C!r}")
         return self.soft.verify(replace(problem, C=self.C))
 
     def to_dict(self) -> dict[str, Any]:
@@ -32,6 +36,7 @@ class InfeasibilityCertificate:
 
     def verify(self, problem: MarginProblem) -> float:
         """``inf`` (there is no feasible point) if the proof holds in exact rational arithmetic, else an error."""
+        require_hard_margin(problem)
         if not self.samples or not all(0 <= i < problem.n_samples for i in self.samples):
             raise CertificateError("the certificate names samples that the problem does not have")
         if not all(problem.costs[i] > 0.0 for i in self.samples):
@@ -42,6 +47,12 @@ class InfeasibilityCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         return {"samples": list(self.samples)}
+
+
+def require_hard_margin(problem: MarginProblem) -> None:
+    """Refuse soft margins, which every w satisfies at some cost: nothing said of separators bounds that cost."""
+    if not problem.is_hard:
+        raise CertificateError("this certificate is for the hard margin; the problem has a soft margin")
 
 
 def has_positive_null_vector(rows: list[list[float]]) -> bool:

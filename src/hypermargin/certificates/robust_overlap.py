@@ -13,6 +13,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 from hypermargin.certificates.certificate import CertificateError
+from hypermargin.certificates.hard_margin import require_hard_margin
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
@@ -30,6 +31,7 @@ class RobustInfeasibilityCertificate:
 
     def verify(self, problem: MarginProblem) -> float:
         """``inf`` (there is no feasible point) if the proof holds, else a `CertificateError`."""
+        require_hard_margin(problem)
         if len(self.samples) != problem.dim + 2 or self.normals.shape != (problem.dim + 2, problem.dim + 1):
             raise CertificateError(f"the certificate must name {problem.dim + 2} members")
         if not all(0 <= i < problem.n_samples and problem.costs[i] > 0.0 for i in self.samples):

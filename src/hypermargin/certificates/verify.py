@@ -121,7 +121,7 @@ def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
             raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
         n_cuts += certificate.duals.shape[0]
     for region in certificate.regions:
-        nodes = region.nodes.tolist()
+        nodes = region.nodes.ravel().tolist()
         ordered = nodes and nodes[0] == 0.0 and nodes[-1] < np.inf and all(p <= q for p, q in pairwise(nodes))
         if not ordered or len(region.minorants) != len(nodes) or region.sign not in (-1, 1):
             raise CertificateError("the cells of a region do not cover 0 <= s < infinity")
@@ -156,6 +156,8 @@ def _check_cover(regions: Sequence[RegionProof], problem: MarginProblem) -> None
 def _contains(outer: DirectionBox | None, inner: DirectionBox | None) -> bool:
     """Whether every direction of `inner` is one of `outer`."""
     if outer is None or inner is None or (outer.axis, outer.side) != (inner.axis, inner.side):
+        return False
+    if len({corner.shape for corner in (outer.low, outer.high, inner.low, inner.high)}) > 1:
         return False
     return bool(np.all(outer.low <= inner.low) and np.all(inner.high <= outer.high))
 
