@@ -1,18 +1,21 @@
-"""Build the compiled kernel. The rest of the project is described in pyproject.toml.
+"""Build the compiled kernels. The rest of the project is described in pyproject.toml.
 
-The kernel is a plain Python file that Cython can also compile. Where there is no C compiler the extension is left out
-(`optional=True`) and the interpreter runs the same file: slower, with the same answers.
+A kernel is a plain Python file that Cython can also compile. Where there is no C compiler the extension is left out
+(`optional`) and the interpreter runs the same file: slower, with the same answers.
 """
+
+import os
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 KERNELS = ["hypermargin.solvers.exact.kernel", "hypermargin.solvers.exact.robust_kernel"]
 
+extensions = cythonize([Extension(name, [f"src/{name.replace('.', '/')}.py"]) for name in KERNELS], language_level=3)
+for extension in extensions:  # set here, because cythonize makes extensions of its own
+    extension.optional = True
+    if os.name == "posix":
+        # No fused multiply-add: the checker of certificates must come to the same decisions about a sample.
+        extension.extra_compile_args = ["-O3", "-ffp-contract=off"]
 
-def extension(module: str) -> Extension:
-    path = "src/" + module.replace(".", "/") + ".py"
-    return Extension(module, [path], optional=True, extra_compile_args=["-O3", "-ffp-contract=off"])
-
-
-setup(ext_modules=cythonize([extension(m) for m in KERNELS], language_level=3))
+setup(ext_modules=extensions)
