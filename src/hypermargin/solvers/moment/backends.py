@@ -3,7 +3,10 @@
 import importlib
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from hypermargin.solvers.conic import ConicStatus
 from hypermargin.solvers.moment.by_clarabel import solve_by_clarabel
@@ -52,16 +55,20 @@ def solve_relaxation(
 ) -> InteriorResult:
     """Solve with the structured method on any array library, or with Clarabel."""
     if backend == "structured":
-        return interior_point(
-            relaxation,
-            xp=array_library(library),
-            device=device,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            n_threads=threads(n_jobs) if library == "numpy" else 1,  # other libraries have threads of their own
-            callback=callback,
-        )
+        on_numpy = library == "numpy"  # other libraries manage their threads themselves
+        with (
+            threadpool_limits(1, user_api="blas") if on_numpy else nullcontext()
+        ):  # the matrices are too small to share
+            return interior_point(
+                relaxation,
+                xp=array_library(library),
+                device=device,
+                tol=tol,
+                max_iter=max_iter,
+                time_limit=time_limit,
+                n_threads=threads(n_jobs) if on_numpy else 1,
+                callback=callback,
+            )
     if backend == "clarabel":
         moments, grams, conic = solve_by_clarabel(
             relaxation, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose

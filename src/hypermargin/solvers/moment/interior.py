@@ -144,19 +144,26 @@ class Factors:
 
 
 def start(operator: RelaxationOperator) -> Point:
-    """Multiples of the identity. The frame has made moments of order 1; Gram matrices have to match the objective."""
+    """Multiples of the identity. Gram matrices have to match the objective; moments are of order 1 in a ball.
+
+    Without a ball they grow without limit, and a start far out is the better one.
+    """
     xp, device, n = operator.xp, operator.device, operator.n_groups
     private = xp.zeros((n, operator.n_private), dtype=xp.float64, device=device)
     shared = xp.zeros((operator.n_shared,), dtype=xp.float64, device=device)
-    grams = 2.0 * max(1.0 / n, _largest(operator.private_cost, xp), _largest(operator.shared_cost, xp) / n)
+    in_ball = any(block.name == "ball" for block in operator.blocks)
+    moments, far = (2.0, 1.0) if in_ball else (300.0, 30.0)
+    grams = 2.0 * far * max(1.0 / n, _largest(operator.private_cost, xp), _largest(operator.shared_cost, xp) / n)
 
-    def identities(amount: float) -> list[Any]:
+    def identities(amounts: list[float]) -> list[Any]:
         return [
             amount * xp.broadcast_to(xp.eye(b.size, dtype=xp.float64, device=device), (b.copies, b.size, b.size))
-            for b in operator.blocks
+            for b, amount in zip(operator.blocks, amounts, strict=True)
         ]
 
-    return Point(private, shared, identities(2.0), identities(grams))
+    # A block with fewer copies than groups has to do as much with each of them.
+    shares = [grams * max(1.0, n / block.copies) for block in operator.blocks]
+    return Point(private, shared, identities([moments] * len(shares)), identities(shares))
 
 
 def measure(operator: RelaxationOperator, point: Point) -> Residuals:

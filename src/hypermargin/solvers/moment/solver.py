@@ -107,7 +107,7 @@ class Moment(Solver):
             raise ValueError(f"loss {self.loss!r} handles boxes and cross-polytopes only; use loss='hinge' for balls")
         wants_ball = self.order > 1 if self.bounded is None else self.bounded
         frame, shor = None, None
-        if wants_ball or problem.is_hard or robust is not None:
+        if self.order > 1 or wants_ball or problem.is_hard or robust is not None:
             shor = solve_sdp(problem, samples, robust, tol=1e-9)
             if problem.is_hard and shor.bound.value > 0.0:
                 return infeasible_outcome(problem, samples, shor)
