@@ -25,27 +25,32 @@ def finished(method, folds, C=10.0, dataset="gaussian_1"):
 
 @pytest.fixture
 def results(one_fold):
-    """Exact and PGD on two folds at C = 10; a hole for the moment relaxation."""
+    """Exact and PGD on all folds at C = 10; a hole for the moment relaxation."""
     moment = Cell.of("gaussian_1", "ovr", 10.0, METHODS["moment"], (0,))
+    exact = [one_fold(0, 0.8, [10.0], [9.999]), one_fold(1, 0.9, [20.0], [20.0])]
+    pgd = [one_fold(0, 0.7, [10.0005], [None]), one_fold(1, 0.5, [25.0], [None])]
+    for k in (2, 3, 4):
+        exact.append(one_fold(k, 0.85, [10.0], [10.0]))
+        pgd.append(one_fold(k, 0.6, [10.0], [None]))
     return [
-        finished("exact", [one_fold(0, 0.8, [10.0], [9.999]), one_fold(1, 0.9, [20.0], [20.0])]),
-        finished("pgd", [one_fold(0, 0.7, [10.0005], [None]), one_fold(1, 0.5, [25.0], [None])]),
+        finished("exact", exact),
+        finished("pgd", pgd),
         (moment, {"state": "time limit", "reason": "took more than 5 s"}),
     ]
 
 
 def test_means_and_deviations_over_folds(results):
     stat = Summary(results).stat("gaussian_1", "ovr", 10.0, "pgd", "test_accuracy")
-    assert (stat.mean, stat.std, stat.n_folds) == (pytest.approx(0.6), pytest.approx(0.1), 2)
+    assert (stat.mean, stat.std, stat.n_folds) == (pytest.approx(0.6), pytest.approx(np.sqrt(0.02 / 5)), 5)
 
 
 def test_gaps_are_to_the_certified_bound_of_the_same_problem(results):
     summary = Summary(results)
-    expected = [(10.0005 - 9.999) / 10.0005, 5.0 / 25.0]
+    expected = [(10.0005 - 9.999) / 10.0005, 5.0 / 25.0, 0.0, 0.0, 0.0]
     np.testing.assert_allclose(all_gaps(summary, "pgd"), expected, rtol=1e-9)
     assert summary.stat("gaussian_1", "ovr", 10.0, "pgd", "gap").mean == pytest.approx(np.mean(expected))
     (row,) = suboptimality_summary(summary).rows
-    assert [entry.text for entry in row][:4] == ["PGD", "2", "1", "50.0 %"]
+    assert [entry.text for entry in row][:4] == ["PGD", "5", "4", "80.0 %"]
 
 
 def test_a_timelike_answer_has_no_gap_and_is_counted(one_fold, results):
@@ -68,8 +73,8 @@ def test_tables_show_the_papers_number_a_mark_and_a_hole(results):
     accuracy = next(t for t in performance_tables(Summary(results)) if t.slug == "synthetic-accuracy")
     row = dict(zip(accuracy.columns, accuracy.rows[0], strict=True))
     assert row["PGD"].paper == "84.50 ± 7.31"
-    assert row["PGD"].text == "60.00 ± 10.00 [2 folds]"
-    assert row["PGD"].why is not None  # 24.5 points apart, deviations 7.31 and 10
+    assert row["PGD"].text == "60.00 ± 6.32"
+    assert row["PGD"].why is not None  # 24.5 points apart, deviations 7.31 and 6.32
     assert row["Exact"].paper == ""
     assert row["Exact"].is_best
     assert (row["Moment + ball"].text, row["Moment + ball"].is_hole) == ("time limit", True)
@@ -77,18 +82,19 @@ def test_tables_show_the_papers_number_a_mark_and_a_hole(results):
 
 
 def test_what_is_not_proved_is_not_called_proved(one_fold, results):
-    results.append(finished("exact", [one_fold(2, 0.9, [1.0], [0.5], statuses={"GAP_REMAINS": 1})]))
+    results.append(finished("exact", [one_fold(4, 0.9, [1.0], [0.5], statuses={"GAP_REMAINS": 1})]))
     (row,) = certified_table(Summary(results)).rows
-    assert [entry.text for entry in row] == ["Exact", "3", "2", "5.0e-01", "1 GAP_REMAINS"]
+    assert [entry.text for entry in row] == ["Exact", "5", "4", "5.0e-01", "1 GAP_REMAINS"]
 
 
 def test_the_first_paragraph_names_the_winner(one_fold, results):
-    plain = {key: value for key, value in one_fold(0, 0.99, [], []).items() if "accuracy" in key or "f1" in key}
-    cell, _ = finished("svm-lorentz", [one_fold(0, 0.99, [], [])])
-    text = plain_svm_paragraph(Summary([*results, (cell, {"state": "finished", "folds": [{"fold": 0, **plain}]})]))
+    folds = [one_fold(number, 0.99, [], []) for number in range(5)]
+    text = plain_svm_paragraph(Summary([*results, finished("svm-lorentz", folds)]))
     assert "wins by more than a standard deviation on gaussian_1 (99.0 : 85.0)" in text
+    text = plain_svm_paragraph(Summary([*results, finished("svm-lorentz", folds[:1])]))
+    assert "wins by" not in text, "one fold is not to be compared with five"
     text = plain_svm_paragraph(Summary(results))
-    assert "not part of this run" in text
+    assert "no results on all folds" in text
 
 
 WHY = Explanation("x", 'because a < b & "c"')

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+from hypermargin.experiments.data import N_FOLDS
 from hypermargin.experiments.paper import PaperCell
 from hypermargin.experiments.summary import Stat
 
@@ -47,5 +48,10 @@ def explain(cell: PaperCell, method: str) -> Explanation:
 
 
 def differs(ours: Stat, cell: PaperCell) -> bool:
-    """Whether the two means are more than a standard deviation apart: the larger of both, and the paper's rounding."""
+    """Whether the two means are more than a standard deviation apart: the larger of both, and the paper's rounding.
+
+    A mean over fewer folds than the paper's is no evidence of a difference.
+    """
+    if ours.n_folds < N_FOLDS:
+        return False
     return abs(ours.mean - cell.mean) > max(ours.std, cell.std or 0.0) + cell.rounding

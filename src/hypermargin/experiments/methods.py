@@ -103,7 +103,7 @@ METHODS = {
             "pgd-published",
             "PGD, published",
             "projected gradient descent as the paper's public code has it: from a start in the wrong frame",
-            (0.2, 2.4e-4),
+            (0.12, 1.6e-4),
             "euclidean",
             estimator=PublishedPGD,
             paper_column="pgd",
@@ -162,13 +162,13 @@ METHODS = {
             paper_column="moment",
         ),
         Method(
-            "exact", "Exact", "certified global optimum of the paper's problem (hinge loss)", (0.004, 8e-6), "exact"
+            "exact", "Exact", "certified global optimum of the paper's problem (hinge loss)", (0.002, 4e-6), "exact"
         ),
         Method(
             "exact-timelike",
             "Exact, timelike",
             "certified optimum without the constraint q(w) >= 0: a boundary may be a hyperbolic circle",
-            (0.004, 8e-6),
+            (0.002, 4e-6),
             "exact",
             parameters={"allow_timelike": True},
         ),

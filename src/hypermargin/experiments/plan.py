@@ -119,6 +119,9 @@ def _quick(group: list[Cell]) -> list[Cell]:
     """As many folds as fit into the time a group has; one, if that is not too long by itself; or none."""
     if not group:
         return []
+    method = get_method(group[0].method)
+    if method.solver == "exact" or not method.is_margin:
+        return group  # the judge and the baselines are quick, and are compared with on every fold
     each = group[0].estimate()
     if each / len(group[0].folds) > QUICK_FOLD or (len(group[0].folds) > 1 and each > 2.5 * QUICK_GROUP):
         return []

@@ -21,12 +21,13 @@ from hypermargin.estimators import HyperbolicSVC
 from hypermargin.estimators.calibration import platt_logit
 from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.multiclass import OneVsOne, make_scheme
-from hypermargin.geometry.lorentz import Array, quadratic_form
+from hypermargin.geometry.lorentz import Array, covector, quadratic_form
 from hypermargin.problems import MarginProblem
+from hypermargin.problems.losses import get_loss
 from hypermargin.solvers import Solution
 from hypermargin.solvers.extraction import candidates, paper_eta
 from hypermargin.solvers.hinge_qp import minimise_hinges
-from hypermargin.solvers.projected_gradient import objective_and_gradient, project
+from hypermargin.solvers.projected_gradient import project
 
 LEARNING_RATE, EPOCHS, EPS, FIRST_STRETCH = 0.001, 4000, 1e-6, 0.01
 
@@ -91,14 +92,28 @@ class PublishedPGD(AsPublished):
         if quadratic_form(w) <= 0.0:
             space = (1.0 + FIRST_STRETCH) * w[1:]
             w = np.r_[np.copysign(np.sqrt(max(float(space @ space) - EPS, 0.0)), w[0]), space]
+        loss, rows, costs = get_loss("asinh"), problem.signed_covectors, problem.costs
         best, least = w, np.inf
         for _ in range(EPOCHS + 1):
-            value, gradient = objective_and_gradient(problem, w, "asinh")
+            margins = rows @ w
+            value = 0.5 * float(w[1:] @ w[1:] - w[0] * w[0]) + float(costs @ loss.value(margins))
             if value < least:
                 best, least = w, value
-            w = w - LEARNING_RATE * gradient
-            w = w if quadratic_form(w) > 0.0 else project(w, EPS)
+            w = onto_cone(w - LEARNING_RATE * ((costs * loss.derivative(margins)) @ rows - covector(w)))
         return best
+
+
+def onto_cone(w: Array) -> Array:
+    """w where ``q(w) > 0``, else the nearest vector with ``q = EPS`` up to terms of order EPS, shape (d + 1,)."""
+    radius, time = float(np.sqrt(w[1:] @ w[1:])), abs(float(w[0]))
+    if radius > time:
+        return w
+    along = radius + time
+    if radius == 0.0 or along**2 < 1e3 * EPS:
+        return project(w, EPS)
+    across = EPS / along
+    space = w[1:] * (0.5 * (along + across) / radius)
+    return np.concatenate(([np.copysign(0.5 * (along - across), w[0])], space))
 
 
 def mirrored_start(problem: MarginProblem) -> Array:

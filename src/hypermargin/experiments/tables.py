@@ -68,7 +68,8 @@ def _metric_table(summary: Summary, experiment: Experiment, datasets: Sequence[s
         f"{experiment.title}: {METRIC_NAMES[metric]}",
         ["data", *(METHODS[name].label for name in methods)],
         rows,
-        f"Mean ± standard deviation over the folds{unit}; the paper's number beside ours. Bold: the best of ours.",
+        f"Mean ± standard deviation over the folds{unit}; the paper's number beside ours; [k]: of k folds only. Bold: "
+        "the best of ours on all folds.",
         experiment.section,
     )
 
@@ -126,17 +127,24 @@ def _missing(
 
 
 def _with_best(entries: list[Entry]) -> list[Entry]:
-    values = [entry.value for entry in entries if isinstance(entry.value, float)]
+    values = [entry.value for entry in entries if isinstance(entry.value, float) and "[" not in entry.text]
     best = max(values, default=None)
     return [
-        Entry(e.text, e.value, e.paper, e.why, is_best=best is not None and e.value == best, is_hole=e.is_hole)
+        Entry(
+            e.text,
+            e.value,
+            e.paper,
+            e.why,
+            is_best=e.value == best is not None and "[" not in e.text,
+            is_hole=e.is_hole,
+        )
         for e in entries
     ]
 
 
 def stat_text(stat: Stat, metric: str) -> str:
     """Mean and deviation as the metric is written; how many folds, where they are not all."""
-    fewer = "" if stat.n_folds == data.N_FOLDS else f" [{stat.n_folds} fold{'s' if stat.n_folds > 1 else ''}]"
+    fewer = "" if stat.n_folds == data.N_FOLDS else f" [{stat.n_folds}]"
     if metric.endswith("accuracy"):
         mean, std = f"{100 * stat.mean:.2f}", f"{100 * stat.std:.2f}"
     elif metric == "gap":

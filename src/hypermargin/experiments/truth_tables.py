@@ -189,22 +189,19 @@ def everything_table(summary: Summary) -> Table:
         row.append(Entry("–" if C is None else f"{C:g}", C))
         for metric in EVERYTHING:
             stat = summary.stat(dataset, scheme, C, method, metric)
-            row.append(Entry("–") if stat is None else Entry(_short(stat_text(stat, metric)), stat.mean))
+            row.append(Entry("–") if stat is None else Entry(stat_text(stat, metric), stat.mean))
         rows.append(row)
     return Table(
         "everything",
         "Everything that was measured",
         ["data", "scheme", "method", "C", *(name.replace("_", " ") for name in EVERYTHING)],
         rows,
-        "Mean ± standard deviation over folds. Losses are objectives q/2 + C Σ loss, summed over binary problems; "
+        "Mean ± standard deviation over folds; [k]: of k folds only. Losses are objectives q/2 + C Σ loss, summed over "
+        "binary problems; "
         "hinge is to be compared with hinge and asinh with asinh only. On the test part the sum is over test points.",
         "Everything",
         n_text=3,
     )
-
-
-def _short(text: str) -> str:
-    return text.replace(" folds]", "]").replace(" fold]", "]")
 
 
 def holes_table(summary: Summary) -> Table:
