@@ -16,6 +16,10 @@ L1 = 0
 MAX = 1
 L2 = 2
 
+# Those of `problems.uncertainty`, as constants that the compiler sees.
+CANCELLING = cython.declare(cython.double, 1e-4)
+FLOOR = cython.declare(cython.double, 1e-7)
+
 
 def is_compiled() -> bool:
     """Whether this file runs as machine code (True) or is interpreted (False)."""
@@ -47,6 +51,7 @@ def ball_pass(
     cost: cython.double
     along: cython.double
     across: cython.double
+    part: cython.double
     risk: cython.double = 0.0
     b: cython.double = 0.0
     total: cython.double = 0.0  # of cost * across
@@ -58,11 +63,21 @@ def ball_pass(
         for j in range(width):
             margin += Z[i, j] * w[j]
         tangent = q + margin * margin
+        if q < 0.0 and tangent < CANCELLING * margin * margin:  # see `uncertainty.tangent_length`
+            tangent = along = 0.0
+            for j in range(1, width):
+                part = w[j] + margin * Z[i, j]
+                along += Z[i, j] * part
+                tangent += part * part
+            along /= Z[i, 0]
+            tangent -= along * along
         tangent = sqrt(tangent) if tangent > 0.0 else 0.0
         worst = cosh[i * step] * margin - sinh[i * step] * tangent
         if q < 0.0 and margin > 0.0 and tangent * cosh[i * step] < sinh[i * step] * margin:
             worst, along, across = root, 0.0, 1.0 / root
         elif tangent > 0.0:
+            if q < 0.0 and margin < 0.0 and tangent < -FLOOR * margin:
+                tangent = -FLOOR * margin
             across = sinh[i * step] / tangent
             along = cosh[i * step] - across * margin
         else:

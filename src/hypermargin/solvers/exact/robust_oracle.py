@@ -53,8 +53,8 @@ class BallOracle(RobustOracle):
             g = np.empty_like(w)
             risk, b = robust_kernel.ball_pass(self._Z, self._k, self._cosh, self._sinh, w, q, g, self.threshold)
             return risk, b, g
-        along, across = self._ball.coefficients(fixed_order_product(self._Z, w[:, None])[:, 0], q)
-        margins = along * (self._Z @ w) - across * q
+        along, across = self._ball.coefficients(self._Z, w)
+        margins = self._ball.worst_of(fixed_order_product(self._Z, w[:, None])[:, 0], self._Z, w)
         chosen = np.where(margins < self.threshold, self._k, 0.0)
         slope = -((chosen * along) @ self._Z) - float(chosen @ across) * covector(w)
         return float(self._k @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope

@@ -20,10 +20,10 @@ from hypermargin.solvers.exact.cover import Box, faces
 TAIL_CUTS = (2, 3)
 #: Numbers read in one step of the compiled loop at most, so that time limits are noticed.
 WORK_PER_STEP = 4_000_000
-#: Multiples of a lightlike point are tried if its objective exceeds the best one by no more than this, relatively.
+#: More multiples of a lightlike point are tried if its objective exceeds the best one by no more than this, relatively.
 NEARLY_BEST = 0.01
 #: Multiples of one lightlike point to try at most.
-MOST_SCALES = 4
+MOST_SCALES = 2
 #: Doublings of a lightlike w after which even the farthest sample has a margin of 1.
 MOST_DOUBLINGS = 64
 
@@ -161,26 +161,18 @@ class Search:
         return action, timelike or region.was_lifted()
 
     def _follow_up(self, w: Array, tol: float) -> None:
-        """A region asked for a point in or on the light cone: try feasible points near it."""
-        if kernel.quadratic_form(w) < 0.0:
-            w = _lift(w)
-            value = self.evaluate(w)
-        else:
-            value = 0.5 * kernel.quadratic_form(w) + self.pool.cut(self.pool.count() - 1)[3]
-        if value < (1.0 + NEARLY_BEST) * self.upper:
-            self._improve_along_ray(w, tol)
+        """A region asked for a point in or on the light cone: try multiples of the lightlike point over it.
 
-    def _improve_along_ray(self, w: Array, tol: float) -> None:
-        """Try other multiples of a lightlike w while the cuts leave hope for a better one.
-
-        The scale of a point on the light cone is a dimension of its own: the relaxation says little about it, because
-        its solution lies inside the cone.
+        The scale of a point on the cone is a dimension of its own: the relaxation says little about it, because its
+        solution lies inside the cone. The cuts say which scale to try, and when there is no hope left on the ray.
         """
+        w = _lift(w)
         for _ in range(MOST_SCALES):
             scale, promised = self.pool.best_scale(w)
             if promised >= self._target(tol) or self.n_passes >= self.max_passes:
                 return
-            self.evaluate(scale * w)
+            if self.evaluate(scale * w) > (1.0 + NEARLY_BEST) * self.upper:
+                return
 
     def evaluate(self, w: Array) -> float:
         """One pass over the data at w; returns the relaxed objective ``max(q, 0)/2 + risk`` there."""
