@@ -9,12 +9,14 @@ and ``p * x <= cosh rho``: what the plane through its boundary sphere cuts off t
     p * x = A + B m,     p * p = (A + B m)^2 - B^2 (q + m^2).
 
 So p is a member if ``sqrt(1 + B^2 T^2) <= A + B m <= cosh rho`` for some ``T^2 >= q + m^2``. Computed m and q differ
-from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (4d + 32) u |W|^2``. Given B, the number
-``A = sqrt(1 + B^2 T^2) - B (m - e_m)``, rounded up by more than its rounding errors, satisfies the left inequality; the
-right one is checked after subtracting 1 from both sides, with all roundings charged to the left. Where it fails (rho of
+from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (4d + 32) u |W|^2``. Given B, the numbers
+``sqrt(1 + B^2 T^2) - B (m - e_m)`` and ``cosh(rho) - B (m + e_m)``, rounded inwards by more than their rounding errors,
+satisfy one inequality each; the checker takes the second for m < 0, where it is worse, else the first. That the other
+holds too is checked after subtracting 1 from both sides, with all roundings charged to the left. Where it fails (rho of
 the size of rounding errors) the sample takes p = x. As W, A and B are doubles, p is exactly that member; only x0 is
-rounded, by (d + 8) u relatively. A timelike W with m > 0 may itself, normalised, be in the ball:
-A = 0, ``B^2 (-q) >= 1``.
+rounded, by (d + 8) u relatively. A timelike W with m > 0 may itself, normalised, be in the ball: A = 0,
+``B^2 (-q) >= 1``. Where ``q + m^2`` cancels, T is bounded as the length of the tangent part of W itself,
+``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W) xr`` of at most ``|vr|``: errors of vr count in full.
 
 *Linearised sets.* ``p = x + J z``. The z of a box or a cross-polytope are doubles that lie in it exactly. Those of a
 ball or an ellipsoid are ``rho S u`` with the computed u at most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long. The parts of J
@@ -31,7 +33,7 @@ from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import Ball, Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import GeodesicBall
+from hypermargin.problems.uncertainty import CANCELLING, FLOOR, GeodesicBall
 
 #: Members are taken this much (relatively) inside their sets.
 INSIDE = 1.0 - 2.0**-40
@@ -102,16 +104,18 @@ class BallMembers(Members):
         e_m = slack * (np.abs(Z) @ np.abs(W))
         q = float(quadratic_form(W)) + slack * float(W @ W)  # an upper bound
         cosh, sinh, rise = self.cosh[chosen], self.sinh[chosen], self.rise[chosen]
-        tangent = np.sqrt(np.maximum(0.0, q + (np.abs(m) + e_m) ** 2)) * (1.0 + 8.0 * U)
+        tangent = self._tangent_bound(Z, W, m, e_m, q)
         usable = (tangent > 0.0) & (sinh > 0.0)
         tangent = np.where(usable, tangent, 1.0)
         steepness = np.where(usable, self.tanh[chosen], 1.0)
         # What the check below charges, turned into a shorter step; the check itself decides.
-        charge = 4.0 * e_m / tangent * cosh + 128.0 * U * (cosh + sinh * np.abs(m) / tangent) / steepness
-        B = np.where(usable, np.maximum(INSIDE * sinh - charge, 0.0) / tangent, 0.0)
+        shortened = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
+        charge = 4.0 * e_m / shortened * cosh + 128.0 * U * (cosh + sinh * np.abs(m) / shortened) / steepness
+        B = np.where(usable, np.maximum(INSIDE * sinh - charge, 0.0) / shortened, 0.0)
         root = np.sqrt(1.0 + (B * tangent) ** 2)
-        size = root + B * (np.abs(m) + e_m)
-        A = root - B * m + B * e_m + 16.0 * U * size
+        size = cosh + B * (np.abs(m) + e_m)
+        lowest, highest = root + B * e_m + 16.0 * U * size, cosh - B * e_m - 16.0 * U * size
+        A = np.where(m < 0.0, highest, lowest) - B * m
         reach = (B * tangent) ** 2 / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size
         member = (B > 0.0) & (reach <= rise * (1.0 - 16.0 * U))
         A, B = np.where(member, A, 1.0), np.where(member, B, 0.0)
@@ -120,6 +124,23 @@ class BallMembers(Members):
             around &= (m > e_m) & (normalised * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U))
             A, B = np.where(around, 0.0, A), np.where(around, normalised, B)
         return A, B
+
+    def _tangent_bound(self, Z: Array, W: Array, m: Array, e_m: Array, q: float) -> Array:
+        """At least the T of every row, from upper bounds q and ``|m| + e_m``; where that cancels, from differences."""
+        square = q + (np.abs(m) + e_m) ** 2
+        bound = np.sqrt(np.maximum(0.0, square)) * (1.0 + 8.0 * U)
+        near = np.flatnonzero(square < CANCELLING * m * m) if q < 0.0 else np.zeros(0, dtype=np.intp)
+        if near.size:
+            space = Z[near, 1:]
+            part = W[1:] + m[near, None] * space
+            lengths = np.linalg.norm(space, axis=1)
+            form = np.sum(part * part, axis=1)
+            rounding = (8 * self.dim + 64) * U * form
+            form = form - (np.sum(space * part, axis=1) / Z[near, 0]) ** 2
+            off = (e_m[near] + 8.0 * U * np.abs(m[near])) * lengths + 8.0 * U * float(np.linalg.norm(W[1:]))
+            direct = (np.sqrt(np.maximum(form, 0.0) + rounding) + off) * (1.0 + 16.0 * U)
+            bound[near] = np.minimum(bound[near], direct)
+        return bound
 
 
 class LinearisedMembers(Members):

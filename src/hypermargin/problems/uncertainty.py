@@ -12,11 +12,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hypermargin.geometry.lorentz import Array, covector, lift, quadratic_form
+from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift, quadratic_form
 from hypermargin.geometry.tangent import project_to_tangent, tangent_norm
 
 #: Beyond this radius the coordinates of a ball leave what double precision tells from the light cone.
 MAX_RHO = 18.0
+#: Below this share of ``m^2`` the sum ``q + m^2`` has lost digits.
+CANCELLING = 1e-4
+#: Tangent parts shorter than this share of ``|m|`` are not followed all the way.
+FLOOR = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +79,22 @@ class GeodesicBall(UncertaintySet):
             raise ValueError(f"rho = {np.max(self.rho):.3g} is beyond {MAX_RHO:.0f}, where double precision ends")
 
     def worst_margins(self, X: Array, y: Array, w: Array) -> Array:
-        m, q = _margins(X, y, w), float(quadratic_form(w))
-        tangent = _tangent_length(m, q)
+        return self.worst_of(_margins(X, y, w), y[:, None] * covector(X), w)
+
+    def worst_of(self, m: Array, Z: Array, w: Array) -> Array:
+        """The worst margins from the nominal ones m and rows ``z = y covector(x)``."""
+        q = float(quadratic_form(w))
+        tangent = tangent_length(Z, w, m, q)
         worst = np.cosh(self.rho) * m - np.sinh(self.rho) * tangent
         return np.where(self._holds_normal(m, q, tangent), np.sqrt(max(-q, 0.0)), worst)
 
     def worst_covectors(self, X: Array, y: Array, w: Array) -> Array:
-        along, across = self.coefficients(_margins(X, y, w), float(quadratic_form(w)))
-        return along[:, None] * (y[:, None] * covector(X)) + across[:, None] * covector(w)
+        Z = y[:, None] * covector(X)
+        along, across = self.coefficients(Z, w)
+        return along[:, None] * Z + across[:, None] * covector(w)
 
     def worst_points(self, X: Array, y: Array, w: Array) -> Array:
-        along, across = self.coefficients(_margins(X, y, w), float(quadratic_form(w)))
+        along, across = self.coefficients(y[:, None] * covector(X), w)
         points = lift(along[:, None] * X[:, 1:] + (y * across)[:, None] * w[1:])
         undirected = np.flatnonzero(across == 0.0)  # w is 0 or normal to no direction at x: all directions are alike
         if undirected.size:
@@ -95,14 +104,17 @@ class GeodesicBall(UncertaintySet):
             points[undirected] = lift((np.cosh(rho) * X[undirected] + np.sinh(rho) * any_way)[:, 1:])
         return points
 
-    def coefficients(self, m: Array, q: float) -> tuple[Array, Array]:
-        """Numbers a, b of every sample with ``z' = a z + b covector(w)``, from its margin and ``q(w)``.
+    def coefficients(self, Z: Array, w: Array) -> tuple[Array, Array]:
+        """Numbers a, b of every sample with ``z' = a z + b covector(w)``, from its ``z = y covector(x)``.
 
-        Where T = 0 no direction is worse than another and z' is their mean, a point of the convex hull of the ball.
+        Where T = 0 no direction is worse than another and z' is their mean, a point of the convex hull of the ball;
+        where T is below `FLOOR` the step across is shortened, so that rounding errors of T do not turn it.
         """
-        tangent = _tangent_length(m, q)
+        m, q = fixed_order_product(Z, w[:, None])[:, 0], float(quadratic_form(w))
+        tangent = tangent_length(Z, w, m, q)
         directed = tangent > 0.0
-        across = np.where(directed, np.sinh(self.rho) / np.where(directed, tangent, 1.0), 0.0)
+        step = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
+        across = np.where(directed, np.sinh(self.rho) / np.where(directed, step, 1.0), 0.0)
         along = np.where(directed | (m < 0.0), np.cosh(self.rho), 1.0) - across * m
         inside = self._holds_normal(m, q, tangent)
         if np.any(inside):
@@ -119,9 +131,20 @@ def _margins(X: Array, y: Array, w: Array) -> Array:
     return y * (X @ covector(w))
 
 
-def _tangent_length(m: Array, q: float) -> Array:
-    """``T = sqrt(q + m^2)``, which is never negative but for rounding."""
-    return np.sqrt(np.maximum(q + m * m, 0.0))
+def tangent_length(Z: Array, w: Array, m: Array, q: float) -> Array:
+    """``T = sqrt(q + m^2)``, the length of w's part tangent at each point, from rows ``z = y covector(x)``.
+
+    Where a timelike w is nearly parallel to x this cancels; there it is taken from the tangent part itself, of which
+    ``vr = wr - (x * w) xr`` and ``T^2 = |vr|^2 - (xr.vr)^2/x0^2``.
+    """
+    square = q + m * m
+    if q < 0.0:
+        near = np.flatnonzero(square < CANCELLING * m * m)
+        if near.size:
+            part = w[1:] + m[near, None] * Z[near, 1:]
+            along = np.sum(Z[near, 1:] * part, axis=1) / Z[near, 0]
+            square[near] = np.sum(part * part, axis=1) - along * along
+    return np.sqrt(np.maximum(square, 0.0))
 
 
 def _rows(values: float | Array, indices: ArrayLike, name: str) -> Array:
