@@ -61,7 +61,7 @@ def plain_svm_paragraph(summary: Summary) -> str:
             big = difference > max(plain.stat.std, ours.stat.std)
             (clear if big else narrow).append(f"{dataset} ({plain.number} : {ours.number})")
     if not (clear or narrow or ties or losses):
-        return "The plain linear SVM on the Lorentz coordinates has no results on all folds here, so nobody can say where it wins."
+        return "The plain linear SVM on the Lorentz coordinates has no results on all folds here: no verdict on it."
     parts = [
         f"{verb} on {_listed(found)}"
         for verb, found in (
