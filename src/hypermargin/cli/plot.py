@@ -1,4 +1,4 @@
-"""`hypermargin plot`: points and boundaries on the Poincaré disk."""
+"""`hypermargin plot`: points and boundaries on the Poincaré disk, or the proof that a boundary is optimal."""
 
 import argparse
 
@@ -22,6 +22,8 @@ EXAMPLES = """examples:
       a fitted model: its regions, and its boundary where there are two classes
   hypermargin plot points.csv --methods euclidean,pgd --zoom boundary --output both.pdf
       the boundaries of several methods in one picture
+  hypermargin plot points.csv --proof --output proof.png
+      the proof that the exact method's answer is optimal (two classes, any dimension)
 """
 
 
@@ -31,26 +33,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--model", help="a model file to show")
     shown.add_argument("--methods", metavar="A,B,...", help="fit these methods and draw their boundaries (two classes)")
+    shown.add_argument("--proof", action="store_true", help="fit by the exact method and draw the proof of its optimum")
     parser.add_argument(
         "--zoom", choices=("disk", "data", "boundary"), default="disk", help="what to show (%(default)s)"
     )
     parser.add_argument("--center", choices=("origin", "mean"), default="origin", help="the middle (%(default)s)")
     add_geometry_arguments(parser.add_argument_group("coordinates (a model knows its own)"))
-    add_problem_arguments(parser.add_argument_group("with --methods"))
+    add_problem_arguments(parser.add_argument_group("with --methods or --proof"))
 
 
 def run(args: argparse.Namespace) -> None:
     # matplotlib takes a while to load, and the other commands need none of it.
-    from hypermargin.cli.pictures import FORMATS, PoincareDisplay, save_picture
+    from hypermargin.cli.pictures import FORMATS, PoincareDisplay, plot_proof, save_figure, save_picture
 
     output = check_output(args.output, FORMATS)
     if args.zoom == "boundary" and not (args.model or args.methods):
         raise CommandError("--zoom boundary needs a boundary: give --model or --methods")
+    if args.proof and (args.zoom, args.center) != ("disk", "origin"):
+        raise CommandError("--zoom and --center are for pictures of the disk; --proof draws curves")
     zoom = None if args.zoom == "disk" else args.zoom
     center = None if args.center == "origin" else args.center
     model = load_model(args.model) if args.model else None
     points = read_points(args.data, args.labels, args.label)
     y = required_labels(args.data, points)
+    if args.proof:
+        if len(set(y.tolist())) != 2:
+            raise CommandError("--proof draws the proof of one binary problem: give points of two classes")
+        fitted = make_classifier(args, "exact").fit(points.X, y)
+        save_figure(plot_proof(fitted.solutions_[0], fitted.binary_problems(points.X, y)[0]), output)
+        say(f"wrote {output}")
+        return
     if model is not None:
         display = PoincareDisplay.from_estimator(model, points.X, y, zoom=zoom, center=center)
     else:

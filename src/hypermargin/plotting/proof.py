@@ -1,0 +1,254 @@
+"""`ProofDisplay`: the proof of a lower bound as a picture, drawn from the certificate alone."""
+
+from dataclasses import replace
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+
+from hypermargin.certificates import Certificate, HardMarginCertificate
+from hypermargin.geometry.isometries import translation_to_origin
+from hypermargin.geometry.lorentz import Array, lift
+from hypermargin.plotting.envelope import ProofCurves
+from hypermargin.plotting.least_objective import LeastObjective
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Solution
+
+OBJECTIVE, ENVELOPE, CELLS, FAINT = "#0072B2", "#D55E00", "#009E73", "#909090"
+#: The picture shows the t at which the least objective is at most this many times the optimum.
+SHOWN_LEVEL = 2.0
+AXIS = "t, the time coordinate of w where the data are centred"
+Zoom = str | tuple[float, float] | None
+
+
+class ProofDisplay:
+    """A picture of a certificate over ``t``, the time coordinate of w in its frame. Made by `from_solution`.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    problem : MarginProblem
+        The soft-margin problem that it is about.
+    w : (d + 1,) array, optional
+        The w that was found, in the coordinates of the data.
+    objective : float, optional
+        Its objective.
+    lower_bound : float, optional
+        What the certificate proves.
+    is_optimal : bool
+        Whether `w` may be called the optimum.
+
+    Attributes
+    ----------
+    ax_, figure_ : what was drawn on.
+    envelope_ : Line2D
+        E(t), the lowest over regions of the largest minorant: no w with this t has a smaller objective.
+    objective_ : Line2D or None
+        The least objective found among all w with this t (see `least_objective`).
+    cells_ : LineCollection
+        What the cells prove, a level segment each.
+    minorants_ : LineCollection
+        The minorants; with more than one region a sign, the envelopes of the regions.
+    optimum_ : Line2D or None
+    bound_ : Line2D or None
+    """
+
+    def __init__(
+        self,
+        certificate: Certificate,
+        problem: MarginProblem,
+        *,
+        w: Array | None = None,
+        objective: float = np.inf,
+        lower_bound: float = -np.inf,
+        is_optimal: bool = False,
+    ) -> None:
+        self.problem = problem
+        self.centre = lift(certificate.centre)
+        self.curves = ProofCurves(certificate, problem)
+        self.least = LeastObjective(problem, self.centre)
+        self.w = np.zeros(problem.dim + 1) if w is None else translation_to_origin(self.centre) @ w
+        self.objective, self.lower_bound, self.is_optimal = float(objective), float(lower_bound), is_optimal
+        self.is_hard = False
+
+    @classmethod
+    def from_solution(
+        cls,
+        solution: Solution,
+        problem: MarginProblem,
+        *,
+        ax: Axes | None = None,
+        zoom: Zoom = "optimum",
+        resolution: int = 81,
+        legend: bool = True,
+    ) -> "ProofDisplay":
+        """Draw the certificate of `solution`, which solves `problem`; the other parameters are those of `plot`."""
+        certificate, is_hard = solution.certificate, isinstance(solution.certificate, HardMarginCertificate)
+        if isinstance(certificate, HardMarginCertificate):
+            problem, certificate = replace(problem, C=certificate.C), certificate.soft
+        if not isinstance(certificate, Certificate):
+            kind = (
+                "no certificate" if certificate is None else f"a {type(certificate).__name__}, which is no curve over t"
+            )
+            raise ValueError(f"the solution by {solution.method!r} has {kind}; draw one by method='exact' with a bound")
+        display = cls(
+            certificate,
+            problem,
+            w=solution.w,
+            objective=solution.objective,
+            lower_bound=solution.lower_bound,
+            is_optimal=solution.status.is_proof,
+        )
+        display.is_hard = is_hard
+        return display.plot(ax, zoom=zoom, resolution=resolution, legend=legend)
+
+    def plot(
+        self, ax: Axes | None = None, *, zoom: Zoom = "optimum", resolution: int = 81, legend: bool = True
+    ) -> "ProofDisplay":
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        zoom : "optimum", None or (low, high)
+            Show the t where the least objective is below twice the optimum, all cells, or a range of t.
+        resolution : int
+            Points of the curve of the objective, a small optimisation each; 0 leaves the curve out.
+        legend : bool
+        """
+        low, high = self._range(zoom)
+        ax = plt.subplots(figsize=(7.2, 4.8), layout="constrained")[1] if ax is None else ax
+        self.ax_, self.figure_ = ax, ax.figure
+        t = self._grid(low, high, 1201)
+        regions = self.curves.region_envelopes(t)
+        envelope = np.nanmin(regions, axis=0)
+        faint = regions if self.curves.n_regions > 2 else self.curves.simple_minorants(t)
+        self.minorants_ = _faint_lines(t, faint)
+        ax.add_collection(self.minorants_, autolim=False)
+        ax.fill_between(t, envelope, -1e300, color=ENVELOPE, alpha=0.06, linewidth=0)
+        self.cells_ = self._draw_cells()
+        (self.envelope_,) = ax.plot(t, envelope, color=ENVELOPE, linewidth=1.8, zorder=2.6, label="lower envelope E(t)")
+        self.objective_ = self._draw_objective(low, high, resolution)
+        self.bound_ = self._draw_bound()
+        self.optimum_ = self._draw_optimum()
+        ax.set(xlim=(low, high), ylim=self._levels(envelope), xlabel=AXIS, ylabel="objective")
+        ax.set_title(self._title(), loc="left", fontsize="medium")
+        ax.spines[["top", "right"]].set_visible(False)
+        if legend:
+            self._legend()
+        return self
+
+    # -- what is shown -------------------------------------------------------------------------------------------------
+
+    def _range(self, zoom: Zoom) -> tuple[float, float]:
+        behind, ahead = (self.curves.last_node[sign] for sign in (-1, 1))
+        t = float(self.w[0])
+        widest = 1.1 * max(behind, ahead, abs(t), 1e-12)
+        if zoom is None:
+            return -widest, widest
+        if zoom == "optimum":
+            return self._edge(-1, 2.0 * widest), self._edge(1, 2.0 * widest)
+        if isinstance(zoom, str):
+            raise ValueError(f"zoom must be 'optimum', None or (low, high), got {zoom!r}")
+        low, high = (float(value) for value in zoom)
+        if not low < high:
+            raise ValueError(f"zoom must be (low, high) with low < high, got {zoom!r}")
+        return low, high
+
+    def _edge(self, sign: int, farthest: float) -> float:
+        """The t on one side of the optimum where the least objective reaches the level to show, roughly."""
+        t, near, far = float(self.w[0]), 1e-9 * farthest, farthest
+        while far > 1.1 * near:
+            middle = float(np.sqrt(near * far))
+            above = self.least.at(t + sign * middle, self.w[1:])[0] > SHOWN_LEVEL * self._height()
+            near, far = (near, middle) if above else (middle, far)
+        return t + sign * far
+
+    def _grid(self, low: float, high: float, size: int) -> Array:
+        """Even positions, those near the optimum, t = 0 and the nodes: where the curves bend."""
+        near = self.w[0] + (high - low) * np.concatenate(
+            [-np.geomspace(1e-5, 0.1, 60), [0.0], np.geomspace(1e-5, 0.1, 60)]
+        )
+        nodes = np.concatenate([sign * self.curves.steps(sign)[0][:-1] for sign in (-1, 1)])
+        grid = np.concatenate([np.linspace(low, high, size), near, nodes if nodes.size < size else [0.0]])
+        return np.unique(grid[(grid >= low) & (grid <= high)])
+
+    def _levels(self, envelope: Array) -> tuple[float, float]:
+        """The least and the greatest objective to show."""
+        base = self.lower_bound if np.isfinite(self.lower_bound) else float(envelope.min())
+        curve = envelope if self.objective_ is None else np.asarray(self.objective_.get_ydata())
+        top = min(float(curve.max()), SHOWN_LEVEL * self._height())
+        top = max(top, base + 1e-9 * max(abs(base), 1e-9))
+        return base - 0.5 * (top - base), top + 0.05 * (top - base)
+
+    def _height(self) -> float:
+        """What counts as the height of the optimum, positive."""
+        return max(self.objective if np.isfinite(self.objective) else self.lower_bound, 1e-12)
+
+    # -- the parts -----------------------------------------------------------------------------------------------------
+
+    def _draw_cells(self) -> LineCollection:
+        segments = []
+        for sign in (-1, 1):
+            edges, bounds = self.curves.steps(sign)
+            ends = np.minimum(edges, 1e3 * (1.0 + self.curves.last_node[sign]))
+            segments += [[(sign * p, v), (sign * q, v)] for p, q, v in zip(ends, ends[1:], bounds, strict=False)]
+        cells = LineCollection(segments, colors=CELLS, linewidths=1.6, zorder=2.4)
+        self.ax_.add_collection(cells, autolim=False)
+        nodes = np.array([start for start, _ in segments])
+        self.ax_.plot(*nodes.T, "|", color=CELLS, markersize=9, zorder=2.4, scalex=False, scaley=False)
+        return cells
+
+    def _draw_objective(self, low: float, high: float, resolution: int) -> Line2D | None:
+        if not resolution:
+            return None
+        t = np.linspace(low, high, resolution)
+        if low < self.w[0] < high:  # one side is often far narrower than the other
+            half = resolution // 2 + 1
+            t = np.unique(np.concatenate([np.linspace(low, self.w[0], half), np.linspace(self.w[0], high, half)]))
+        values = self.least.along(t, self.w)
+        label = f"least soft objective at t, C = {self.problem.C:g}" if self.is_hard else "least objective at t"
+        return self.ax_.plot(t, values, color=OBJECTIVE, linewidth=1.8, zorder=2.8, label=label)[0]
+
+    def _draw_bound(self) -> Line2D | None:
+        if not np.isfinite(self.lower_bound):
+            return None
+        label = f"lower bound {self.lower_bound:.6g}"
+        return self.ax_.axhline(
+            self.lower_bound, color="black", linewidth=0.9, linestyle=(0, (5, 3)), zorder=2.2, label=label
+        )
+
+    def _draw_optimum(self) -> Line2D | None:
+        if not np.isfinite(self.objective):
+            return None
+        label = f"{'optimum' if self.is_optimal else 'best w found'} {self.objective:.6g}"
+        style: dict[str, Any] = {"marker": "o", "markersize": 8, "mfc": "white", "mec": "black"}
+        return self.ax_.plot([self.w[0]], [self.objective], linestyle="none", zorder=3.2, label=label, **style)[0]
+
+    def _title(self) -> str:
+        curves = self.curves
+        regions = "both signs of t" if curves.n_regions <= 2 else f"{curves.n_regions} regions of t and direction"
+        gap = (self.objective - self.lower_bound) / max(abs(self.objective), 1e-12)
+        proved = f"gap {max(gap, 0.0):.0e}" if np.isfinite(gap) else "no gap"
+        return f"{regions}, {curves.n_cells} cells, {curves.n_cuts} cuts: {proved}"
+
+    def _legend(self) -> None:
+        name = "minorants" if self.curves.n_regions <= 2 else f"envelopes of the {self.curves.n_regions} regions"
+        handles = [
+            self.objective_,
+            self.envelope_,
+            Line2D([], [], color=CELLS, marker="|", label="what each cell proves"),
+        ]
+        handles += [Line2D([], [], color=FAINT, linewidth=0.8, label=name), self.bound_, self.optimum_]
+        self.ax_.legend(
+            handles=[handle for handle in handles if handle is not None], fontsize="small", edgecolor="none"
+        )
+
+
+def _faint_lines(t: Array, curves: Array) -> LineCollection:
+    lines = [np.column_stack([t, curve])[np.isfinite(curve)] for curve in curves]
+    alpha = float(np.clip(12.0 / max(len(lines), 1), 0.12, 0.6))
+    return LineCollection(lines, colors=FAINT, linewidths=0.8, alpha=alpha, zorder=2.0)
