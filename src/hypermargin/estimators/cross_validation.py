@@ -1,6 +1,8 @@
 """`HyperbolicSVC` with C chosen by cross-validation along a path of solutions."""
 
 import warnings
+from collections.abc import Callable
+from inspect import signature
 from numbers import Integral
 
 import numpy as np
@@ -12,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.geometry.lorentz import Array
+from hypermargin.problems.margin import check_weights
 
 
 class HyperbolicSVCCV(ClassifierMixin, BaseEstimator):
@@ -84,11 +87,15 @@ solver_options, n_jobs, random_state, verbose
         self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicSVCCV":
-        """Choose C by cross-validation, then fit to all of X, shape (n, width), with labels y."""
+        """Choose C by cross-validation, then fit to all of X, shape (n, width), with labels y.
+
+        Weights, shape (n,), multiply C in every fit, and weigh the test scores as well where the scorer takes weights.
+        """
         self.Cs_ = self._candidates()
         checked, y = validate_data(self, X, y, dtype=np.float64)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = None if sample_weight is None else check_weights(sample_weight, len(checked))
         scorer = check_scoring(self._model(), scoring=self.scoring)
+        scored_weight = weight if _takes_weights(scorer) else None
         scores = []
         for train, test in check_cv(self.cv, y, classifier=True).split(checked, y):
             with warnings.catch_warnings():
@@ -96,7 +103,8 @@ solver_options, n_jobs, random_state, verbose
                 fitted = self._model().fit_path(
                     checked[train], y[train], self.Cs_, sample_weight=None if weight is None else weight[train]
                 )
-            scores.append([scorer(model, checked[test], y[test]) for model in fitted])
+            extra = {} if scored_weight is None else {"sample_weight": scored_weight[test]}
+            scores.append([scorer(model, checked[test], y[test], **extra) for model in fitted])
         self.scores_ = np.array(scores)
         self.C_ = float(self.Cs_[int(np.argmax(self.scores_.mean(axis=0)))])
         self.estimator_ = self._model().set_params(C=self.C_).fit(X, y, sample_weight=weight)
@@ -130,7 +138,18 @@ solver_options, n_jobs, random_state, verbose
             if int(self.Cs) < 1:
                 raise ValueError(f"Cs must ask for at least one value, got {self.Cs!r}")
             return np.logspace(-3.0, 3.0, int(self.Cs)) if int(self.Cs) > 1 else np.array([1.0])
-        Cs = np.sort(np.asarray(self.Cs, dtype=np.float64).ravel())
-        if Cs.size == 0 or not np.all(Cs > 0.0):
-            raise ValueError(f"Cs must be positive numbers, got {self.Cs!r}")
-        return Cs
+        try:
+            Cs = np.array(self.Cs, dtype=np.float64)
+        except (TypeError, ValueError):
+            Cs = np.empty(0)
+        if Cs.ndim != 1 or Cs.size == 0 or not np.all(Cs > 0.0):
+            raise ValueError(f"Cs must be a whole number or a list of positive numbers, got {self.Cs!r}")
+        return np.sort(Cs)
+
+
+def _takes_weights(scorer: Callable) -> bool:
+    """Whether a scorer can be called with sample_weight; those of scikit-learn know it of their metric."""
+    if hasattr(scorer, "_accept_sample_weight"):
+        return bool(scorer._accept_sample_weight())
+    parameters = signature(scorer).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
