@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, log_loss, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hypermargin import HyperbolicSVC, HyperbolicSVCCV
@@ -23,8 +23,8 @@ def three_clouds():
     return lift(centres[y] + 0.8 * rng.normal(size=(42, 2))), y
 
 
-# As for `HyperbolicSVC`: some checks use points far beyond the radius that double precision holds, and it says so. There
-# splitting regions proves nothing more, so a few of them will do.
+# As for `HyperbolicSVC`: some checks use points far beyond the radius that double precision holds, and it says so.
+# There splitting regions proves nothing more, so a few of them will do.
 @pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
@@ -46,7 +46,7 @@ def fold_scores(search):
 
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 @pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "neg_log_loss"])
-@pytest.mark.parametrize("cv", [3, KFold(4, shuffle=True, random_state=1)])
+@pytest.mark.parametrize("cv", [3, StratifiedKFold(4, shuffle=True, random_state=1)])
 def test_agrees_with_grid_search(multi_class, scoring, cv):
     X, y = three_clouds()
     # Probabilities follow w, which is known less precisely than its objective.
