@@ -139,7 +139,8 @@ def exact_sum(problem, centre, w, W, threshold):
         around = np.zeros(chosen.size, dtype=bool)
         A, B = block._coefficients(chosen, block.Z[chosen], W, around)
     else:
-        steps = block._steps((problem.y[:, None] * np.stack([pulled(x, W) for x in problem.X])).T)
+        a = (problem.y[:, None] * np.stack([pulled(x, W) for x in problem.X])).T
+        steps = block._steps(a, np.max(np.abs(a), axis=0))
     for position, i in enumerate(chosen):
         x = mp_point(problem.X[i])
         if isinstance(noise, GeodesicBall):
@@ -220,7 +221,7 @@ class TestLinearisedMembers:
         block = LinearisedMembers(problem, np.array([1.0, 0.0, 0.0]), slice(None), np.inf)
         a = np.random.default_rng(11).normal(size=(2, 20)) * 10.0 ** np.arange(-10, 10)
         rho = mp.mpf(0.2)
-        for z in block._steps(a).T:
+        for z in block._steps(a, np.max(np.abs(a), axis=0)).T:
             entries = [mp.mpf(float(v)) for v in z]
             if name == "box":
                 assert max(abs(v) for v in entries) <= rho

@@ -18,10 +18,11 @@ rounded, by (d + 8) u relatively. A timelike W with m > 0 may itself, normalised
 ``B^2 (-q) >= 1``. Where ``q + m^2`` cancels, T is bounded as the length of the tangent part of W itself,
 ``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W) xr`` of at most ``|vr|``: errors of vr count in full.
 
-*Linearised sets.* ``p = x + J z``. The z of a box or a cross-polytope are doubles that lie in it exactly. Those of a
-ball or an ellipsoid are ``rho S u`` with the computed u at most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long. The parts of J
-(unit vector, sinh, cosh, sinh(r)/r) have relative errors of at most (2d + 16) u, and ``J z`` is formed from them by
-sums of at most d + 2 terms of size at most ``2 cosh(r) |z|``: (16 d + 128) u times that is more than its error.
+*Linearised sets.* ``p = x + J z``. The z of a box are doubles that lie in it exactly, and those of a cross-polytope as
+well, shortened by 2^-40 where entries share rho. Those of a ball or an ellipsoid are ``rho S u`` with the computed u at
+most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long. The parts of J (unit vector, sinh, cosh, sinh(r)/r) have relative errors
+of at most (2d + 16) u, and ``J z`` is formed from them by sums of at most d + 2 terms of size at most
+``2 cosh(r) |z|``: (16 d + 128) u times that is more than its error.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +32,16 @@ from numpy.typing import NDArray
 
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, quadratic_form
-from hypermargin.problems.linearised import Ball, Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
+from hypermargin.problems.linearised import (
+    BLUR,
+    BLUR_ROUND,
+    Ball,
+    Box,
+    CrossPolytope,
+    Ellipsoid,
+    LinearisedSet,
+    OriginJacobian,
+)
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import CANCELLING, FLOOR, GeodesicBall
 
@@ -168,7 +178,7 @@ class LinearisedMembers(Members):
         for pulled_row, entry in zip(pulled, c[1:], strict=True):
             pulled_row += entry * self.stretch
         pulled *= self.y
-        steps = self._steps(pulled)
+        steps = self._steps(pulled, self.stretch * np.max(np.abs(c[1:])) + np.abs(along))
         margins = self.frame_margins(w) + np.sum(steps * pulled, axis=0)
         chosen = np.flatnonzero(margins < self.threshold)
         costs, Z, z, unit = self.costs[chosen], self.Z[chosen], steps[:, chosen], self.unit[:, chosen]
@@ -180,27 +190,31 @@ class LinearisedMembers(Members):
         error = self.x0_error * nominal + float(costs @ self.noise_error[chosen])
         return chosen.size, _row(costs, costs @ Z + noise @ costs), magnitude, error
 
-    def _steps(self, a: Array) -> Array:
-        """For every column a the z of the set that minimises ``z.a``, nearly; z is in the set exactly."""
+    def _steps(self, a: Array, size: Array) -> Array:
+        """For every column a the z of the set that minimises ``z.a``, nearly; z is in the set exactly.
+
+        As in `LinearisedSet.unit_step`, which entries of a are rounding is judged by the `size` of its terms.
+        """
+        sizes, blur = np.abs(a), BLUR * size
         if isinstance(self.noise, Box):
-            return -self.rho * np.sign(a)
+            return np.where(sizes > blur, -self.rho * np.sign(a), 0.0)
         if isinstance(self.noise, CrossPolytope):
-            largest = np.argmax(np.abs(a), axis=0)[None]
-            step = np.zeros_like(a)
-            np.put_along_axis(step, largest, -self.rho * np.sign(np.take_along_axis(a, largest, axis=0)), axis=0)
-            return step
+            tied = (sizes > blur) & (sizes >= np.max(sizes, axis=0) - blur)
+            share = INSIDE * self.rho / np.maximum(np.sum(tied, axis=0), 1)
+            return np.where(tied, -share * np.sign(a), 0.0)
         if isinstance(self.noise, Ball):
-            return self.rho * _unit(a)
+            return self.rho * _unit(a, BLUR_ROUND * size)
         assert self.shape is not None
+        least = BLUR_ROUND * size * np.sqrt(np.sum(self.shape**2, axis=(-2, -1)))
         if self.shape.ndim == 2:
-            return self.rho * (self.shape @ _unit(self.shape.T @ a))
-        turned = _unit(np.einsum("nij,in->jn", self.shape, a))
+            return self.rho * (self.shape @ _unit(self.shape.T @ a, least))
+        turned = _unit(np.einsum("nij,in->jn", self.shape, a), least)
         return self.rho * np.einsum("nij,jn->in", self.shape, turned)
 
 
-def _unit(a: Array) -> Array:
-    """``-a/|a|`` of every column, shortened to a length that is surely below 1."""
-    length = np.sqrt(np.sum(a * a, axis=0))
+def _unit(a: Array, least: Array) -> Array:
+    """``-a/|a|`` of every column, or ``-a/least`` where a is shorter; shortened to a length that is surely below 1."""
+    length = np.maximum(np.sqrt(np.sum(a * a, axis=0)), least)
     return -INSIDE * (a / np.where(length > 0.0, length, 1.0))
 
 

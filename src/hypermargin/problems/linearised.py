@@ -21,6 +21,9 @@ from hypermargin.geometry.lorentz import Array, covector
 from hypermargin.geometry.tangent import arcsinhc, exp_origin, log_origin
 from hypermargin.problems.uncertainty import UncertaintySet, _margins, _rows
 
+#: What is rounding, relative to the terms summed, for entries of ``J'c`` and for its length (see `unit_step`).
+BLUR, BLUR_ROUND = 1e-9, 1e-8
+
 
 @dataclass(frozen=True, eq=False)
 class OriginJacobian:
@@ -49,8 +52,14 @@ class OriginJacobian:
 
     def pull_back(self, c: Array) -> Array:
         """``J' c`` of one vector c, shape (d + 1,) to (n, d)."""
-        along = self.sinh * c[0] + (self.cosh - self.stretch) * (self.unit @ c[1:])
-        return self.stretch[:, None] * c[1:] + along[:, None] * self.unit
+        return self.stretch[:, None] * c[1:] + self._along(c)[:, None] * self.unit
+
+    def pull_back_size(self, c: Array) -> Array:
+        """The size of the terms that `pull_back` sums, shape (n,)."""
+        return self.stretch * np.max(np.abs(c[1:])) + np.abs(self._along(c))
+
+    def _along(self, c: Array) -> Array:
+        return self.sinh * c[0] + (self.cosh - self.stretch) * (self.unit @ c[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +70,13 @@ class LinearisedSet(UncertaintySet):
     dual_norm: ClassVar[str]
 
     @abstractmethod
-    def unit_step(self, a: Array) -> Array:
-        """For every row a, shape (n, d), the z of the set with rho = 1 that minimises ``z.a``."""
+    def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
+        """For every row a, shape (n, d), the z of the set with rho = 1 that minimises ``z.a``, shape (n, d).
+
+        Where a is a sum of terms of the given `size`, (n,), entries below `BLUR` times that are rounding: they count as
+        0, or as tied, and a shorter one than `BLUR_ROUND` times that is not followed all the way. z is then inside the
+        set, and worse by no more than that.
+        """
 
     @abstractmethod
     def dual_length(self, a: Array) -> Array:
@@ -90,8 +104,8 @@ class Box(LinearisedSet):
 
     dual_norm: ClassVar[str] = "l1"
 
-    def unit_step(self, a: Array) -> Array:
-        return -np.sign(a)
+    def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
+        return np.where(np.abs(a) > BLUR * _column(size), -np.sign(a), 0.0)
 
     def dual_length(self, a: Array) -> Array:
         return np.abs(a) @ np.ones(a.shape[1])
@@ -103,11 +117,10 @@ class CrossPolytope(LinearisedSet):
 
     dual_norm: ClassVar[str] = "max"
 
-    def unit_step(self, a: Array) -> Array:
-        rows, largest = np.arange(len(a)), np.argmax(np.abs(a), axis=1)
-        step = np.zeros_like(a)
-        step[rows, largest] = -np.sign(a[rows, largest])
-        return step
+    def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
+        sizes, blur = np.abs(a), BLUR * _column(size)
+        tied = (sizes > blur) & (sizes >= np.max(sizes, axis=1, keepdims=True) - blur)
+        return np.where(tied, -np.sign(a), 0.0) / np.maximum(np.sum(tied, axis=1, keepdims=True), 1)
 
     def dual_length(self, a: Array) -> Array:
         return np.max(np.abs(a), axis=1)
@@ -119,8 +132,8 @@ class Ball(LinearisedSet):
 
     dual_norm: ClassVar[str] = "l2"
 
-    def unit_step(self, a: Array) -> Array:
-        length = _row_lengths(a)[:, None]
+    def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
+        length = np.maximum(_row_lengths(a)[:, None], BLUR_ROUND * _column(size))
         return -a / np.where(length > 0.0, length, 1.0)
 
     def dual_length(self, a: Array) -> Array:
@@ -156,9 +169,10 @@ class Ellipsoid(LinearisedSet):
         other = super().take(indices)
         return replace(other, shape=_rows(self.shape, indices, "shape")) if self.shape.ndim == 3 else other
 
-    def unit_step(self, a: Array) -> Array:
+    def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
         along = self._turned(a)
-        length = _row_lengths(along)[:, None]
+        scale = np.sqrt(np.sum(self.shape**2, axis=(-2, -1)))
+        length = np.maximum(_row_lengths(along)[:, None], BLUR_ROUND * _column(size * scale))
         return np.einsum("...ij,...j->...i", self.shape, -along / np.where(length > 0.0, length, 1.0))
 
     def dual_length(self, a: Array) -> Array:
@@ -167,6 +181,10 @@ class Ellipsoid(LinearisedSet):
     def _turned(self, a: Array) -> Array:
         """``S' a`` of every row."""
         return a @ self.shape if self.shape.ndim == 2 else np.einsum("nij,ni->nj", self.shape, a)
+
+
+def _column(size: Array | float) -> Array:
+    return np.reshape(size, (-1, 1))
 
 
 def _row_lengths(rows: Array) -> Array:

@@ -16,9 +16,11 @@ L1 = 0
 MAX = 1
 L2 = 2
 
-# Those of `problems.uncertainty`, as constants that the compiler sees.
+# Those of `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
 CANCELLING = cython.declare(cython.double, 1e-4)
 FLOOR = cython.declare(cython.double, 1e-7)
+BLUR = cython.declare(cython.double, 1e-9)
+BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
 
 def is_compiled() -> bool:
@@ -130,8 +132,9 @@ def linearised_pass(
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     r: cython.Py_ssize_t
-    largest: cython.Py_ssize_t
     margin: cython.double
+    blur: cython.double
+    widest: cython.double = 0.0
     along: cython.double
     length: cython.double
     value: cython.double
@@ -144,6 +147,9 @@ def linearised_pass(
     for j in range(width):
         g[j] = 0.0
         h[j] = 0.0
+    for j in range(d):
+        if fabs(c[j + 1]) > widest:
+            widest = fabs(c[j + 1])
     for i in range(n):
         margin = 0.0
         for j in range(width):
@@ -154,7 +160,6 @@ def linearised_pass(
         along = sinh[i] * c[0] + bend[i] * along
         # The length of J'c, or of S'J'c, in the dual norm; the label changes only signs.
         length = 0.0
-        largest = 0
         if shaped:
             for j in range(d):
                 value = 0.0
@@ -176,7 +181,6 @@ def linearised_pass(
                 value = fabs(stretch[i] * c[j + 1] + along * unit[i, j])
                 if value > length:
                     length = value
-                    largest = j
         worst = margin - rho[i * each] * length
         if not worst < 1.0:
             continue
@@ -187,18 +191,39 @@ def linearised_pass(
         b += cost
         for j in range(width):
             g[j] -= cost * Z[i, j]
-        # The worst step z, times the label, by kind of set.
+        # The worst step z, times the label, by kind of set. At a kink of the norm, where many queries fall, rounding
+        # must not decide: entries that are nothing but rounding count as 0 or as tied (`LinearisedSet.unit_step`).
+        blur = stretch[i] * widest + fabs(along)
         if not shaped:
             for j in range(d):
                 u[j] = stretch[i] * c[j + 1] + along * unit[i, j]
-        for j in range(d):
-            if norm == 2:
+        if norm == 2:
+            blur *= BLUR_ROUND
+            if shaped:
+                value = 0.0
+                for j in range(d):
+                    for r in range(d):
+                        value += shape[i * each_shape, j, r] * shape[i * each_shape, j, r]
+                blur *= sqrt(value)
+            if length < blur:
+                length = blur
+            for j in range(d):
                 u[j] = -rho[i * each] * u[j] / length if length > 0.0 else 0.0
                 z[j] = u[j]
-            elif norm == 1 and j != largest:
-                z[j] = 0.0
-            else:
-                z[j] = -rho[i * each] if u[j] > 0.0 else (rho[i * each] if u[j] < 0.0 else 0.0)
+        else:
+            blur *= BLUR
+            value = 0.0 if norm == 0 else 1e-300
+            if norm == 1:
+                for j in range(d):
+                    if fabs(u[j]) > blur and fabs(u[j]) >= length - blur:
+                        value += 1.0
+            for j in range(d):
+                if fabs(u[j]) <= blur or (norm == 1 and fabs(u[j]) < length - blur):
+                    z[j] = 0.0
+                else:
+                    z[j] = -rho[i * each] if u[j] > 0.0 else rho[i * each]
+                    if norm == 1:
+                        z[j] /= value
         if shaped:
             for j in range(d):
                 value = 0.0

@@ -86,8 +86,8 @@ class LinearisedOracle(RobustOracle):
             )
             return risk, b, g + self._outwards @ h  # the boost is its own transpose
         pulled = self._y[:, None] * J.pull_back(c)
-        steps = self._rho[:, None] * self._noise.unit_step(pulled)
-        margins = fixed_order_product(self._Z, w[:, None])[:, 0] + np.sum(steps * pulled, axis=1)
+        steps = self._rho[:, None] * self._noise.unit_step(pulled, J.pull_back_size(c))
+        margins = fixed_order_product(self._Z, w[:, None])[:, 0] - self._rho * self._noise.dual_length(pulled)
         chosen = np.where(margins < self.threshold, self._k, 0.0)
         noise = (chosen * self._y) @ covector(J.push_forward(steps))
         slope = -(chosen @ self._Z) - self._outwards @ noise
