@@ -1,6 +1,6 @@
 """The figures: data-set gallery, decision boundaries, the Gaussian grid, and how far methods are from the optimum."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -12,8 +12,9 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from hypermargin.experiments import data
+from hypermargin.experiments.grid_figures import COLOURS, Draw, grid_gaps, grid_improvements
 from hypermargin.experiments.methods import METHODS, REFERENCE
-from hypermargin.experiments.plan import GRID_METHODS, SYNTHETIC_C
+from hypermargin.experiments.plan import SYNTHETIC_C
 from hypermargin.experiments.summary import CLOSE, Summary
 from hypermargin.experiments.truth_tables import all_gaps, judged_methods
 from hypermargin.geometry.models import from_lorentz
@@ -22,22 +23,6 @@ from hypermargin.plotting import PoincareDisplay
 #: Points of a data set that a small picture can show.
 MOST_POINTS = 3000
 BOUNDARIES = ("pgd-published", "pgd", "sdp-published", "moment-lp", "exact")
-#: What the improvements on the grid are measured from: the paper's own baseline.
-BASE = "pgd-published"
-_COLOURS = (
-    "#999999",
-    "#555555",
-    "#F0C060",
-    "#E69F00",
-    "#E0A0C0",
-    "#CC79A7",
-    "#D55E00",
-    "#0072B2",
-    "#56B4E9",
-    "#009E73",
-)
-COLOURS = dict(zip(METHODS, _COLOURS, strict=False))
-Draw = Callable[[Summary], Figure | None]
 
 
 def gallery(summary: Summary) -> Figure | None:
@@ -94,86 +79,6 @@ def _boundaries(summary: Summary, dataset: str, zooms: Sequence[tuple[float, flo
         for points in (*display.points_.values(), *display.test_points_.values()):
             points.set_rasterized(True)
     figure.tight_layout()
-    return figure
-
-
-def grid_improvements(metric: str, label: str, *, higher_is_better: bool = True) -> Draw:
-    """Box plots over seeds of the improvement over PGD in one metric (paper, app. gaussian)."""
-
-    def draw(summary: Summary) -> Figure | None:
-        methods = [m for m in GRID_METHODS if m in summary.methods() and m != BASE]
-        sign = 1.0 if higher_is_better else -1.0
-
-        def values(name: str, C: float, method: str) -> float | None:
-            ours, base = (summary.stat(name, "ovr", C, m, metric) for m in (method, BASE))
-            return None if ours is None or base is None else sign * (ours.mean - base.mean)
-
-        return _grid_boxes(methods, values, f"improvement over\n{METHODS[BASE].label}: {label}", zero=True)
-
-    return draw
-
-
-def grid_gaps(metric: str, label: str) -> Draw:
-    """Box plots over seeds of eta or of the true gap."""
-
-    def draw(summary: Summary) -> Figure | None:
-        relaxed = [m for m in GRID_METHODS if METHODS[m].solver in ("sdp", "moment")]
-        judged = [m for m in GRID_METHODS if m != REFERENCE]
-        methods = [m for m in (relaxed if metric == "eta" else judged) if m in summary.methods()]
-
-        def values(name: str, C: float, method: str) -> float | None:
-            stat = summary.stat(name, "ovr", C, method, metric)
-            return None if stat is None else (stat.mean if metric == "eta" else max(stat.mean, 1e-9))
-
-        return _grid_boxes(methods, values, label, logarithmic=metric == "gap")
-
-    return draw
-
-
-def _grid_boxes(
-    methods: Sequence[str],
-    value: Callable[[str, float, str], float | None],
-    label: str,
-    *,
-    zero: bool = False,
-    logarithmic: bool = False,
-) -> Figure | None:
-    """One panel a configuration (classes, scale, C), one box a method, one value a seed."""
-    panels = [(K, s, C) for K in data.GRID_CLASSES for s in data.GRID_SCALES for C in data.GRID_C]
-    figure, axes = plt.subplots(2, 4, figsize=(13.0, 5.4), sharex=True)
-    drawn = False
-    for (K, s, C), ax in zip(panels, axes.flat, strict=True):
-        found = {}
-        for method in methods:
-            numbers = [value(data.grid_name(K, s, seed), C, method) for seed in data.GRID_SEEDS]
-            kept = [number for number in numbers if number is not None]
-            if kept:
-                found[method] = kept
-        drawn = drawn or bool(found)
-        positions = [methods.index(method) for method in found]
-        if found:
-            boxes = ax.boxplot(
-                list(found.values()), positions=positions, widths=0.6, patch_artist=True, showfliers=False
-            )
-            for box, method in zip(boxes["boxes"], found, strict=True):
-                box.set(facecolor=COLOURS[method], alpha=0.55, linewidth=0.8)
-            plt.setp(boxes["medians"], color="black")
-        if zero:
-            ax.axhline(0.0, color="#808080", linewidth=0.8)
-        if logarithmic and found:
-            ax.set_yscale("log")
-        seeds = max(map(len, found.values()), default=0)
-        ax.set_title(f"K = {K}, s = {s:g}, C = {C:g} ({seeds} draws)", fontsize=9)
-        ax.set_xticks(range(len(methods)), [METHODS[m].label.replace(" ", "\n") for m in methods], fontsize=8)
-        ax.set_xlim(-0.6, len(methods) - 0.4)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.tick_params(axis="y", labelsize=8)
-    for ax in axes[:, 0]:
-        ax.set_ylabel(label, fontsize=9)
-    figure.tight_layout()
-    if not drawn:
-        plt.close(figure)
-        return None
     return figure
 
 

@@ -123,6 +123,6 @@ def _quick(group: list[Cell]) -> list[Cell]:
     if method.solver == "exact" or not method.is_margin:
         return group  # the judge and the baselines are quick, and are compared with on every fold
     each = group[0].estimate()
-    if each / len(group[0].folds) > QUICK_FOLD or (len(group[0].folds) > 1 and each > 2.5 * QUICK_GROUP):
+    if each / len(group[0].folds) > QUICK_FOLD or (len(group[0].folds) > 1 and each > 3.5 * QUICK_GROUP):
         return []
     return group[: max(1, int(QUICK_GROUP / each))]
