@@ -1,4 +1,4 @@
-"""Box plots of the Gaussian grid (paper, app. gaussian): one panel a configuration, one box a method, one value a draw."""
+"""Box plots of the Gaussian grid (paper, app. gaussian): a panel for each configuration, a box for each method."""
 
 from collections.abc import Callable, Sequence
 
