@@ -88,7 +88,7 @@ def gap_distribution(summary: Summary) -> Figure | None:
     lines = {name: gaps for name, gaps in lines.items() if gaps.size}
     if not lines:
         return None
-    figure, ax = plt.subplots(figsize=(7.0, 3.6))
+    figure, ax = plt.subplots(figsize=(8.6, 3.6))
     for name, gaps in lines.items():
         ordered = np.sort(np.clip(gaps, 1e-8, 2.0))
         share = np.arange(1, gaps.size + 1) / gaps.size
@@ -97,7 +97,7 @@ def gap_distribution(summary: Summary) -> Figure | None:
     ax.set(xscale="log", xlim=(1e-7, 1.5), ylim=(0.0, 1.0), xlabel="relative gap to the certified optimum (hinge)")
     ax.set_ylabel("share of binary problems")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.02, 0.5))
     figure.tight_layout()
     return figure
 

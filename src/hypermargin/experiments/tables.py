@@ -56,8 +56,17 @@ def _has_results(summary: Summary, experiment: Experiment, dataset: str) -> bool
     )
 
 
+def _run_methods(summary: Summary, experiment: Experiment, datasets: Sequence[str]) -> list[str]:
+    """The methods that were tried on any of the data: a column of nothing but "not run" tells nobody anything."""
+    return [
+        method
+        for method in summary.methods()
+        if any(compared(summary, experiment, name, method, "test_f1").text != "not run" for name in datasets)
+    ]
+
+
 def _metric_table(summary: Summary, experiment: Experiment, datasets: Sequence[str], metric: str) -> Table:
-    methods = summary.methods()
+    methods = _run_methods(summary, experiment, datasets)
     rows = []
     for dataset in datasets:
         entries = [compared(summary, experiment, dataset, method, metric) for method in methods]
@@ -76,7 +85,7 @@ def _metric_table(summary: Summary, experiment: Experiment, datasets: Sequence[s
 
 def _gap_table(summary: Summary, experiment: Experiment, datasets: Sequence[str]) -> Table:
     """The paper's eta for the relaxations, and for every margin method the gap to the certified optimum."""
-    methods = [name for name in summary.methods() if METHODS[name].is_margin]
+    methods = [name for name in _run_methods(summary, experiment, datasets) if METHODS[name].is_margin]
     relaxed = [name for name in methods if METHODS[name].solver in ("sdp", "moment") or name == REFERENCE]
     rows = [
         [
