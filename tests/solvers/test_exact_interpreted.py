@@ -1,0 +1,156 @@
+"""Without a compiler the same files run in the interpreter: the answers are the same.
+
+The two files are loaded from source under other names and put in the place of the compiled ones.
+"""
+
+import sys
+from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hypermargin
+from hypermargin import MarginProblem, Status, solve, solve_path
+from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
+from hypermargin.solvers.exact import kernel, robust_kernel
+from reference.instances import FAMILIES, make_instance
+
+FOLDER = Path(hypermargin.__file__).parent / "solvers" / "exact"
+
+
+def interpreted(name):
+    """The module of the exact method's folder run from its source, whatever else is installed."""
+    loader = SourceFileLoader(f"interpreted_{name}", str(FOLDER / f"{name}.py"))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+INTERPRETED = {compiled: interpreted(compiled.__name__.rpartition(".")[2]) for compiled in (kernel, robust_kernel)}
+
+
+@pytest.fixture
+def without_compiler(monkeypatch):
+    """Put the interpreted modules wherever the compiled ones are used."""
+    replaced = 0
+    for name, module in list(sys.modules.items()):
+        if name.startswith("hypermargin."):
+            for attribute, value in list(vars(module).items()):
+                if value is kernel or value is robust_kernel:
+                    monkeypatch.setattr(module, attribute, INTERPRETED[value])
+                    replaced += 1
+    assert replaced >= 3
+
+
+def make_problem(family, d, n=12, C=1.0, **changes):
+    instance = make_instance(family, d=d, n=n, C=1.0, seed=1)
+    return MarginProblem(instance.X, instance.y, **{"C": C, "sample_weight": instance.weight, **changes})
+
+
+PROBLEMS = {f"{family}-d{d}": make_problem(family, d) for family in FAMILIES for d in (2, 3)}
+PROBLEMS |= {
+    "timelike": make_problem("surrounded", 3, allow_timelike=True),
+    "hard": make_problem("separable", 2, C=np.inf),
+    "infeasible": make_problem("overlap", 2, C=np.inf),
+    "heavy": make_problem("overlap", 2, C=1e4),
+    "line": make_problem("overlap", 1),
+}
+for name, noise in {
+    "geodesic": GeodesicBall(0.1),
+    "box": Box(0.1),
+    "cross": CrossPolytope(0.1),
+    "ball": Ball(0.1),
+}.items():
+    PROBLEMS[name] = replace(PROBLEMS["overlap-d2"], uncertainty=noise)
+# Degenerate problems take many regions; a tenth of a percent shows as much of the code in a tenth of the time.
+TOL = {name: 1e-3 if name.startswith("surrounded") else 1e-6 for name in PROBLEMS}
+
+
+@pytest.fixture(scope="module")
+def compiled_answers():
+    """The solutions of all problems, found before anything is replaced."""
+    return {name: solve(problem, tol=TOL[name]) for name, problem in PROBLEMS.items()}
+
+
+def test_the_modules_are_what_they_say():
+    assert not any(module.is_compiled() for module in INTERPRETED.values())
+    for compiled, plain in INTERPRETED.items():
+        if compiled.__file__.endswith(".py"):
+            assert not compiled.is_compiled()
+        else:
+            assert compiled.is_compiled()
+        public = {name for name in vars(plain) if not name.startswith("_")}
+        missing = {name for name in public if not hasattr(compiled, name)} - {"cython", "fabs", "sqrt"}
+        assert not missing, f"{compiled.__name__} was compiled from an older source: install again"
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.usefixtures("without_compiler")
+def test_the_answers_are_the_same(name, compiled_answers):
+    problem, compiled = PROBLEMS[name], compiled_answers[name]
+    plain = solve(problem, tol=TOL[name])
+    assert plain.status is compiled.status
+    assert plain.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    if plain.status is Status.INFEASIBLE:
+        assert plain.certificate.verify(problem) == np.inf
+        return
+    assert plain.objective == pytest.approx(compiled.objective, rel=2 * TOL[name], abs=1e-12)
+    # Each bound holds against the other's value, and both proofs pass the same check.
+    assert plain.lower_bound <= compiled.objective
+    assert compiled.lower_bound <= plain.objective
+    assert plain.certificate.verify(problem) == plain.lower_bound
+
+
+@pytest.mark.usefixtures("without_compiler")
+def test_paths_and_limits_work_without_a_compiler():
+    problem = PROBLEMS["overlap-d2"]
+    for C, solution in zip([0.1, 1.0, 10.0], solve_path(problem, [0.1, 1.0, 10.0]), strict=True):
+        assert solution.status is Status.OPTIMAL
+        assert solution.certificate.verify(problem.with_C(C)) == solution.lower_bound
+    stopped = solve(problem, max_iter=5)
+    assert stopped.n_iter <= 5
+    assert stopped.status is Status.ITERATION_LIMIT
+    history = np.array(solve(problem).history["lower_bound"])
+    assert history.size > 3
+    assert np.all(np.diff(history) >= 0.0)
+
+
+# -- piece by piece --------------------------------------------------------------------------------------------------
+
+
+def test_a_pass_over_the_data_is_the_same():
+    rng = np.random.default_rng(0)
+    Z, k = rng.normal(size=(200, 4)), rng.exponential(size=200)
+    for w in rng.normal(size=(20, 4)):
+        slopes = np.empty(4), np.empty(4)
+        compiled = kernel.hinge_pass(Z, k, w, slopes[0], 1.0 - 1e-9)
+        plain = INTERPRETED[kernel].hinge_pass(Z, k, w, slopes[1], 1.0 - 1e-9)
+        short = 1.0 - Z @ w
+        expected = float(k @ np.maximum(0.0, short)), float(k[short > 1e-9].sum()), -(k * (short > 1e-9)) @ Z
+        for (risk, b), g in zip((compiled, plain), slopes, strict=True):
+            assert risk == pytest.approx(expected[0], rel=1e-13)
+            assert b == pytest.approx(expected[1], rel=1e-13)
+            np.testing.assert_allclose(g, expected[2], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 5])
+def test_the_small_programme_is_the_same(dim):
+    rng = np.random.default_rng(dim)
+    masters = []
+    cuts = [(float(rng.exponential()), rng.normal(size=dim + 1)) for _ in range(12)]
+    for module in (kernel, INTERPRETED[kernel]):
+        pool = module.CutPool(dim + 1)
+        for b, g in cuts:
+            pool.add(b, g, np.zeros(dim + 1), b)
+        masters.append(module.Master(pool))
+    u = np.eye(dim)[0]
+    for chord in (False, True):
+        for s in np.exp(rng.normal(size=6)):
+            values = []
+            for master in masters:
+                master.enter(1.0, chord, 0.6 if chord else 0.0, u)
+                values.append(master.optimise(s))
+            assert values[0] == pytest.approx(values[1], rel=1e-9, abs=1e-9)
