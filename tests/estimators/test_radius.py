@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import expm
 
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators import HyperbolicSVC
+from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV
 from hypermargin.estimators.radius import flip_distance, move_towards_flip
 from hypermargin.geometry.models import distance_in, from_lorentz
 from hypermargin.problems import GeodesicBall
@@ -132,3 +132,12 @@ def test_sizes_that_do_not_match_the_samples_are_refused(three_classes):
     X, y = three_classes
     with pytest.raises(ValueError, match=r"rho must be a number or have shape \(120,\)"):
         HyperbolicSVC(uncertainty=GeodesicBall(np.full(121, 0.1))).fit(X, y)
+
+
+def test_sizes_follow_their_samples_into_the_folds_of_a_search_for_C(three_classes):
+    """One size for all and the same size for each are the same search."""
+    X, y = three_classes
+    searches = [
+        HyperbolicSVCCV(Cs=[0.1, 1.0], cv=3, uncertainty=GeodesicBall(s)).fit(X, y) for s in (0.2, np.full(120, 0.2))
+    ]
+    np.testing.assert_array_equal(searches[0].scores_, searches[1].scores_)

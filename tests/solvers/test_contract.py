@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from hypermargin import MarginProblem, Status, available_methods, solve
+from hypermargin.problems import GeodesicBall
 from hypermargin.solvers import get_solver, make_solver, relative_gap
 from reference.brute import brute_force
 from reference.objective import lift
@@ -155,8 +156,12 @@ def test_options_are_declared_and_others_refused(method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("capability", "changes"),
-    [("hard", {"C": np.inf}), ("timelike", {"allow_timelike": True})],
-    ids=["hard", "timelike"],
+    [
+        ("hard", {"C": np.inf}),
+        ("timelike", {"allow_timelike": True}),
+        ("uncertainty", {"uncertainty": GeodesicBall(0.1)}),
+    ],
+    ids=["hard", "timelike", "uncertainty"],
 )
 def test_what_a_solver_does_not_declare_it_refuses(method, capability, changes):
     problem = replace(PROBLEMS["separable"], **changes)

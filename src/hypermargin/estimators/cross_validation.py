@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import check_weights
+from hypermargin.problems.uncertainty import UncertaintySet
 
 
 class HyperbolicSVCCV(ClassifierMixin, BaseEstimator):
@@ -100,7 +101,7 @@ solver_options, n_jobs, random_state, verbose
         for train, test in check_cv(self.cv, y, classifier=True).split(checked, y):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit says it once
-                fitted = self._model().fit_path(
+                fitted = self._model(train).fit_path(
                     checked[train], y[train], self.Cs_, sample_weight=None if weight is None else weight[train]
                 )
             extra = {} if scored_weight is None else {"sample_weight": scored_weight[test]}
@@ -123,9 +124,11 @@ solver_options, n_jobs, random_state, verbose
         """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class."""
         return self._fitted().predict_proba(X)
 
-    def _model(self) -> HyperbolicSVC:
-        """An unfitted classifier with the parameters that both classes have."""
+    def _model(self, rows: np.ndarray | None = None) -> HyperbolicSVC:
+        """An unfitted classifier with the parameters that both classes have; uncertainty sets are those of the rows."""
         own = self.get_params(deep=False)
+        if rows is not None and isinstance(self.uncertainty, UncertaintySet):
+            own["uncertainty"] = self.uncertainty.take(rows)
         return HyperbolicSVC(**{name: own[name] for name in HyperbolicSVC().get_params() if name in own})
 
     def _fitted(self) -> HyperbolicSVC:
