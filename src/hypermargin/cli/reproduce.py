@@ -83,9 +83,14 @@ def run(args: argparse.Namespace) -> None:
     if args.report_only:
         results += [(cell, {"state": "not run", "reason": "not run yet"}) for cell in missing]
     elif missing:
-        results += _with_progress(
-            missing, lambda tell: run_missing(missing, cache, jobs=args.jobs, limit=limit, dask=args.dask, tell=tell)
-        )
+        try:
+            results += _with_progress(
+                missing,
+                lambda tell: run_missing(missing, cache, jobs=args.jobs, limit=limit, dask=args.dask, tell=tell),
+            )
+        except KeyboardInterrupt:
+            say(f"finished cells are kept in {cache.folder}; the same command goes on from there", error=True)
+            raise
     _report(args, results, folder, limit)
 
 
