@@ -66,7 +66,7 @@ def test_no_objective_lies_below_the_drawn_envelope(name):
     display = ProofDisplay.from_solution(solution, problem, zoom=None, resolution=0)
     t, envelope = (np.asarray(data) for data in display.envelope_.get_data())
     frame, rng = boost(lift(solution.certificate.centre)), np.random.default_rng(0)
-    for _ in range(20):
+    for _ in range(6):
         for w, bound in zip(random_normals(problem, t, rng, np.linalg.norm(solution.w)), envelope, strict=True):
             outside = frame @ w
             value = 0.5 * max(float(w[1:] @ w[1:] - w[0] ** 2), 0.0) + problem.risk(outside)
@@ -97,7 +97,7 @@ def test_cells_prove_what_the_checker_says(name):
 def test_objective_curve_lies_above_and_touches_the_optimum(name):
     problem = PROBLEMS[name]
     solution = solve(problem)
-    display = ProofDisplay.from_solution(solution, problem, resolution=31)
+    display = ProofDisplay.from_solution(solution, problem, resolution=13)
     t, values = (np.asarray(data) for data in display.objective_.get_data())
     assert np.all(values >= display.curves.envelope(t) * (1.0 - 1e-9))
     ((t_best,), (best,)) = display.optimum_.get_data()
@@ -188,6 +188,15 @@ def test_figure_has_the_history_beside_the_proof():
     assert np.all(expected[~there] <= 1e-12)
 
 
+def test_solution_without_history_is_the_proof_alone():
+    problem = MarginProblem(gaussian().X, np.ones(50))  # one class: nothing had to be searched
+    solution = solve(problem)
+    (ax,) = plot_proof(solution, problem, resolution=5).axes
+    assert ax.get_legend() is not None
+    drawn = {line.get_label(): line for line in ax.lines}
+    assert np.min(drawn["least objective at t"].get_ydata()) == pytest.approx(0.0, abs=1e-9)
+
+
 def test_zoom_is_honoured_or_refused():
     problem = gaussian()
     solution = solve(problem)
@@ -209,6 +218,6 @@ def test_nothing_to_draw_is_said():
     with pytest.raises(ValueError, match="'euclidean' has no certificate"):
         ProofDisplay.from_solution(solve(problem, "euclidean"), problem)
     overlapping = MarginProblem(lift([[0.3, 0.1], [0.3, 0.1]]), [1.0, -1.0], C=np.inf)
-    with pytest.raises(ValueError, match="InfeasibilityCertificate, which is no curve"):
+    with pytest.raises(ValueError, match=r"no curves to draw.*No hyperplane separates"):
         plot_proof(solve(overlapping), overlapping)
     assert not plt.get_fignums()

@@ -96,7 +96,9 @@ class LeastObjective:
         Z = self._covectors(w)
         loss, first, second = _rounded(1.0 - Z @ w, width)
         weights = self.problem.costs / SQRT2
-        return float(weights @ loss), -(weights * first) @ Z, (Z * (weights * second)[:, None]).T @ Z
+        near = np.flatnonzero(second)  # few samples lie within a rounded kink
+        bend = (Z[near] * (weights * second)[near, None]).T @ Z[near]
+        return float(weights @ loss), -(weights * first) @ Z, bend
 
     def _covectors(self, w: Array) -> Array:
         """Rows whose products with w are the margins, in the frame; the worst at w where there is uncertainty."""

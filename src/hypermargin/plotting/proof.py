@@ -40,6 +40,8 @@ class ProofDisplay:
         What the certificate proves.
     is_optimal : bool
         Whether `w` may be called the optimum.
+    is_hard : bool
+        Whether `w` answers the hard margin, which the soft-margin problem bounds from below.
 
     Attributes
     ----------
@@ -65,14 +67,15 @@ class ProofDisplay:
         objective: float = np.inf,
         lower_bound: float = -np.inf,
         is_optimal: bool = False,
+        is_hard: bool = False,
     ) -> None:
         self.problem = problem
         self.centre = lift(certificate.centre)
         self.curves = ProofCurves(certificate, problem)
         self.least = LeastObjective(problem, self.centre)
         self.w = np.zeros(problem.dim + 1) if w is None else translation_to_origin(self.centre) @ w
-        self.objective, self.lower_bound, self.is_optimal = float(objective), float(lower_bound), is_optimal
-        self.is_hard = False
+        self.objective, self.lower_bound = float(objective), float(lower_bound)
+        self.is_optimal, self.is_hard = is_optimal, is_hard
 
     @classmethod
     def from_solution(
@@ -86,24 +89,29 @@ class ProofDisplay:
         legend: bool = True,
     ) -> "ProofDisplay":
         """Draw the certificate of `solution`, which solves `problem`; the other parameters are those of `plot`."""
-        certificate, is_hard = solution.certificate, isinstance(solution.certificate, HardMarginCertificate)
+        return cls.make(solution, problem).plot(ax, zoom=zoom, resolution=resolution, legend=legend)
+
+    @classmethod
+    def make(cls, solution: Solution, problem: MarginProblem) -> "ProofDisplay":
+        """The display of `solution` before it is drawn, or a `ValueError` where there is no such proof."""
+        certificate = solution.certificate
         if isinstance(certificate, HardMarginCertificate):
             problem, certificate = replace(problem, C=certificate.C), certificate.soft
         if not isinstance(certificate, Certificate):
-            kind = (
-                "no certificate" if certificate is None else f"a {type(certificate).__name__}, which is no curve over t"
+            if certificate is None:
+                raise ValueError(f"the solution by {solution.method!r} has no certificate to draw; use method='exact'")
+            raise ValueError(
+                f"there are no curves to draw: the certificate proves something else ({solution.status.value})"
             )
-            raise ValueError(f"the solution by {solution.method!r} has {kind}; draw one by method='exact' with a bound")
-        display = cls(
+        return cls(
             certificate,
             problem,
             w=solution.w,
             objective=solution.objective,
             lower_bound=solution.lower_bound,
             is_optimal=solution.status.is_proof,
+            is_hard=isinstance(solution.certificate, HardMarginCertificate),
         )
-        display.is_hard = is_hard
-        return display.plot(ax, zoom=zoom, resolution=resolution, legend=legend)
 
     def plot(
         self, ax: Axes | None = None, *, zoom: Zoom = "optimum", resolution: int = 81, legend: bool = True
@@ -185,8 +193,9 @@ class ProofDisplay:
         return base - 0.5 * (top - base), top + 0.05 * (top - base)
 
     def _height(self) -> float:
-        """What counts as the height of the optimum, positive."""
-        return max(self.objective if np.isfinite(self.objective) else self.lower_bound, 1e-12)
+        """What counts as the height of the optimum: positive, and above the rounding of the objective."""
+        value = self.objective if np.isfinite(self.objective) else self.lower_bound
+        return max(value, 1e-9 * self.problem.risk(np.zeros(self.problem.dim + 1)))
 
     # -- the parts -----------------------------------------------------------------------------------------------------
 

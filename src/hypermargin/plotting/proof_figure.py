@@ -12,7 +12,15 @@ from hypermargin.solvers.base import Solution
 
 
 def plot_proof(solution: Solution, problem: MarginProblem, *, zoom: Zoom = "optimum", resolution: int = 81) -> Figure:
-    """A figure of three panels: `ProofDisplay` of the solution; how its bounds met (`plot_history`); their gap."""
+    """A figure of three panels: `ProofDisplay` of the solution; how its bounds met (`plot_history`); their gap.
+
+    A solution that was optimal from the start has no history; then there is the first panel alone.
+    """
+    display = ProofDisplay.make(solution, problem)
+    if not any(len(solution.history.get(key, ())) for key in ("objective", "lower_bound")):
+        figure = display.plot(zoom=zoom, resolution=resolution).ax_.get_figure(root=True)
+        assert figure is not None
+        return figure
     figure, panels = plt.subplot_mosaic(
         [["proof", "bounds"], ["proof", "gap"]],
         figsize=(12.0, 5.4),
@@ -20,12 +28,8 @@ def plot_proof(solution: Solution, problem: MarginProblem, *, zoom: Zoom = "opti
         width_ratios=(3, 2),
         height_ratios=(3, 2),
     )
-    try:
-        ProofDisplay.from_solution(solution, problem, ax=panels["proof"], zoom=zoom, resolution=resolution)
-        plot_history(solution, ax=panels["bounds"])
-    except ValueError:
-        plt.close(figure)
-        raise
+    display.plot(panels["proof"], zoom=zoom, resolution=resolution)
+    plot_history(solution, ax=panels["bounds"])
     panels["bounds"].set(title="", xlabel="")
     panels["bounds"].set_title("how the bounds met", loc="left", fontsize="medium")
     _draw_gap(panels["gap"], solution)
