@@ -194,7 +194,7 @@ def test_solution_without_history_is_the_proof_alone():
     (ax,) = plot_proof(solution, problem, resolution=5).axes
     assert ax.get_legend() is not None
     drawn = {line.get_label(): line for line in ax.lines}
-    assert np.min(drawn["least objective at t"].get_ydata()) == pytest.approx(0.0, abs=1e-9)
+    assert np.min(drawn["least objective found at t"].get_ydata()) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_zoom_is_honoured_or_refused():

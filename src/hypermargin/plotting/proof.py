@@ -219,7 +219,9 @@ class ProofDisplay:
             half = resolution // 2 + 1
             t = np.unique(np.concatenate([np.linspace(low, self.w[0], half), np.linspace(self.w[0], high, half)]))
         values = self.least.along(t, self.w)
-        label = f"least soft objective at t, C = {self.problem.C:g}" if self.is_hard else "least objective at t"
+        label = (
+            f"least soft objective found at t, C = {self.problem.C:g}" if self.is_hard else "least objective found at t"
+        )
         return self.ax_.plot(t, values, color=OBJECTIVE, linewidth=1.8, zorder=2.8, label=label)[0]
 
     def _draw_bound(self) -> Line2D | None:
