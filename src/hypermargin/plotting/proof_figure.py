@@ -47,5 +47,5 @@ def _draw_gap(ax: Axes, solution: Solution) -> None:
     ax.plot(
         np.arange(1, size + 1), drawn, color="black", linewidth=1.2, marker="o" if size <= 60 else None, markersize=3
     )
-    ax.set(yscale="log", xlabel="pass over the data", ylabel="relative gap")
+    ax.set(yscale="log", xlabel="step of the search", ylabel="relative gap")
     ax.spines[["top", "right"]].set_visible(False)
