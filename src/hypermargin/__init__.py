@@ -2,13 +2,18 @@
 
 from hypermargin.certificates import Certificate
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
-from hypermargin.problems import MarginProblem
+from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem
 from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Ball",
+    "Box",
     "Certificate",
+    "CrossPolytope",
+    "Ellipsoid",
+    "GeodesicBall",
     "HyperbolicSVC",
     "HyperbolicSVCCV",
     "MarginProblem",
