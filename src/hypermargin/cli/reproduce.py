@@ -101,7 +101,7 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     from hypermargin.experiments.summary import Summary
 
     summary = Summary(results)
-    kind = "quick" if args.quick else "full"
+    kind = ("quick" if args.quick else "full") + (", unfinished" if summary.holes else "")
     facts = {
         "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, {limit:g} s a cell at most",
         "cells made at": ", ".join(
