@@ -183,14 +183,14 @@ METHODS = {
             "svm-lorentz",
             "Linear SVM",
             "scikit-learn's SVC(kernel='linear') on the Lorentz coordinates: an intercept, one-vs-one",
-            (0.001, 3e-6),
+            (0.001, 2e-4),
             build_baseline=_linear,
         ),
         Method(
             "svm-tangent",
             "RBF, tangent",
             "scikit-learn's SVC (RBF kernel) on tangent vectors at the origin, one-vs-one",
-            (0.001, 2e-5),
+            (0.001, 5e-5),
             build_baseline=_rbf,
         ),
         Method(
