@@ -9,7 +9,11 @@ import os
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ["hypermargin.solvers.exact.kernel", "hypermargin.solvers.exact.robust_kernel"]
+KERNELS = [
+    "hypermargin.solvers.exact.kernel",
+    "hypermargin.solvers.exact.robust_kernel",
+    "hypermargin.solvers.moment.kernel",
+]
 
 extensions = cythonize([Extension(name, [f"src/{name.replace('.', '/')}.py"]) for name in KERNELS], language_level=3)
 for extension in extensions:  # set here, because cythonize makes extensions of its own

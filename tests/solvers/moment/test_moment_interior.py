@@ -7,10 +7,12 @@ from array_api_compat import numpy as xp_numpy
 
 from hypermargin import MarginProblem
 from hypermargin.solvers.dual_weights import Samples
-from hypermargin.solvers.moment import arrow
+from hypermargin.solvers.moment import compiled, elimination, kernel
+from hypermargin.solvers.moment.algebra import ArrayAlgebra
+from hypermargin.solvers.moment.arrow import ArrowSystem
 from hypermargin.solvers.moment.backends import solve_relaxation, threads
 from hypermargin.solvers.moment.ball import bounded_frame
-from hypermargin.solvers.moment.interior import factorise, interior_point, start
+from hypermargin.solvers.moment.interior import choose_algebra, interior_point, start
 from hypermargin.solvers.moment.model import build_relaxation
 from hypermargin.solvers.moment.operators import RelaxationOperator
 from hypermargin.solvers.moment.sos import sum_of_squares
@@ -71,15 +73,31 @@ def test_torch_runs_the_same_code_to_the_same_answer():
     np.testing.assert_allclose(other.moments, one.moments, atol=1e-6)
 
 
-def test_the_arrow_elimination_solves_the_whole_system(monkeypatch):
+needs_kernel = pytest.mark.skipif(not kernel.is_compiled(), reason="the kernel is not compiled")
+
+
+def algebras(relaxation, n_threads=1):
+    """The array code, and the compiled code where there is one."""
+    yield ArrayAlgebra(RelaxationOperator(relaxation, xp_numpy), n_threads)
+    if kernel.is_compiled():
+        yield choose_algebra(relaxation, xp_numpy, None, n_threads)
+
+
+def definite(rng, like):
+    """Random positive definite matrices of the shapes of `like`."""
+    return [0.1 * np.eye(M.shape[1]) + R @ np.swapaxes(R, 1, 2) for M in like for R in [rng.normal(size=M.shape)]]
+
+
+@pytest.mark.parametrize(
+    "options", [{"n": 5}, {"n": 4, "d": 1}, {"n": 6, "hard": True, "seed": 1}, {"n": 5, "order": 1}], ids=str
+)
+def test_the_arrow_elimination_solves_the_whole_system(monkeypatch, options):
     """M assembled column by column from its definition, and solved by NumPy; also in small chunks and two threads."""
-    relaxation = bounded_relaxation(n=5)
+    relaxation = bounded_relaxation(**options)
     operator = RelaxationOperator(relaxation, xp_numpy)
     rng = np.random.default_rng(0)
     point = start(operator)
-    X = [M + 0.1 * (R @ np.swapaxes(R, 1, 2)) for M in point.X for R in [rng.normal(size=M.shape)]]
-    S_inverse = factorise(point, xp_numpy).S_inverse
-    S_inverse = [M + 0.1 * (R @ np.swapaxes(R, 1, 2)) for M in S_inverse for R in [rng.normal(size=M.shape)]]
+    X, S_inverse = definite(rng, point.X), definite(rng, point.S)
     private, shared = rng.normal(size=(operator.n_groups, operator.n_private)), rng.normal(size=operator.n_shared)
 
     def dense_column(k):
@@ -91,12 +109,70 @@ def test_the_arrow_elimination_solves_the_whole_system(monkeypatch):
         return np.r_[column_private.ravel(), column_shared]
 
     M = np.column_stack([dense_column(k) for k in range(private.size + shared.size)])
-    np.testing.assert_allclose(M, M.T, atol=1e-10)
+    np.testing.assert_allclose(M, M.T, atol=1e-10 * np.max(np.abs(M)))
     expected = np.linalg.solve(M, np.r_[private.ravel(), shared])
-    for chunk_bytes, n_threads in ((2**22, 1), (1, 2)):
-        monkeypatch.setattr(arrow, "CHUNK_BYTES", chunk_bytes)
-        found = arrow.ArrowSystem(operator, X, S_inverse, n_threads).solve(private, shared, refinements=0)
-        np.testing.assert_allclose(np.r_[found[0].ravel(), found[1]], expected, rtol=1e-7, atol=1e-9)
+    for chunk_bytes, groups, n_threads in ((2**22, 8, 1), (1, 2, 2)):
+        monkeypatch.setattr(elimination, "CHUNK_BYTES", chunk_bytes)
+        monkeypatch.setattr(compiled, "GROUPS_AT_A_TIME", groups)
+        for algebra in algebras(relaxation, n_threads):
+            found = ArrowSystem(algebra, X, S_inverse).solve(private, shared, refinements=1)
+            accuracy = 1e-7 * np.max(np.abs(expected))
+            np.testing.assert_allclose(np.r_[found[0].ravel(), found[1]], expected, rtol=1e-7, atol=accuracy)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_inverses_steps_and_products_are_numpys(n_threads):
+    relaxation = bounded_relaxation(n=5)
+    rng = np.random.default_rng(1)
+    for algebra in algebras(relaxation, n_threads):
+        like = start(algebra.operator).S
+        S, X = definite(rng, like), definite(rng, like)
+        step = [0.1 * (M - K) for M, K in zip(definite(rng, like), definite(rng, like), strict=True)]
+        for M, inverse in zip(S, algebra.invert(S), strict=True):
+            np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-8, atol=1e-8 * np.max(np.abs(inverse)))
+        for K, M, D in zip(X, S, step, strict=True):
+            product = K @ D @ M
+            np.testing.assert_allclose(
+                algebra.sandwich(K, D, M), 0.5 * (product + np.swapaxes(product, 1, 2)), atol=1e-9
+            )
+        # The step leads to 0.9 of the first singular matrix: a generalised eigenvalue, which LAPACK gives as well.
+        ends = [np.min(np.linalg.eigvals(np.linalg.solve(M, D)).real) for M, D in zip(S, step, strict=True)]
+        assert algebra.longest_step(S, step, 0.9) == pytest.approx(min(1.0, -0.9 / min(ends)), rel=1e-6)
+        assert algebra.longest_step(S, S, 0.9) == pytest.approx(1.0)
+
+
+def test_matrices_that_are_not_positive_definite_are_refused():
+    for algebra in algebras(bounded_relaxation(n=5), n_threads=2):
+        S = start(algebra.operator).S
+        broken = [np.array(M) for M in S]
+        broken[0][-1, 0, 0] = -1.0
+        with pytest.raises(np.linalg.LinAlgError):
+            algebra.invert(broken)
+
+
+@needs_kernel
+@pytest.mark.parametrize("options", [{}, {"loss": "taylor3", "n": 6}, {"hard": True, "n": 6, "seed": 1}], ids=str)
+def test_the_compiled_maps_are_those_of_the_array_code(options):
+    relaxation = bounded_relaxation(**options)
+    plain, fast = (algebra.operator for algebra in algebras(relaxation))
+    rng = np.random.default_rng(2)
+    private, shared = rng.normal(size=(plain.n_groups, plain.n_private)), rng.normal(size=plain.n_shared)
+    made = plain.matrices(private, shared, 1.0)
+    for one, other in zip(made, fast.matrices(private, shared, 1.0), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
+    for one, other in zip(plain.adjoint(made), fast.adjoint(made), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-10)
+
+
+@needs_kernel
+def test_without_the_kernel_the_answer_is_the_same(monkeypatch):
+    relaxation = bounded_relaxation()
+    fast = solve_relaxation(relaxation, "structured", **LIMITS)
+    monkeypatch.setattr(compiled, "suits", lambda relaxation, xp: False)
+    plain = solve_relaxation(relaxation, "structured", **LIMITS)
+    values = [float(np.sum(relaxation.objective * result.moments)) for result in (fast, plain)]
+    assert values[0] == pytest.approx(values[1], rel=1e-7)
+    assert fast.status == plain.status == "solved"
 
 
 @pytest.mark.parametrize("limits", [{"max_iter": 4}, {"time_limit": 0.0}])

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from hypermargin.geometry.lorentz import Array
-from hypermargin.solvers.moment.arrow import ArrowSystem, symmetric
+from hypermargin.solvers.moment import compiled
+from hypermargin.solvers.moment.algebra import Algebra, ArrayAlgebra
+from hypermargin.solvers.moment.arrow import ArrowSystem
 from hypermargin.solvers.moment.operators import RelaxationOperator
 from hypermargin.solvers.moment.relaxation import Relaxation
 
@@ -89,7 +91,8 @@ def interior_point(
 ) -> InteriorResult:
     """Solve a relaxation. `status` is "solved", "inaccurate", "iteration limit" or "time limit"."""
     deadline = time.perf_counter() + time_limit
-    operator = RelaxationOperator(relaxation, xp, device)
+    algebra = choose_algebra(relaxation, xp, device, n_threads)
+    operator = algebra.operator
     point = start(operator)
     residuals = measure(operator, point)
     history: dict[str, list[float]] = {"moment_value": [], "sos_value": [], "gap": [], "infeasibility": []}
@@ -105,13 +108,12 @@ def interior_point(
             status = "time limit"
             break
         try:
-            factors = factorise(point, xp)
-            newton = ArrowSystem(operator, point.X, factors.S_inverse, n_threads)
-            predictor = direction(operator, newton, point, factors, residuals, target=0.0)
-            lengths = step_lengths(factors, predictor, xp)
+            newton = ArrowSystem(algebra, point.X, algebra.invert(point.S))
+            predictor = direction(newton, point, residuals, target=0.0)
+            lengths = step_lengths(algebra, point, predictor)
             target = centring(point, predictor, lengths, residuals.mu, operator)
-            corrector = direction(operator, newton, point, factors, residuals, target=target, second_order=predictor)
-            lengths = step_lengths(factors, corrector, xp)
+            corrector = direction(newton, point, residuals, target=target, second_order=predictor)
+            lengths = step_lengths(algebra, point, corrector)
         except (ValueError, RuntimeError) as error:  # bases of NumPy's and PyTorch's LinAlgError
             if "LinAlgError" not in type(error).__name__:
                 raise
@@ -134,13 +136,12 @@ def interior_point(
 # -- the pieces of an iteration --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Factors:
-    """Inverse Cholesky factors of S and X, and ``S^-1``, block by block."""
-
-    S_root: list[Any]
-    X_root: list[Any]
-    S_inverse: list[Any]
+def choose_algebra(relaxation: Relaxation, xp: Any, device: Any, n_threads: int) -> Algebra:
+    """Compiled loops where they are to be had and faster, array calls elsewhere."""
+    if compiled.suits(relaxation, xp):
+        operator = RelaxationOperator(relaxation, xp, device, compiled.CompiledBlock)
+        return compiled.CompiledAlgebra(operator, n_threads)
+    return ArrayAlgebra(RelaxationOperator(relaxation, xp, device), n_threads)
 
 
 def start(operator: RelaxationOperator) -> Point:
@@ -194,44 +195,31 @@ def measure(operator: RelaxationOperator, point: Point) -> Residuals:
     )
 
 
-def factorise(point: Point, xp: Any) -> Factors:
-    S_root = [xp.linalg.inv(xp.linalg.cholesky(S)) for S in point.S]
-    X_root = [xp.linalg.inv(xp.linalg.cholesky(X)) for X in point.X]
-    return Factors(S_root, X_root, [xp.matmul(xp.permute_dims(R, (0, 2, 1)), R) for R in S_root])
-
-
 def direction(
-    operator: RelaxationOperator,
-    newton: ArrowSystem,
-    point: Point,
-    factors: Factors,
-    residuals: Residuals,
-    *,
-    target: float,
-    second_order: Point | None = None,
+    newton: ArrowSystem, point: Point, residuals: Residuals, *, target: float, second_order: Point | None = None
 ) -> Point:
     """The step towards ``X S = target I``; `second_order` is the predictor whose products are corrected for."""
-    xp = operator.xp
+    operator, algebra = newton.operator, newton.algebra
     wanted = []  # what the Gram matrices would become if the moments stayed where they are
-    for k, (X, Si, R) in enumerate(zip(point.X, factors.S_inverse, residuals.matrices, strict=True)):
-        products = xp.matmul(X, R)
+    for k, (X, Si, R) in enumerate(zip(point.X, newton.S_inverse, residuals.matrices, strict=True)):
+        change = target * Si - algebra.sandwich(X, R, Si)
         if second_order is not None:
-            products = products + xp.matmul(second_order.X[k], second_order.S[k])
-        wanted.append(target * Si - symmetric(xp.matmul(products, Si), xp))
+            change = change - algebra.sandwich(second_order.X[k], second_order.S[k], Si)
+        wanted.append(change)
     sos_private, sos_shared, _ = operator.adjoint(wanted)
     private, shared = newton.solve(sos_private - operator.private_cost, sos_shared - operator.shared_cost)
     moved = operator.matrices(private, shared)
     S = [M + R for M, R in zip(moved, residuals.matrices, strict=True)]
     X = [
-        Wk - Xk - symmetric(xp.matmul(xp.matmul(Xk, M), Si), xp)
-        for Wk, Xk, M, Si in zip(wanted, point.X, moved, factors.S_inverse, strict=True)
+        Wk - Xk - algebra.sandwich(Xk, M, Si)
+        for Wk, Xk, M, Si in zip(wanted, point.X, moved, newton.S_inverse, strict=True)
     ]
     return Point(private, shared, S, X)
 
 
-def step_lengths(factors: Factors, step: Point, xp: Any) -> tuple[float, float]:
+def step_lengths(algebra: Algebra, point: Point, step: Point) -> tuple[float, float]:
     """The longest steps, at most 1, that keep S and X positive definite."""
-    return _longest(factors.S_root, step.S, xp), _longest(factors.X_root, step.X, xp)
+    return algebra.longest_step(point.S, step.S, STEP_FRACTION), algebra.longest_step(point.X, step.X, STEP_FRACTION)
 
 
 def centring(point: Point, step: Point, lengths: tuple[float, float], mu: float, operator: RelaxationOperator) -> float:
@@ -250,16 +238,6 @@ def advance(point: Point, step: Point, lengths: tuple[float, float]) -> Point:
         [S + moments * dS for S, dS in zip(point.S, step.S, strict=True)],
         [X + grams * dX for X, dX in zip(point.X, step.X, strict=True)],
     )
-
-
-def _longest(roots: list[Any], steps: list[Any], xp: Any) -> float:
-    longest = 1.0
-    for root, step in zip(roots, steps, strict=True):
-        scaled = xp.matmul(xp.matmul(root, step), xp.permute_dims(root, (0, 2, 1)))
-        lowest = float(xp.min(xp.linalg.eigvalsh(symmetric(scaled, xp))))
-        if lowest < 0.0:
-            longest = min(longest, -STEP_FRACTION / lowest)
-    return longest
 
 
 def _mu(operator: RelaxationOperator, X: list[Any], S: list[Any]) -> float:

@@ -21,7 +21,7 @@ class BlockOperator:
     def __init__(self, block: Block, position: np.ndarray, n_groups: int, n_private: int, xp: Any, device: Any) -> None:
         self.xp, self.size, self.copies, self.name = xp, block.size, block.copies, block.name
         self.identity_groups = block.copies == n_groups and bool(np.all(block.groups == np.arange(n_groups)))
-        self.groups, self.n_groups = block.groups, n_groups
+        self.groups, self.n_groups = np.ascontiguousarray(block.groups, dtype=np.intp), n_groups
         n_localised, n_terms = block.shift.shape
         r = block.size
 
@@ -39,18 +39,24 @@ class BlockOperator:
         incidence = np.zeros((r * r, n_localised))
         incidence[np.arange(r * r), hankel.ravel()] = 1.0
         self.n_localised, self.n_terms, self.n_moments = n_localised, n_terms, len(position)
+        self.hankel, self.shift = (
+            np.ascontiguousarray(hankel, dtype=np.intp),
+            np.ascontiguousarray(shift, dtype=np.intp),
+        )
+        # The basis begins with 1, so row 0 of its products is the basis itself.
+        self.shared_basis = np.flatnonzero(hankel[0] >= n_private)
         self._hankel = array(hankel.ravel())
         self._patterns = self._make_patterns(hankel, n_private, xp, device)
         self._incidence = array(incidence)
         self._shift = [array(np.ascontiguousarray(shift[:, p])) for p in range(n_terms)]
         self._one_hot = array(one_hot.reshape(n_terms, -1))
         self._one_hot_inner = array(np.ascontiguousarray(one_hot[:, :, :-1]).reshape(n_terms, -1))
-        self._coefficients = array(np.ascontiguousarray(block.coefficients))
+        self.coefficients = array(np.ascontiguousarray(block.coefficients))
         self._group_index = array(block.groups)
 
     def localisers(self, part: slice = slice(None)) -> Any:
         """The matrices taking a group's moments, the constant left out, to the localised ones; (copies, Y, S - 1)."""
-        maps = self.xp.matmul(self._coefficients[part, :], self._one_hot_inner)
+        maps = self.xp.matmul(self.coefficients[part, :], self._one_hot_inner)
         return self.xp.reshape(maps, (-1, self.n_localised, self.n_moments - 1))
 
     def matrices(self, z: Any) -> Any:
@@ -60,9 +66,9 @@ class BlockOperator:
         if self.is_plain:
             y = local
         else:
-            y = self._coefficients[:, :1] * xp.take(local, self._shift[0], axis=1)
+            y = self.coefficients[:, :1] * xp.take(local, self._shift[0], axis=1)
             for p in range(1, self.n_terms):
-                y = y + self._coefficients[:, p : p + 1] * xp.take(local, self._shift[p], axis=1)
+                y = y + self.coefficients[:, p : p + 1] * xp.take(local, self._shift[p], axis=1)
         return xp.reshape(xp.take(y, self._hankel, axis=1), (self.copies, self.size, self.size))
 
     def adjoint(self, X: Any) -> Any:
@@ -71,12 +77,14 @@ class BlockOperator:
         y = xp.matmul(xp.reshape(X, (self.copies, -1)), self._incidence)
         if self.is_plain:
             return y
-        terms = xp.concat([y * self._coefficients[:, p : p + 1] for p in range(self.n_terms)], axis=1)
+        terms = xp.concat([y * self.coefficients[:, p : p + 1] for p in range(self.n_terms)], axis=1)
         out = xp.matmul(terms, xp.reshape(self._one_hot, (-1, self.n_moments)))
         return out if self.identity_groups else self.sum_by_group(out, 0, self.n_groups)
 
     def copies_of(self, start: int, stop: int) -> slice:
         """Which of this block's matrices belong to groups start to stop."""
+        if self.identity_groups:
+            return slice(start, stop)
         return slice(int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop)))
 
     def _make_patterns(self, hankel: np.ndarray, n_private: int, xp: Any, device: Any) -> list[HankelPattern]:
@@ -90,12 +98,9 @@ class BlockOperator:
         private, shared, unknown = every[:n_private], every[n_private:-1], every[:-1]
         if not (len(private) and len(shared)):
             return [HankelPattern(hankel, unknown, unknown, basis, xp, device)]
-        shared_basis = np.flatnonzero(
-            hankel[0] >= n_private
-        )  # the basis begins with 1, so this row is the basis itself
         return [
             HankelPattern(hankel, private, unknown, basis, xp, device),
-            HankelPattern(hankel, shared, shared, shared_basis, xp, device),
+            HankelPattern(hankel, shared, shared, self.shared_basis, xp, device),
         ]
 
     def hankel_schur(self, X: Any, S_inverse: Any) -> Any:
@@ -124,7 +129,9 @@ class BlockOperator:
 class RelaxationOperator:
     """All blocks of a relaxation, with the moments of a group in the order private, shared, constant."""
 
-    def __init__(self, relaxation: Relaxation, xp: Any, device: Any = None) -> None:
+    def __init__(
+        self, relaxation: Relaxation, xp: Any, device: Any = None, block_type: type[BlockOperator] = BlockOperator
+    ) -> None:
         private, shared = np.flatnonzero(relaxation.private), np.flatnonzero(relaxation.shared)
         self.order = np.concatenate((private, shared, [0]))
         self.n_private, self.n_shared, self.n_groups = len(private), len(shared), relaxation.n_groups
@@ -132,7 +139,7 @@ class RelaxationOperator:
         position[self.order] = np.arange(relaxation.n_moments)
         self.xp, self.device = xp, device
         self.blocks = [
-            BlockOperator(block, position, relaxation.n_groups, len(private), xp, device) for block in relaxation.blocks
+            block_type(block, position, relaxation.n_groups, len(private), xp, device) for block in relaxation.blocks
         ]
         self.barrier = sum(block.copies * block.size for block in self.blocks)
         objective = xp.asarray(np.ascontiguousarray(relaxation.objective[:, self.order]), device=device)
@@ -158,3 +165,8 @@ class RelaxationOperator:
             total = total + block.adjoint(X)
         sums = self.xp.sum(total[:, self.n_private :], axis=0)
         return total[:, : self.n_private], sums[:-1], float(sums[-1])
+
+
+def symmetric(matrices: Any, xp: Any) -> Any:
+    """``(A + A')/2`` of a batch."""
+    return 0.5 * (matrices + xp.permute_dims(matrices, (0, 2, 1)))

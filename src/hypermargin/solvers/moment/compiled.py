@@ -1,0 +1,162 @@
+"""The interior-point method's questions about small matrices answered by compiled loops (`kernel`), on NumPy."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hypermargin.geometry.lorentz import Array
+from hypermargin.solvers.moment import kernel
+from hypermargin.solvers.moment.elimination import NUDGE
+from hypermargin.solvers.moment.operators import BlockOperator, RelaxationOperator
+from hypermargin.solvers.moment.relaxation import Index, Relaxation
+
+#: Groups whose Newton matrices are made before they are eliminated: they should stay in the processor's cache.
+GROUPS_AT_A_TIME = 8
+#: Moments a group above which the array code, and the BLAS behind it, is the faster one.
+MOST_MOMENTS = 150
+
+
+def suits(relaxation: Relaxation, xp: Any) -> bool:
+    """Whether the compiled loops can be used, and should be."""
+    on_numpy = isinstance(xp.zeros(1), np.ndarray)
+    return kernel.is_compiled() and on_numpy and relaxation.n_moments <= MOST_MOMENTS
+
+
+class CompiledBlock(BlockOperator):
+    """The linear maps of a block without one-hot matrices."""
+
+    def matrices(self, z: Array) -> Array:
+        out = np.empty((self.copies, self.size, self.size))
+        kernel.matrices(z, self.groups, self.hankel, self.shift, self.coefficients, out)
+        return out
+
+    def adjoint(self, X: Array) -> Array:
+        out = np.zeros((self.n_groups, self.n_moments))
+        kernel.add_adjoint(X, self.groups, self.hankel, self.shift, self.coefficients, out)
+        return out
+
+
+class CompiledAlgebra:
+    """As `algebra.ArrayAlgebra`, with one thread a share of the groups."""
+
+    def __init__(self, operator: RelaxationOperator, n_threads: int = 1) -> None:
+        self.operator, self.n_threads = operator, n_threads
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self._tables = [tables_of(block, operator.n_private) for block in operator.blocks]
+        n_unknowns = operator.n_private + operator.n_shared
+        self._factors = np.zeros((operator.n_groups, operator.n_private, n_unknowns))
+
+    def shares(self, work: Callable[..., Any], count: int, *arguments: Any) -> list[Any]:
+        """``work(*arguments, start, stop)`` for a share of `count` things a thread."""
+        if self._pool is None or count < self.n_threads:
+            return [work(*arguments, 0, count)]
+        ends = [count * k // self.n_threads for k in range(self.n_threads + 1)]
+        return list(self._pool.map(partial(work, *arguments), ends[:-1], ends[1:]))
+
+    def invert(self, S: list[Array]) -> list[Array]:
+        inverses = [np.empty_like(Sk) for Sk in S]
+        for Sk, out in zip(S, inverses, strict=True):
+            if not all(self.shares(kernel.invert, len(Sk), Sk, out)):
+                raise np.linalg.LinAlgError("a matrix of moments is not positive definite")
+        return inverses
+
+    def eliminate(self, X: list[Array], S_inverse: list[Array]) -> "CompiledElimination":
+        operator, S = self.operator, len(self.operator.order)
+
+        def work(start: int, stop: int) -> Array:
+            border = np.zeros((operator.n_shared, operator.n_shared))
+            room = np.empty((GROUPS_AT_A_TIME, S, S))
+            for low in range(start, stop, GROUPS_AT_A_TIME):
+                high = min(low + GROUPS_AT_A_TIME, stop)
+                M = room[: high - low]
+                M.fill(0.0)
+                for block, tables, Xk, Sk in zip(operator.blocks, self._tables, X, S_inverse, strict=True):
+                    copies = block.copies_of(low, high)
+                    for table in tables:
+                        table.add(M, Xk, Sk, block.groups, copies, low)
+                if not kernel.eliminate(M, NUDGE, low, self._factors, border):
+                    raise np.linalg.LinAlgError("rounding has made the Newton matrix indefinite")
+            return border
+
+        border = sum(self.shares(work, operator.n_groups))
+        return CompiledElimination(self, self._factors, np.triu(border) + np.triu(border, 1).T)
+
+    def sandwich(self, X: Array, M: Array, S_inverse: Array) -> Array:
+        out = np.empty_like(X)
+        self.shares(kernel.sandwich, len(X), X, M, S_inverse, out)
+        return out
+
+    def longest_step(self, S: list[Array], step: list[Array], fraction: float) -> float:
+        longest = 1.0 / fraction
+        for Sk, change in zip(S, step, strict=True):
+            longest = min(self.shares(kernel.longest_step, len(Sk), Sk, change, longest))
+        return fraction * longest
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledElimination:
+    """As `elimination.Elimination`. The factors are overwritten by the next elimination."""
+
+    algebra: CompiledAlgebra
+    factors: Array
+    border: Array
+
+    def forward(self, private: Array, shared: Array) -> tuple[Array, Array]:
+        private, half = np.ascontiguousarray(private), np.empty(private.shape)
+
+        def work(start: int, stop: int) -> Array:
+            reduced = np.zeros(len(shared))
+            kernel.forward(self.factors, private, half, reduced, start, stop)
+            return reduced
+
+        return half, shared + sum(self.algebra.shares(work, len(half)))
+
+    def backward(self, half: Array, shared: Array) -> Array:
+        out = np.empty_like(half)
+        shared = np.ascontiguousarray(shared)
+        self.algebra.shares(kernel.backward, len(half), self.factors, half, shared, out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Which pairs of the monomials `basis` multiply to which moment: ``pairs[starts[a]:starts[a + 1]]`` to rows[a]."""
+
+    basis: Index
+    rows: Index
+    starts: Index
+    pairs: Index
+    columns: Index
+    localiser: tuple[Index, Array] | None
+
+    def add(self, M: Array, X: Array, S_inverse: Array, groups: Index, copies: slice, first_group: int) -> None:
+        """Add these rows' part of the Newton matrices of some groups."""
+        where = (groups, copies.start, copies.stop, first_group)
+        pattern = (self.basis, self.rows, self.starts, self.pairs, self.columns)
+        if self.localiser is None:
+            kernel.add_moment_matrices(M, X, S_inverse, *where, *pattern)
+        else:
+            kernel.add_localising_matrices(M, X, S_inverse, *where, *pattern, *self.localiser)
+
+
+def tables_of(block: BlockOperator, n_private: int) -> list[Table]:
+    """The tables of one block: one of private and one of shared rows (as in `BlockOperator`), or one of all rows."""
+    every, whole = np.arange(block.n_localised, dtype=np.intp), np.arange(block.size, dtype=np.intp)
+    if not block.is_plain:
+        return [_table(block.hankel, every, whole, (block.shift, block.coefficients))]
+    private, shared = every[:n_private], every[n_private:-1]
+    tables = [_table(block.hankel, private, whole)] if len(private) else []
+    if len(shared):
+        tables.append(_table(block.hankel, shared, block.shared_basis))
+    return tables
+
+
+def _table(hankel: Index, rows: Index, basis: Index, localiser: tuple[Index, Array] | None = None) -> Table:
+    columns = np.ascontiguousarray(hankel[np.ix_(basis, basis)])
+    found = [np.argwhere(columns == row) for row in rows]
+    starts = np.cumsum([0, *map(len, found)], dtype=np.intp)
+    return Table(basis, rows, starts, np.ascontiguousarray(np.concatenate(found), dtype=np.intp), columns, localiser)
