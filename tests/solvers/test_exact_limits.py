@@ -145,6 +145,6 @@ def test_time_limit_is_honoured(case):
     problem = MarginProblem(X, y)
     start = time.perf_counter()
     solution = solve(problem, method="exact", tol=1e-13, time_limit=1.0)
-    assert time.perf_counter() - start < 1.5
+    assert time.perf_counter() - start < 1.5  # the limit is one second; half of one is for a busy machine
     assert np.isfinite(solution.objective)
     assert solution.lower_bound <= solution.objective

@@ -5,6 +5,7 @@ from dataclasses import fields
 
 from hypermargin.cli.console import say
 from hypermargin.solvers import available_methods, get_solver
+from hypermargin.solvers.exact import kernel
 
 EXAMPLES = """examples:
   hypermargin methods
@@ -24,3 +25,5 @@ def run(args: argparse.Namespace) -> None:
         abilities = ", ".join(("soft margin", *sorted(solver.capabilities)))
         say(f"    losses: {', '.join(solver.losses)}; handles: {abilities}")
         say(f"    options: {options or 'none'}")
+    how = "compiled" if kernel.is_compiled() else "interpreted (no C compiler was there at installation), and slow"
+    say(f"The inner loop of exact is {how}.")

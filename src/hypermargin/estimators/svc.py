@@ -151,7 +151,7 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         return self.fit_path(X, y, [self._checked_C()], sample_weight)[0]
 
     def fit_path(self, X, y, Cs, sample_weight=None) -> list["HyperbolicSVC"]:
-        """Fit for every C of a list (the parameter C is not used); one fitted classifier a C, in order.
+        """Fit for every C of a list, which replaces the parameter C; one fitted classifier a C, in order.
 
         The first of them is this one itself, the others are copies that differ in C. With the exact method the whole
         path costs little more than one fit.
@@ -162,6 +162,8 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
         Cs = [float(C) for C in Cs]
+        if not Cs:
+            raise ValueError("Cs is empty: give at least one C")
         paths = solve_problems(
             samples,
             scheme.code,
@@ -174,6 +176,8 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             progress=self.verbose >= 1,
         )
+        if Cs[0] != self.C:
+            self.C = Cs[0]
         models = [self] + [copy(self).set_params(C=C) for C in Cs[1:]]
         for i, model in enumerate(models):
             model._adopt(classes, samples, scheme, [path[i] for path in paths])
