@@ -3,7 +3,7 @@
 `compiled.CompiledAlgebra` answers the same questions on NumPy by compiled loops.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hypermargin.solvers.moment.elimination import Elimination
@@ -50,6 +50,7 @@ class ArrayAlgebra:
 
     operator: RelaxationOperator
     n_threads: int = 1
+    _known: list[tuple[list[Any], list[Any]]] = field(default_factory=list)
 
     def invert(self, S: list[Any]) -> list[Any]:
         xp = self.operator.xp
@@ -72,6 +73,11 @@ class ArrayAlgebra:
         return longest
 
     def _roots(self, S: list[Any]) -> list[Any]:
-        """Inverse Cholesky factors."""
+        """Inverse Cholesky factors. Those of the last two lists are kept: an iteration asks for them again."""
+        for matrices, roots in self._known:
+            if matrices is S:
+                return roots
         xp = self.operator.xp
-        return [xp.linalg.inv(xp.linalg.cholesky(Sk)) for Sk in S]
+        roots = [xp.linalg.inv(xp.linalg.cholesky(Sk)) for Sk in S]
+        self._known[:] = [*self._known[-1:], (S, roots)]
+        return roots

@@ -20,11 +20,11 @@ from hypermargin.solvers.moment.operators import RelaxationOperator
 from hypermargin.solvers.moment.relaxation import Relaxation
 
 #: Fraction of the way to the boundary of the cone that a step may go.
-STEP_FRACTION = 0.95
+STEP_FRACTION = 0.9
 #: Steps shorter than this in both spaces mean that rounding has the upper hand.
 SHORTEST_STEP = 1e-4
 #: Iterations without a better point after which the method stops, once a point was as good as NEAR.
-PATIENCE, NEAR = 8, 1e-3
+PATIENCE, NEAR = 5, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,7 @@ def centring(point: Point, step: Point, lengths: tuple[float, float], mu: float,
     """Mehrotra's target: the better the predictor does, the less centring."""
     ahead = advance(point, step, lengths)
     reached = max(_mu(operator, ahead.X, ahead.S), 0.0) / mu
-    exponent = max(1.0, 3.0 * min(lengths) ** 2)
+    exponent = max(2.0, 3.0 * min(lengths) ** 2)
     return mu * min(1.0, max(reached**exponent, 1e-6))
 
 
