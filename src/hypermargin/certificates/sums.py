@@ -46,7 +46,7 @@ def _nominal_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple
         plain = np.hstack([np.ones_like(y), y * covector(problem.X[rows])])
         terms = costs[:, None] * plain
         margins = fixed_order_product(problem.covectors_around(centre, rows), certificate.points.T)
-        chosen = (margins < certificate.threshold).T.astype(np.float64)
+        chosen = np.less(margins, certificate.threshold, out=margins).T  # ones and zeros, in the memory of the margins
         if uniform:  # the common cost is multiplied last
             sums, slack = _selected_sums(chosen, plain)
             sums, slack = problem.C * sums, problem.C * slack + UNIT_ROUNDOFF * np.abs(problem.C * sums)
@@ -75,9 +75,9 @@ def _selected_sums(chosen: Array, terms: Array) -> tuple[Array, Array]:
     sigma = np.where(largest > 0.0, 2.0 ** np.ceil(np.log2(np.maximum(largest, 1e-290) * terms.shape[0]) + 1.0), 0.0)
     high = (terms + sigma) - sigma
     low = terms - high
-    sums = chosen @ high + chosen @ low
-    gamma = rounding_factor(np.count_nonzero(chosen, axis=1) + 2)[:, None]
-    return sums, UNIT_ROUNDOFF * np.abs(sums) + gamma * (chosen @ np.abs(low))
+    both = chosen @ np.hstack([high, low])
+    sums = both[:, : terms.shape[1]] + both[:, terms.shape[1] :]
+    return sums, UNIT_ROUNDOFF * np.abs(sums) + rounding_factor(terms.shape[0] + 2) * np.abs(low).sum(axis=0)
 
 
 def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None:

@@ -100,8 +100,10 @@ class MarginProblem:
     def covectors_around(self, centre: Array, rows: slice = slice(None)) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin."""
         lowered = covector(translation_to_origin(centre).T)
-        moved = fixed_order_product(self.X[rows], lowered)
-        moved *= self.y[rows, None]
+        X, y = self.X[rows], self.y[rows]
+        moved = np.empty(X.shape)
+        for block in _blocks(X.shape[0]):
+            np.multiply(fixed_order_product(X[block], lowered), y[block, None], out=moved[block])
         return moved
 
     # -- the objective -----------------------------------------------------------------------------------------------
@@ -118,10 +120,10 @@ class MarginProblem:
 
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
         """``sum_i c_i loss(m_i(w))``; for the hard margin 0 or inf (see `violation`)."""
-        margins = self.margins(w, intercept)
         if self.is_hard:
             return 0.0 if self.violation(w, intercept) <= self.margin_rounding(w) else float("inf")
-        return float(self.costs @ get_loss(loss).value(margins))
+        margins, value = self.margins(w, intercept), get_loss(loss).value
+        return float(sum(self.costs[block] @ value(margins[block]) for block in _blocks(self.n_samples)))
 
     def risk_and_subgradient(self, w: ArrayLike, loss: str = "hinge") -> tuple[float, Array]:
         """The risk at w and one of its subgradients, shape (d + 1,). Not defined for the hard margin."""
@@ -199,6 +201,11 @@ def check_weights(sample_weight: ArrayLike, n_samples: int) -> Array:
     if not np.any(weight > 0.0):
         raise ValueError("sample_weight is zero for every sample")
     return weight
+
+
+def _blocks(n: int, size: int = 1 << 16) -> list[slice]:
+    """Rows 0 to n in pieces, so that temporary arrays stay small beside the data."""
+    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 def _read_only(value):

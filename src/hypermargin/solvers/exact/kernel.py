@@ -26,6 +26,7 @@ STALLED = 2  # the relaxation of this region is too weak: split it
 EXHAUSTED = 3  # double precision, or the room for minorants, is used up
 
 MOST_MINORANTS = 4000  # in one region
+ROUGH = 0.1  # the inner programme is solved to this share of what its value is short of the target
 STALE = 30
 LEAST_PROGRESS = 1e-3  # a rise of the envelope below this share of what is missing counts as none
 
@@ -135,33 +136,28 @@ class CutPool:
         high: cython.double = 1.0
         alpha: cython.double = 1.0
         half: cython.double = 0.5 * max(quadratic_form(w), 0.0)
-        value: cython.double
-        rise: cython.double
         slope: cython.double = 0.0
         top: cython.double = 0.0
+        rises: cython.double[::1] = np.zeros(self.size)
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        for _ in range(200):
+        for k in range(self.size):
+            for j in range(self.width):
+                rises[k] += self.g[k, j] * w[j]
+        for _ in range(100):  # bisection on the slope, from a bracket found by doubling
             top, slope = -1e300, 0.0
             for k in range(self.size):
-                rise = 0.0
-                for j in range(self.width):
-                    rise += self.g[k, j] * w[j]
-                value = self.b[k] + alpha * rise
-                if value > top:
-                    top, slope = value, rise
-            slope += 2.0 * half * alpha
-            if slope <= 0.0:
-                low = alpha
-                if alpha >= high:
-                    high *= 2.0
-                    alpha = high
-                    if high > 1e12:
-                        break
-                    continue
-            else:
+                if self.b[k] + alpha * rises[k] > top:
+                    top, slope = self.b[k] + alpha * rises[k], rises[k]
+            if slope + 2.0 * half * alpha > 0.0:
                 high = alpha
-            if high - low <= 1e-15 * high:
+            elif alpha < high:
+                low = alpha
+            elif high < 1e12:
+                low, high = alpha, 2.0 * high
+                alpha = high
+                continue
+            if high - low <= 1e-14 * high:
                 break
             alpha = 0.5 * (low + high)
         return alpha, top + half * alpha * alpha
@@ -227,8 +223,10 @@ class Master:
                 self._drop(i)
                 break
 
-    def optimise(self, s: cython.double) -> cython.double:
+    def optimise(self, s: cython.double, target: cython.double) -> cython.double:
         """Find the best minorant at s; return ``L(s)``. Leaves `b`, `a`, `A`, `lam` and the primal point `wr`.
+
+        Far below `target` a rough solution will do.
 
         ``phi(s, A) = max over 0 < mu <= 1 of -A^2/(2 mu) - mu s^2/2``: the quadratic programme for mu = 1 is the answer
         if its point is spacelike (``|wr| >= s``); otherwise mu shrinks until ``|wr| = s`` or nearly vanishes.
@@ -242,6 +240,7 @@ class Master:
         primal: cython.double
         best: cython.double = 0.0
         best_mu: cython.double = 1.0
+        enough: cython.double
         k: cython.int
         self.mu = 1.0
         for k in range(60):
@@ -249,7 +248,9 @@ class Master:
             value = self.b + self.a * s + _phi(s, self.A)
             excess = self._norm(self.wr) - s
             primal = self.level + (0.5 * excess * (excess + 2.0 * s) if excess > 0.0 else 0.0)
-            if (self.mu == 1.0 and excess >= 0.0) or primal - value <= 1e-11 * fabs(value):
+            if (self.mu == 1.0 and excess >= 0.0) or primal - value <= max(
+                1e-11 * fabs(value), ROUGH * (target - value)
+            ):
                 return value
             if k == 0 or primal < best:
                 best, best_mu = primal, self.mu
@@ -652,7 +653,7 @@ class Region:
         i: cython.Py_ssize_t
         self._enter()
         for i in range(self.nodes):
-            self._minorant_at(self.s[i])
+            self._minorant_at(self.s[i], -1e300)
 
     def inherit(self, parent: "Region"):
         """Take over the minorants that prove the parent's cells: they hold here too, in a part of its directions."""
@@ -691,7 +692,7 @@ class Region:
             if self.here == -1:
                 return EXHAUSTED
             position, before = self.s[self.here], self.envelope[self.here]
-            value = self._minorant_at(position)
+            value = self._minorant_at(position, target)
             if value >= target:
                 continue
             length = self.master._norm(self.master.wr)
@@ -723,7 +724,7 @@ class Region:
         if not self.lifted:
             self.relaxed[self.here] = min(self.relaxed[self.here], relaxed)
         self._enter()
-        value = self._minorant_at(self.s[self.here])
+        value = self._minorant_at(self.s[self.here], target)
         if value - before > LEAST_PROGRESS * (target - before):
             self.stale[self.here] = 0
         elif self.lifted or relaxed - before <= LEAST_PROGRESS * (target - before):
@@ -887,9 +888,9 @@ class Region:
         return new
 
     @cython.cfunc
-    def _minorant_at(self, s: cython.double) -> cython.double:
+    def _minorant_at(self, s: cython.double, target: cython.double) -> cython.double:
         """Solve the master at s, keep its minorant, raise the envelope everywhere; returns L(s)."""
-        value: cython.double = self.master.optimise(s)
+        value: cython.double = self.master.optimise(s, target)
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = self._room()
         self.mb[k], self.ma[k], self.mA[k] = self.master.b, self.master.a, self.master.A
