@@ -248,9 +248,8 @@ class Master:
             value = self.b + self.a * s + _phi(s, self.A)
             excess = self._norm(self.wr) - s
             primal = self.level + (0.5 * excess * (excess + 2.0 * s) if excess > 0.0 else 0.0)
-            if (self.mu == 1.0 and excess >= 0.0) or primal - value <= max(
-                1e-11 * fabs(value), ROUGH * (target - value)
-            ):
+            enough = max(1e-11 * fabs(value), ROUGH * (target - value))
+            if (self.mu == 1.0 and excess >= 0.0) or primal - value <= enough:
                 return value
             if k == 0 or primal < best:
                 best, best_mu = primal, self.mu
