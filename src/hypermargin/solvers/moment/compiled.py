@@ -12,18 +12,15 @@ from hypermargin.geometry.lorentz import Array
 from hypermargin.solvers.moment import kernel
 from hypermargin.solvers.moment.elimination import NUDGE
 from hypermargin.solvers.moment.operators import BlockOperator, RelaxationOperator
-from hypermargin.solvers.moment.relaxation import Index, Relaxation
+from hypermargin.solvers.moment.relaxation import Index
 
-#: Groups whose Newton matrices are made before they are eliminated: they should stay in the processor's cache.
-GROUPS_AT_A_TIME = 8
-#: Moments a group above which the array code, and the BLAS behind it, is the faster one.
-MOST_MOMENTS = 150
+#: Bytes of Newton matrices that are made before they are eliminated: they should stay in the processor's cache.
+CHUNK_BYTES = 2**19
 
 
-def suits(relaxation: Relaxation, xp: Any) -> bool:
-    """Whether the compiled loops can be used, and should be."""
-    on_numpy = isinstance(xp.zeros(1), np.ndarray)
-    return kernel.is_compiled() and on_numpy and relaxation.n_moments <= MOST_MOMENTS
+def suits(xp: Any) -> bool:
+    """Whether the compiled loops are there and can work on the arrays of library `xp`."""
+    return kernel.is_compiled() and isinstance(xp.zeros(1), np.ndarray)
 
 
 class CompiledBlock(BlockOperator):
@@ -66,12 +63,13 @@ class CompiledAlgebra:
 
     def eliminate(self, X: list[Array], S_inverse: list[Array]) -> "CompiledElimination":
         operator, S = self.operator, len(self.operator.order)
+        step = max(1, CHUNK_BYTES // (8 * S * S))
 
         def work(start: int, stop: int) -> Array:
             border = np.zeros((operator.n_shared, operator.n_shared))
-            room = np.empty((GROUPS_AT_A_TIME, S, S))
-            for low in range(start, stop, GROUPS_AT_A_TIME):
-                high = min(low + GROUPS_AT_A_TIME, stop)
+            room = np.empty((min(step, stop - start), S, S))
+            for low in range(start, stop, step):
+                high = min(low + step, stop)
                 M = room[: high - low]
                 M.fill(0.0)
                 for block, tables, Xk, Sk in zip(operator.blocks, self._tables, X, S_inverse, strict=True):

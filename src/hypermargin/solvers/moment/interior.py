@@ -137,8 +137,8 @@ def interior_point(
 
 
 def choose_algebra(relaxation: Relaxation, xp: Any, device: Any, n_threads: int) -> Algebra:
-    """Compiled loops where they are to be had and faster, array calls elsewhere."""
-    if compiled.suits(relaxation, xp):
+    """Compiled loops where they are to be had, array calls elsewhere."""
+    if compiled.suits(xp):
         operator = RelaxationOperator(relaxation, xp, device, compiled.CompiledBlock)
         return compiled.CompiledAlgebra(operator, n_threads)
     return ArrayAlgebra(RelaxationOperator(relaxation, xp, device), n_threads)
@@ -158,12 +158,13 @@ def start(operator: RelaxationOperator) -> Point:
 
     def identities(amounts: list[float]) -> list[Any]:
         return [
-            amount * xp.broadcast_to(xp.eye(b.size, dtype=xp.float64, device=device), (b.copies, b.size, b.size))
+            xp.zeros((b.copies, b.size, b.size), dtype=xp.float64, device=device)
+            + amount * xp.eye(b.size, dtype=xp.float64, device=device)
             for b, amount in zip(operator.blocks, amounts, strict=True)
         ]
 
-    # A block with fewer copies than groups has to do as much with each of them.
-    shares = [grams * max(1.0, n / block.copies) for block in operator.blocks]
+    # A block with fewer copies than groups has more to do with each; half the way there stays well centred.
+    shares = [grams * max(1.0, n / block.copies) ** 0.5 for block in operator.blocks]
     return Point(private, shared, identities([moments] * len(shares)), identities(shares))
 
 
