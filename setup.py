@@ -12,7 +12,9 @@ from setuptools import Extension, setup
 KERNELS = [
     "hypermargin.solvers.exact.kernel",
     "hypermargin.solvers.exact.robust_kernel",
-    "hypermargin.solvers.moment.kernel",
+    "hypermargin.solvers.moment.cone_kernel",
+    "hypermargin.solvers.moment.elimination_kernel",
+    "hypermargin.solvers.moment.newton_kernel",
 ]
 
 extensions = cythonize([Extension(name, [f"src/{name.replace('.', '/')}.py"]) for name in KERNELS], language_level=3)

@@ -7,7 +7,7 @@ from array_api_compat import numpy as xp_numpy
 
 from hypermargin import MarginProblem
 from hypermargin.solvers.dual_weights import Samples
-from hypermargin.solvers.moment import compiled, elimination, kernel
+from hypermargin.solvers.moment import compiled, elimination
 from hypermargin.solvers.moment.algebra import ArrayAlgebra
 from hypermargin.solvers.moment.arrow import ArrowSystem
 from hypermargin.solvers.moment.backends import solve_relaxation, threads
@@ -74,13 +74,13 @@ def test_torch_runs_the_same_code_to_the_same_answer():
     np.testing.assert_allclose(other.moments, one.moments, atol=1e-6)
 
 
-needs_kernel = pytest.mark.skipif(not kernel.is_compiled(), reason="the kernel is not compiled")
+needs_kernel = pytest.mark.skipif(not compiled.is_compiled(), reason="the kernel is not compiled")
 
 
 def algebras(relaxation, n_threads=1):
     """The array code, and the compiled code where there is one."""
     yield ArrayAlgebra(RelaxationOperator(relaxation, xp_numpy), n_threads)
-    if kernel.is_compiled():
+    if compiled.is_compiled():
         yield choose_algebra(relaxation, xp_numpy, None, n_threads)
 
 

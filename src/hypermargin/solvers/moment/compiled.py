@@ -1,4 +1,4 @@
-"""The interior-point method's questions about small matrices answered by compiled loops (`kernel`), on NumPy."""
+"""The interior-point method's questions about small matrices answered by compiled loops, on NumPy."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hypermargin.geometry.lorentz import Array
-from hypermargin.solvers.moment import kernel
+from hypermargin.solvers.moment import cone_kernel, elimination_kernel, newton_kernel
 from hypermargin.solvers.moment.elimination import NUDGE
 from hypermargin.solvers.moment.operators import BlockOperator, RelaxationOperator
 from hypermargin.solvers.moment.relaxation import Index
@@ -18,9 +18,14 @@ from hypermargin.solvers.moment.relaxation import Index
 CHUNK_BYTES = 2**19
 
 
+def is_compiled() -> bool:
+    """Whether the kernels are machine code."""
+    return all(kernel.is_compiled() for kernel in (cone_kernel, elimination_kernel, newton_kernel))
+
+
 def suits(xp: Any) -> bool:
     """Whether the compiled loops are there and can work on the arrays of library `xp`."""
-    return kernel.is_compiled() and isinstance(xp.zeros(1), np.ndarray)
+    return is_compiled() and isinstance(xp.zeros(1), np.ndarray)
 
 
 class CompiledBlock(BlockOperator):
@@ -28,12 +33,12 @@ class CompiledBlock(BlockOperator):
 
     def matrices(self, z: Array) -> Array:
         out = np.empty((self.copies, self.size, self.size))
-        kernel.matrices(z, self.groups, self.hankel, self.shift, self.coefficients, out)
+        newton_kernel.matrices(z, self.groups, self.hankel, self.shift, self.coefficients, out)
         return out
 
     def adjoint(self, X: Array) -> Array:
         out = np.zeros((self.n_groups, self.n_moments))
-        kernel.add_adjoint(X, self.groups, self.hankel, self.shift, self.coefficients, out)
+        newton_kernel.add_adjoint(X, self.groups, self.hankel, self.shift, self.coefficients, out)
         return out
 
 
@@ -57,7 +62,7 @@ class CompiledAlgebra:
     def invert(self, S: list[Array]) -> list[Array]:
         inverses = [np.empty_like(Sk) for Sk in S]
         for Sk, out in zip(S, inverses, strict=True):
-            if not all(self.shares(kernel.invert, len(Sk), Sk, out)):
+            if not all(self.shares(cone_kernel.invert, len(Sk), Sk, out)):
                 raise np.linalg.LinAlgError("a matrix of moments is not positive definite")
         return inverses
 
@@ -76,7 +81,7 @@ class CompiledAlgebra:
                     copies = block.copies_of(low, high)
                     for table in tables:
                         table.add(M, Xk, Sk, block.groups, copies, low)
-                if not kernel.eliminate(M, NUDGE, low, self._factors, border):
+                if not elimination_kernel.eliminate(M, NUDGE, low, self._factors, border):
                     raise np.linalg.LinAlgError("rounding has made the Newton matrix indefinite")
             return border
 
@@ -85,13 +90,13 @@ class CompiledAlgebra:
 
     def sandwich(self, X: Array, M: Array, S_inverse: Array) -> Array:
         out = np.empty_like(X)
-        self.shares(kernel.sandwich, len(X), X, M, S_inverse, out)
+        self.shares(cone_kernel.sandwich, len(X), X, M, S_inverse, out)
         return out
 
     def longest_step(self, S: list[Array], step: list[Array], fraction: float) -> float:
         longest = 1.0 / fraction
         for Sk, change in zip(S, step, strict=True):
-            longest = min(self.shares(kernel.longest_step, len(Sk), Sk, change, longest))
+            longest = min(self.shares(cone_kernel.longest_step, len(Sk), Sk, change, longest))
         return fraction * longest
 
 
@@ -108,7 +113,7 @@ class CompiledElimination:
 
         def work(start: int, stop: int) -> Array:
             reduced = np.zeros(len(shared))
-            kernel.forward(self.factors, private, half, reduced, start, stop)
+            elimination_kernel.forward(self.factors, private, half, reduced, start, stop)
             return reduced
 
         return half, shared + sum(self.algebra.shares(work, len(half)))
@@ -116,7 +121,7 @@ class CompiledElimination:
     def backward(self, half: Array, shared: Array) -> Array:
         out = np.empty_like(half)
         shared = np.ascontiguousarray(shared)
-        self.algebra.shares(kernel.backward, len(half), self.factors, half, shared, out)
+        self.algebra.shares(elimination_kernel.backward, len(half), self.factors, half, shared, out)
         return out
 
 
@@ -136,9 +141,9 @@ class Table:
         where = (groups, copies.start, copies.stop, first_group)
         pattern = (self.basis, self.rows, self.starts, self.pairs, self.columns)
         if self.localiser is None:
-            kernel.add_moment_matrices(M, X, S_inverse, *where, *pattern)
+            newton_kernel.add_moment_matrices(M, X, S_inverse, *where, *pattern)
         else:
-            kernel.add_localising_matrices(M, X, S_inverse, *where, *pattern, *self.localiser)
+            newton_kernel.add_localising_matrices(M, X, S_inverse, *where, *pattern, *self.localiser)
 
 
 def tables_of(block: BlockOperator, n_private: int) -> list[Table]:
