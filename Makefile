@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(INSTALLED): pyproject.toml setup.py $(wildcard src/hypermargin/solvers/exact/*kernel.py)
+$(INSTALLED): pyproject.toml setup.py $(wildcard src/hypermargin/solvers/*/*kernel.py)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
