@@ -270,7 +270,7 @@ def test_the_small_programme_agrees_with_a_cone_programme(dim, with_chord):
         chord = (u / np.linalg.norm(u), float(rng.uniform(0.2, 1.0))) if with_chord else None
         master.enter(sign, with_chord, *((chord[1], chord[0]) if with_chord else (0.0, np.zeros(dim))))
         for s in (0.0, *np.exp(rng.normal(size=3))):  # the multipliers of one s begin the next
-            value, exact = master.optimise(s), least_value(s, sign, offsets, slopes, chord)
+            value, exact = master.optimise(s, -1e300), least_value(s, sign, offsets, slopes, chord)
             scale = max(1.0, abs(exact))
             # Any combination is a minorant, so the value is never above the minimum, and at the optimum they are equal.
             # Where the minimum is 0 the search does not need the programme to say so.
