@@ -12,6 +12,8 @@ from hypermargin.experiments.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT
 from hypermargin.experiments.cells import Cell
 from hypermargin.experiments.limits import LimitedWorker
 
+#: A cell whose estimate is this many times the limit is not begun: estimates are rough, but not as rough as that.
+FAR = 3.0
 _HERE = threading.local()
 _WORKERS: list[LimitedWorker] = []
 
@@ -59,6 +61,9 @@ def work(cell: Cell, limit: float, hopeless: Cell | None = None) -> tuple[Cell, 
     """One cell in the worker process of this thread."""
     if hopeless is not None:
         reason = f"{describe(hopeless)} took more than {limit:g} s"
+        return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
+    if cell.estimate() > FAR * limit:
+        reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
     if not hasattr(_HERE, "worker"):
         _HERE.worker = LimitedWorker()

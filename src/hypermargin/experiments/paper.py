@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 #: The C of the paper's aggregated tables: for each method the one with the highest weighted F1 score.
@@ -39,6 +39,12 @@ def _by_place() -> dict[tuple[str, str, float | str | None, str, str], PaperCell
 def paper_cell(dataset: str, scheme: str, C: float | str | None, method: str, metric: str) -> PaperCell | None:
     """The paper's number for this place, if it has one. Runtimes have no C: the paper gives one for all."""
     return _by_place().get((dataset, scheme, None if metric == "seconds" else C, method, metric))
+
+
+@cache
+def in_paper(dataset: str, scheme: str) -> bool:
+    """Whether the paper has accuracies for this data set in this scheme."""
+    return any(c.dataset == dataset and c.scheme == scheme and c.metric == "test_accuracy" for c in paper_cells())
 
 
 def best_hyperbolic(dataset: str, metric: str = "test_accuracy") -> PaperCell | None:

@@ -53,7 +53,7 @@ class Selection:
 
 @dataclass
 class Plan:
-    """The cells to run, shortest first, and the groups that were left out because they take too long."""
+    """The cells to run (what the paper has first, and the shortest of it first), and those that are left out."""
 
     cells: list[Cell] = field(default_factory=list)
     left_out: list[Cell] = field(default_factory=list)
@@ -75,7 +75,7 @@ def make_plan(selection: Selection) -> Plan:
             plan.left_out += fresh[len(kept) :]
             fresh = kept
         plan.cells += fresh
-    plan.cells.sort(key=lambda cell: cell.estimate())
+    plan.cells.sort(key=lambda cell: (cell.is_extra, cell.estimate()))
     return plan
 
 

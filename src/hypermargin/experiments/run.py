@@ -5,7 +5,7 @@ from typing import Any
 
 from hypermargin.experiments.cache import Cache
 from hypermargin.experiments.cells import Cell
-from hypermargin.experiments.engine import run_cells
+from hypermargin.experiments.engine import FAR, run_cells
 from hypermargin.experiments.environment import commit
 
 Results = list[tuple[Cell, dict[str, Any]]]
@@ -48,14 +48,17 @@ def run_missing(
 
 
 def expected_seconds(cells: Sequence[Cell], limit: float) -> float:
-    """Seconds of one core for these cells: none takes longer than the limit, and a group that meets it does so once."""
+    """Seconds of one core for these cells: none takes longer than the limit, and a group that meets it does so once.
+
+    What is far above the limit is not begun.
+    """
     total = 0.0
     over: set[tuple[str, str, str]] = set()
     for cell in cells:
         estimate = cell.estimate()
         if estimate < limit:
             total += estimate
-        elif cell.group not in over:
+        elif estimate <= FAR * limit and cell.group not in over:
             over.add(cell.group)
             total += limit
     return total

@@ -158,8 +158,8 @@ def runtime_table(summary: Summary) -> Table:
         "Seconds to fit one fold",
         ["data", "scheme", *(METHODS[name].label for name in methods)],
         rows,
-        "Mean over folds and C, one thread; beside them the paper's, on 8 cores of another machine and MOSEK, "
-        "so that no difference is marked.",
+        "Processor time of one thread, mean over folds and C; beside them the paper's seconds, by the clock on 8 cores "
+        "of another machine and with MOSEK, so that no difference is marked.",
         "Runtimes",
         n_text=2,
     )
