@@ -2,70 +2,115 @@
 
 Sums of selected terms, which is what cuts are, can be had almost exactly: split each term into a multiple of a common
 power of two, large enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate
-floating-point summation, 2008).
+floating-point summation, 2008). `sums_kernel` does so in one compiled pass, and arrays do where there is no compiler.
 """
-
-from dataclasses import replace
 
 import numpy as np
 
+from hypermargin.certificates import sums_kernel
 from hypermargin.certificates.certificate import Certificate
 from hypermargin.certificates.robust_sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
+from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
 BLOCK = 8192
 
+Sums = tuple[Array, Array]
 
-def cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
+
+def cut_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
     """The cuts of a certificate times sqrt2, as midpoints and error bounds, each of shape (cuts, d + 2).
 
     Row j holds ``sqrt2 b`` and then ``-sqrt2 g``: the sums of ``c_i`` and of ``c_i z_i`` over the samples of cut j; for
     explicit weights, of ``sqrt2 a_i`` capped at ``c_i``. In a robust problem the cuts at points take worst-case points
     instead (`robust_sums`); explicit weights are for the nominal points, which belong to every set.
     """
-    if problem.uncertainty is None:
-        return _nominal_cut_sums(certificate, problem)
-    at_points = robust_cut_sums(certificate, problem)
-    explicit = _nominal_cut_sums(replace(certificate, points=certificate.points[:0]), problem)
+    if problem.uncertainty is not None:
+        at_points = robust_cut_sums(certificate, problem)
+    elif sums_kernel.is_compiled():
+        at_points = _compiled_sums(certificate, problem)
+    else:
+        at_points = _array_sums(certificate, problem)
+    if certificate.duals is None:
+        return at_points
+    explicit = _explicit_sums(certificate.duals, problem)
     return np.vstack([at_points[0], explicit[0]]), np.vstack([at_points[1], explicit[1]])
 
 
-def _nominal_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
-    """`cut_sums` with the points as they are."""
-    duals = certificate.duals
-    n_points, n_duals = certificate.points.shape[0], 0 if duals is None else duals.shape[0]
-    width = problem.dim + 2
-    totals, errors = np.zeros((n_points + n_duals, width)), np.zeros((n_points + n_duals, width))
-    centre = lift(certificate.centre)
+def _compiled_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
+    """The cuts at the points, the samples as they are, in one pass.
+
+    A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
+    (see `sums_kernel`). Then both are added, and multiplied by C where that is not part of the terms; where costs are,
+    each term is a rounded product.
+    """
+    width, n_points = problem.dim + 2, certificate.points.shape[0]
+    weighted = problem.sample_weight is not None
+    frame = covector(translation_to_origin(lift(certificate.centre)).T)  # as in `MarginProblem.covectors_around`
+    sums, counts, sigma = np.zeros((n_points, 3 * width)), np.zeros(n_points), np.zeros(width)
+    sums_kernel.selected_sums(
+        np.ascontiguousarray(problem.X),
+        problem.y,
+        problem.costs,
+        weighted,
+        np.ascontiguousarray(frame),
+        np.ascontiguousarray(certificate.points),
+        certificate.threshold,
+        sums,
+        counts,
+        sigma,
+    )
+    factor = 1.0 if weighted else problem.C
+    totals = factor * (sums[:, :width] + sums[:, width : 2 * width])
+    low_errors = (rounding_factor(counts) * counts * UNIT_ROUNDOFF)[:, None] * (factor * sigma)
+    errors = 2.0 * UNIT_ROUNDOFF * np.abs(totals) + UNIT_ROUNDOFF * sums[:, 2 * width :] + low_errors
+    return totals, _rounded_up(errors, problem.n_samples)
+
+
+def _array_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
+    """`_compiled_sums` without a compiler, block by block."""
+    points, centre = certificate.points, lift(certificate.centre)
+    totals = np.zeros((points.shape[0], problem.dim + 2))
+    errors = np.zeros_like(totals)
     uniform = problem.sample_weight is None
     for start in range(0, problem.n_samples, BLOCK):
         rows = slice(start, start + BLOCK)
-        y, costs = problem.y[rows, None], problem.costs[rows]
-        plain = np.hstack([np.ones_like(y), y * covector(problem.X[rows])])
-        terms = costs[:, None] * plain
-        margins = fixed_order_product(problem.covectors_around(centre, rows), certificate.points.T)
+        terms = _terms(problem, rows, weighted=not uniform)
+        margins = fixed_order_product(problem.covectors_around(centre, rows), points.T)
         chosen = np.less(margins, certificate.threshold, out=margins).T  # ones and zeros, in the memory of the margins
+        sums, slack = _selected_sums(chosen, terms)
         if uniform:  # the common cost is multiplied last
-            sums, slack = _selected_sums(chosen, plain)
             sums, slack = problem.C * sums, problem.C * slack + UNIT_ROUNDOFF * np.abs(problem.C * sums)
         else:
-            sums, slack = _selected_sums(chosen, terms)
             slack += UNIT_ROUNDOFF * (chosen @ np.abs(terms))
-        _accumulate(totals[:n_points], errors[:n_points], sums, slack)
-        if duals is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                shares = np.clip(np.nan_to_num(duals[:, rows] * np.sqrt(2.0) / costs), 0.0, 1.0)
-            gamma = rounding_factor(np.count_nonzero(shares, axis=1) + 2)[:, None]
-            _accumulate(totals[n_points:], errors[n_points:], shares @ terms, gamma * (shares @ np.abs(terms)))
-    # The bounds themselves were computed with fewer roundings than this factor allows for. A sum of no terms is exactly
-    # 0; others may have lost something to underflow.
-    slack = errors * (1.0 + rounding_factor(BLOCK + problem.n_samples // BLOCK + 16))
-    return totals, np.where(errors > 0.0, slack + 1e-300, 0.0)
+        _accumulate(totals, errors, sums, slack)
+    return totals, _rounded_up(errors, problem.n_samples)
 
 
-def _selected_sums(chosen: Array, terms: Array) -> tuple[Array, Array]:
+def _explicit_sums(duals: Array, problem: MarginProblem) -> Sums:
+    """The cuts whose weights are given outright."""
+    totals = np.zeros((duals.shape[0], problem.dim + 2))
+    errors = np.zeros_like(totals)
+    for start in range(0, problem.n_samples, BLOCK):
+        rows = slice(start, start + BLOCK)
+        terms = _terms(problem, rows, weighted=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.clip(np.nan_to_num(duals[:, rows] * np.sqrt(2.0) / problem.costs[rows]), 0.0, 1.0)
+        gamma = rounding_factor(np.count_nonzero(shares, axis=1) + 2)[:, None]
+        _accumulate(totals, errors, shares @ terms, gamma * (shares @ np.abs(terms)))
+    return totals, _rounded_up(errors, problem.n_samples)
+
+
+def _terms(problem: MarginProblem, rows: slice, weighted: bool) -> Array:
+    """``(1, z_i)`` for some samples, times ``c_i`` if `weighted`; shape (rows, d + 2)."""
+    y = problem.y[rows, None]
+    terms = np.hstack([np.ones_like(y), y * covector(problem.X[rows])])
+    return problem.costs[rows, None] * terms if weighted else terms
+
+
+def _selected_sums(chosen: Array, terms: Array) -> Sums:
     """``chosen @ terms`` for a matrix of zeros and ones, and an error bound, both of shape (cuts, width).
 
     With sigma a power of two of at least ``n max |terms|``, ``high = (terms + sigma) - sigma`` is a multiple of
@@ -84,3 +129,11 @@ def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None
     """Add the sums of a block in place; the addition itself is rounded once."""
     totals += sums
     errors += slack + UNIT_ROUNDOFF * np.abs(totals)
+
+
+def _rounded_up(errors: Array, n_samples: int) -> Array:
+    """Error bounds that were computed in floating point themselves, from at most n terms, made larger by more than so.
+
+    A sum of no terms is exactly 0; others may have lost something to underflow.
+    """
+    return np.where(errors > 0.0, errors * (1.0 + rounding_factor(n_samples + BLOCK + 16)) + 1e-300, 0.0)
