@@ -122,19 +122,35 @@ def test_paths_and_limits_work_without_a_compiler():
 # -- piece by piece --------------------------------------------------------------------------------------------------
 
 
-def test_a_pass_over_the_data_is_the_same():
-    rng = np.random.default_rng(0)
-    Z, k = rng.normal(size=(200, 4)), rng.exponential(size=200)
-    for w in rng.normal(size=(20, 4)):
-        slopes = np.empty(4), np.empty(4)
-        compiled = kernel.hinge_pass(Z, k, w, slopes[0], 1.0 - 1e-9)
-        plain = INTERPRETED[kernel].hinge_pass(Z, k, w, slopes[1], 1.0 - 1e-9)
+class InMemory:
+    """An oracle that hands over its arrays, so that the kernel makes the passes."""
+
+    def __init__(self, Z, costs, factor, threshold):
+        columns = np.zeros((Z.shape[1], -(-len(Z) // kernel.LANES) * kernel.LANES))
+        columns[:, : len(Z)] = Z.T
+        self.arrays = columns, costs, factor, threshold
+
+
+@pytest.mark.parametrize("n", [1, 8, 200, 256, 257, 777])
+@pytest.mark.parametrize("uniform", [True, False])
+def test_a_pass_over_the_data_is_the_same(n, uniform):
+    rng = np.random.default_rng(n)
+    Z = rng.normal(size=(n, 4))
+    costs = np.broadcast_to(0.7, n) if uniform else rng.exponential(size=n)
+    for w in rng.normal(size=(5, 4)):
         short = 1.0 - Z @ w
-        expected = float(k @ np.maximum(0.0, short)), float(k[short > 1e-9].sum()), -(k * (short > 1e-9)) @ Z
-        for (risk, b), g in zip((compiled, plain), slopes, strict=True):
-            assert risk == pytest.approx(expected[0], rel=1e-13)
-            assert b == pytest.approx(expected[1], rel=1e-13)
-            np.testing.assert_allclose(g, expected[2], rtol=1e-12, atol=1e-12)
+        chosen = costs * (short > 1e-9)
+        expected = float(costs @ np.maximum(0.0, short)), float(chosen.sum()), -chosen @ Z
+        for module in (kernel, INTERPRETED[kernel]):
+            pool = module.CutPool(4)
+            evaluator = module.Evaluator(pool, InMemory(Z, costs, 3.0, 1.0 - 1e-9), False, 1)
+            value = evaluator.evaluate(w)
+            b, g, point, risk = pool.cut(1)
+            assert value == pytest.approx(risk + 0.5 * max(w[1:] @ w[1:] - w[0] ** 2, 0.0), rel=1e-13)
+            assert risk == pytest.approx(3.0 * expected[0], rel=1e-13)
+            assert b == pytest.approx(3.0 * expected[1], rel=1e-13)
+            np.testing.assert_allclose(g, 3.0 * expected[2], rtol=1e-12, atol=1e-11)
+            np.testing.assert_array_equal(point, w)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 5])

@@ -4,33 +4,34 @@ Every direction ``v`` in R^d meets the surface of the cube ``[-1, 1]^d``; a box 
 2d faces. Halving boxes keeps the cover exact, in dyadic numbers, so that a checker can verify it without rounding.
 """
 
-from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from hypermargin.geometry.lorentz import Array
 
 
-@dataclass(frozen=True, eq=False)
-class Box:
+class Box(NamedTuple):
     """The directions through ``low <= x <= high``, a piece of the face ``x[axis] = side``, side -1 or 1."""
 
     axis: int
     side: int
-    low: Array
-    high: Array
+    low: tuple[float, ...]
+    high: tuple[float, ...]
 
     def halves(self) -> tuple["Box", ...]:
         """The two halves across the longest edge (nothing for d = 1, where a face is a single direction)."""
-        edges = self.high - self.low
-        edges[self.axis] = 0.0
-        j = int(np.argmax(edges))
-        if edges[j] == 0.0:
+        edges = [high - low for low, high in zip(self.low, self.high, strict=True)]
+        longest = max(edges)
+        if longest == 0.0:
             return ()
-        middle = 0.5 * (self.low[j] + self.high[j])
-        lower_high, upper_low = self.high.copy(), self.low.copy()
-        lower_high[j] = upper_low[j] = middle
-        return Box(self.axis, self.side, self.low, lower_high), Box(self.axis, self.side, upper_low, self.high)
+        j = edges.index(longest)
+        middle = (0.5 * (self.low[j] + self.high[j]),)
+        return (
+            self._replace(high=self.high[:j] + middle + self.high[j + 1 :]),
+            self._replace(low=self.low[:j] + middle + self.low[j + 1 :]),
+        )
 
     def chord(self) -> tuple[Array, float] | None:
         """Unit vector u and kappa with ``u.v >= kappa |v|`` for every direction v of the box; None if it is too wide.
@@ -38,12 +39,14 @@ class Box:
         Points of the box lie within rho (half its diagonal) of its centre c, so their angle to c is at most
         ``asin(rho / |c|)`` and ``kappa = sqrt(1 - rho^2 / |c|^2)``.
         """
-        centre = 0.5 * (self.low + self.high)
-        square = float(centre @ centre)
-        ratio = 0.25 * float(np.sum((self.high - self.low) ** 2)) / square
+        corners = list(zip(self.low, self.high, strict=True))
+        centre = [0.5 * (low + high) for low, high in corners]
+        square = sum(c * c for c in centre)
+        ratio = 0.25 * sum((high - low) ** 2 for low, high in corners) / square
         if ratio >= 1.0:
             return None
-        return centre / np.sqrt(square), float(np.sqrt(1.0 - ratio))
+        length = sqrt(square)
+        return np.array([c / length for c in centre]), sqrt(1.0 - ratio)
 
 
 def faces(dim: int) -> list[Box]:
@@ -51,7 +54,6 @@ def faces(dim: int) -> list[Box]:
     boxes = []
     for axis in range(dim):
         for side in (-1, 1):
-            low, high = -np.ones(dim), np.ones(dim)
-            low[axis] = high[axis] = side
-            boxes.append(Box(axis, side, low, high))
+            corners = [tuple(float(side) if j == axis else edge for j in range(dim)) for edge in (-1.0, 1.0)]
+            boxes.append(Box(axis, side, corners[0], corners[1]))
     return boxes

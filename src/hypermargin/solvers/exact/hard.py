@@ -43,10 +43,8 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
             break  # the soft solution is feasible already: a larger C has nothing to add
         if outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
             break
-        passes = search.n_passes
         soft, oracle = soft.with_C(GROWTH * soft.C), oracle.scaled(GROWTH)
-        search = search.rescaled(GROWTH, oracle)
-        search.n_passes = passes
+        search = search.rescaled(GROWTH, oracle, search.n_passes)
         outcome = solve_soft(soft, tol, oracle, search)
     w = _scaled_to_margin(problem, outcome.w)
     if w is None:

@@ -25,10 +25,14 @@ SETTLED = 1  # the lower bound of the region has reached the target
 STALLED = 2  # the relaxation of this region is too weak: split it
 EXHAUSTED = 3  # double precision, or the room for minorants, is used up
 
-MOST_MINORANTS = 4000  # in one region
-ROUGH = 0.1  # the inner programme is solved to this share of what its value is short of the target
-STALE = 30
-LEAST_PROGRESS = 1e-3  # a rise of the envelope below this share of what is missing counts as none
+MOST_MINORANTS = cython.declare(cython.Py_ssize_t, 4000)  # in one region
+ROUGH = cython.declare(cython.double, 0.1)  # share of what is missing to which the inner programme is solved
+STALE = cython.declare(cython.Py_ssize_t, 30)
+LEAST_PROGRESS = cython.declare(cython.double, 1e-3)  # a rise by less of what is missing is none
+NEARLY_BEST = cython.declare(cython.double, 0.01)  # a lightlike point that close to the best is followed up
+MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at no more multiples of it than this
+
+LANES = 8  # samples that a processor may treat at once: passes keep their sums in so many parts
 
 
 def is_compiled() -> bool:
@@ -36,41 +40,8 @@ def is_compiled() -> bool:
     return cython.compiled
 
 
-def hinge_pass(
-    Z: cython.double[:, ::1],
-    k: cython.double[::1],
-    w: cython.double[::1],
-    g: cython.double[::1],
-    threshold: cython.double,
-):
-    """Risk ``sum_i k_i max(0, 1 - z_i.w)`` at w and the offset b of a cut there; the cut's slope is written to g.
-
-    The cut is ``b + g.w`` with ``b = sum k_i``, ``g = -sum k_i z_i`` over the samples of margin below `threshold`.
-    """
-    n: cython.Py_ssize_t = Z.shape[0]
-    width: cython.Py_ssize_t = Z.shape[1]
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    margin: cython.double
-    cost: cython.double
-    risk: cython.double = 0.0
-    b: cython.double = 0.0
-    for j in range(width):
-        g[j] = 0.0
-    for i in range(n):
-        margin = 0.0
-        for j in range(width):
-            margin += Z[i, j] * w[j]
-        if margin < 1.0:
-            cost = k[i]
-            risk += cost * (1.0 - margin)
-            if margin < threshold:
-                b += cost
-                for j in range(width):
-                    g[j] -= cost * Z[i, j]
-    return risk, b
-
-
+@cython.ccall
+@cython.exceptval(check=False)
 def quadratic_form(w: cython.double[::1]) -> cython.double:
     """``q(w)`` as in `hypermargin.geometry`, without the cost of array calls."""
     j: cython.Py_ssize_t
@@ -79,6 +50,39 @@ def quadratic_form(w: cython.double[::1]) -> cython.double:
         total += w[j] * w[j]
     total = sqrt(total)
     return (total - fabs(w[0])) * (total + fabs(w[0]))
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _push_out(w: cython.double[::1]) -> cython.void:
+    """Stretch the space part of a lightlike w by the bits it takes to be feasible in floating point."""
+    j: cython.Py_ssize_t
+    while quadratic_form(w) < 0.0:
+        for j in range(1, w.shape[0]):
+            w[j] *= 1.0 + 2.0**-52
+
+
+def lift(w: cython.double[::1]):
+    """The lightlike point over a timelike w, as a new array: wr stretched to the length of t, rounded outwards."""
+    lifted = np.array(w)
+    _lift_into(lifted, w)
+    return lifted
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _lift_into(lifted: cython.double[::1], w: cython.double[::1]) -> cython.void:
+    j: cython.Py_ssize_t
+    length: cython.double = 0.0
+    for j in range(1, w.shape[0]):
+        length += w[j] * w[j]
+    length = sqrt(length)
+    lifted[0] = w[0]
+    for j in range(1, w.shape[0]):
+        lifted[j] = w[j] * (fabs(w[0]) / length) if length > 0.0 else 0.0
+    if length == 0.0:
+        lifted[1] = fabs(w[0])
+    _push_out(lifted)
 
 
 @cython.cfunc
@@ -101,18 +105,21 @@ class CutPool:
     g: cython.double[:, ::1]
     points: cython.double[:, ::1]
     risks: cython.double[::1]
+    rises: cython.double[::1]  # room for `best_scale`
 
     def __init__(self, width: cython.Py_ssize_t):
         self.size, self.width = 1, width
-        self.b, self.risks = np.zeros(64), np.zeros(64)
+        self.b, self.risks, self.rises = np.zeros(64), np.zeros(64), np.zeros(64)
         self.g, self.points = np.zeros((64, width)), np.zeros((64, width))
 
+    @cython.ccall
     def add(self, b: cython.double, g: cython.double[::1], point: cython.double[::1], risk: cython.double):
         """Append a cut and return its number."""
         j: cython.Py_ssize_t
         if self.size == self.b.shape[0]:
             self.b, self.g = _doubled(self.b), _doubled(self.g)
             self.points, self.risks = _doubled(self.points), _doubled(self.risks)
+            self.rises = _doubled(self.rises)
         self.b[self.size], self.risks[self.size] = b, risk
         for j in range(self.width):
             self.g[self.size, j], self.points[self.size, j] = g[j], point[j]
@@ -127,6 +134,41 @@ class CutPool:
         """Offset, slope, point and risk of cut c; the arrays are copies."""
         return self.b[c], np.array(self.g[c]), np.array(self.points[c]), self.risks[c]
 
+    def points_of(self, cuts: list):
+        """The points of the given cuts, as a new array of shape (cuts, width)."""
+        row: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        points = np.empty((len(cuts), self.width))
+        view: cython.double[:, ::1] = points
+        for row in range(len(cuts)):
+            c = cuts[row]
+            for j in range(self.width):
+                view[row, j] = self.points[c, j]
+        return points
+
+    def tail(self, c: cython.Py_ssize_t, upper: cython.double):
+        """The s beyond which a share of cut c proves `upper`, and that share; None if its slope is not timelike.
+
+        A share theta of the cut bounds the objective from below by ``theta (b + (|g0| - |gr|) s)`` for every s beyond
+        ``theta |gr|``, and this grows with s. The smallest s at which some theta <= 1 reaches the best objective known
+        has ``theta = min(1, s / |gr|)``.
+        """
+        offset: cython.double = self.b[c]
+        length: cython.double = 0.0
+        j: cython.Py_ssize_t
+        for j in range(1, self.width):
+            length += self.g[c, j] * self.g[c, j]
+        length = sqrt(length)
+        rise: cython.double = fabs(self.g[c, 0]) - length
+        if rise <= 0.0:
+            return None
+        reach: cython.double = (upper - offset) / rise
+        if reach < length:
+            reach = 2.0 * upper * length / (offset + sqrt(offset * offset + 4.0 * rise * upper * length))
+        return reach, (min(1.0, reach / length) if length > 0.0 else 1.0)
+
+    @cython.ccall
     def best_scale(self, w: cython.double[::1]):
         """The alpha >= 0 at which ``alpha^2 max(q(w), 0)/2 + max_j (b_j + alpha g_j.w)`` is least, and that value.
 
@@ -138,10 +180,11 @@ class CutPool:
         half: cython.double = 0.5 * max(quadratic_form(w), 0.0)
         slope: cython.double = 0.0
         top: cython.double = 0.0
-        rises: cython.double[::1] = np.zeros(self.size)
+        rises: cython.double[::1] = self.rises
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
         for k in range(self.size):
+            rises[k] = 0.0
             for j in range(self.width):
                 rises[k] += self.g[k, j] * w[j]
         for _ in range(100):  # bisection on the slope, from a bracket found by doubling
@@ -608,7 +651,9 @@ class Region:
     envelope: cython.double[::1]  # E(s) there
     top: cython.Py_ssize_t[::1]  # the minorant that is largest there
     relaxed: cython.double[::1]  # smallest value of the relaxed objective seen there (infinite before a query)
-    stale: cython.char[::1]  # queries there in a row that did not raise the envelope; from STALE on they are given up
+    stale: cython.Py_ssize_t[
+        ::1
+    ]  # queries in a row that did not raise the envelope there; from STALE on it is given up
     lower: cython.double[::1]  # bound of the cell from node i to node i + 1 (to infinity for the last)
     proof: cython.Py_ssize_t[::1]  # the minorant that gives it
     minorants: cython.Py_ssize_t
@@ -630,22 +675,27 @@ class Region:
         self.u, self.kappa = (np.zeros(master.dim), 0.0) if chord is None else chord
         self.boxes = [box]
         self.nodes = len(nodes)
-        self.s = np.zeros(64)
-        self.envelope = np.full(64, -np.inf)
-        self.top = np.zeros(64, dtype=np.intp)
-        self.relaxed = np.full(64, np.inf)
-        self.stale = np.zeros(64, dtype=np.int8)
-        self.lower = np.full(64, -np.inf)
-        self.proof = np.zeros(64, dtype=np.intp)
-        self.minorants = 0
-        self.mb, self.ma, self.mA = np.zeros(64), np.zeros(64), np.zeros(64)
-        self.columns = np.zeros((64, master.pool.width + 3), dtype=np.intp)
-        self.weights = np.zeros((64, master.pool.width + 3))
-        self.owner = np.zeros(64, dtype=np.intp)
+        self._make_tables(max(64, self.nodes), master.pool.width + 3)
         self.query = np.zeros(master.pool.width)
         self.here, self.timelike, self.lifted = 0, False, False
         for i, position in enumerate(nodes):
             self.s[i] = position
+
+    @cython.cfunc
+    def _make_tables(self, room: cython.Py_ssize_t, width: cython.Py_ssize_t):
+        """Few arrays, cut into rows: regions are many in degenerate problems, and allocation would cost the most."""
+        i: cython.Py_ssize_t
+        numbers: cython.double[:, ::1] = np.zeros((7, room))
+        counts: cython.Py_ssize_t[:, ::1] = np.zeros((4, room), dtype=np.intp)
+        self.s, self.envelope, self.relaxed, self.lower = numbers[0], numbers[1], numbers[2], numbers[3]
+        self.mb, self.ma, self.mA = numbers[4], numbers[5], numbers[6]
+        self.top, self.proof, self.stale, self.owner = counts[0], counts[1], counts[2], counts[3]
+        self.columns = np.zeros((room, width), dtype=np.intp)
+        self.weights = np.zeros((room, width))
+        self.minorants = 0
+        for i in range(room):
+            self.envelope[i] = self.lower[i] = -float("inf")
+            self.relaxed[i] = float("inf")
 
     def begin(self):
         """Solve the master at the first nodes."""
@@ -672,6 +722,7 @@ class Region:
 
     # -- what the caller uses ------------------------------------------------------------------------------------------
 
+    @cython.ccall
     def advance(self, target: cython.double) -> cython.int:
         """Work on the cell of least bound until a query is needed, or the region is settled at `target` or stalled."""
         cell: cython.Py_ssize_t
@@ -713,6 +764,7 @@ class Region:
                 self.query[j + 1] = self.master.wr[j] / length
             return QUERY
 
+    @cython.ccall
     def absorb(self, relaxed: cython.double, target: cython.double) -> cython.bint:
         """Take in that the relaxed objective at the query is `relaxed` and its cut is in the pool.
 
@@ -736,27 +788,40 @@ class Region:
         """The sign of t in this region."""
         return self.sign
 
-    def was_lifted(self) -> cython.bint:
-        """Whether the query was moved out to the light cone."""
-        return self.lifted
-
     def query_point(self):
         """Where the risk is to be evaluated, as a new array."""
         return np.array(self.query)
 
+    @cython.ccall
+    @cython.exceptval(check=False)
     def lower_bound(self) -> cython.double:
         return self.lower[self._weakest_cell()]
 
-    def weakest_position(self) -> cython.double:
-        """The s at which the bound is attained, roughly: where a split region should look first."""
-        return self.s[self.here]
+    def first_nodes(self):
+        """Where a part of this region should look first: where its own cells begin, and where its bound is attained."""
+        nodes = {s for s, _ in self._fewest_cells(float("inf"))}
+        nodes.add(self.s[self.here])
+        return sorted(nodes)
 
     def proof_of(self, bound: cython.double):
         """The fewest cells that prove `bound` (or the region's own bound if that is less).
 
-        A list of (node at which the cell begins, numbers of the cuts, their weights, the box of the chord). A minorant
-        is concave, so it proves all between two nodes at which it reaches the bound: from each node go as far as one
-        minorant reaches.
+        A list of (node at which the cell begins, numbers of the cuts, their weights, the box of the chord).
+        """
+        k: cython.Py_ssize_t
+        cells = []
+        for s, k in self._fewest_cells(bound):
+            used = [j for j in range(self.columns.shape[1]) if self.weights[k, j] > 0.0]
+            cuts, shares = [self.columns[k, j] for j in used], [self.weights[k, j] for j in used]
+            cells.append((s, cuts, shares, self.boxes[self.owner[k]]))
+        return cells
+
+    @cython.cfunc
+    def _fewest_cells(self, bound: cython.double):
+        """Pairs (node, minorant) that prove `bound` or the region's own.
+
+        A minorant is concave, so it proves all between two nodes at which it reaches the bound: from each node go as
+        far as one minorant reaches.
         """
         i: cython.Py_ssize_t = 0
         j: cython.Py_ssize_t
@@ -776,7 +841,7 @@ class Region:
             kept.append((self.s[i], best))
             i = reach
         kept.append((self.s[i], self.proof[i]))
-        return [(s, np.array(self.columns[k]), np.array(self.weights[k]), self.boxes[self.owner[k]]) for s, k in kept]
+        return kept
 
     def curves(self):
         """Nodes, bounds of the cells from them, and all minorants (b, a, A): what a picture of the proof shows."""
@@ -949,47 +1014,187 @@ def _doubled(table):
     return np.concatenate([table, np.zeros_like(table)])
 
 
-def hinge_rounds(
-    region: Region,
-    pool: CutPool,
-    Z: cython.double[:, ::1],
-    k: cython.double[::1],
-    threshold: cython.double,
-    upper: cython.double,
-    tol: cython.double,
-    rival: cython.double,
-    most: cython.Py_ssize_t,
-    history: list,
-):
-    """Advance a region, one pass of the hinge at a time, while it is the weakest and passes are all it asks for.
+@cython.cclass
+class Evaluator:
+    """The objective, one pass over the data at a time: each pass adds a cut, and may give a new best point.
 
-    `rival` is the least bound of the other regions, `most` the number of passes allowed. Returns what the region asked
-    for last, the number of passes, the best objective and the number of its cut (-1 if it is none of these), and
-    whether the last point should be followed up near the light cone. `history` gets (bound, objective) after each pass.
+    Passes are made here where `oracle.arrays` holds the data, else by calling ``oracle(w) -> (risk, b, g)``. The arrays
+    are the points z_i as columns, padded with zeros to a multiple of LANES, the costs (n,), their common factor and the
+    margin below which samples belong to a cut.
     """
-    action: cython.int = QUERY
-    passes: cython.Py_ssize_t = 0
-    best: cython.Py_ssize_t = -1
-    follow: cython.bint = False
-    q: cython.double
-    value: cython.double
-    lower: cython.double = region.lower_bound()
-    g: cython.double[::1] = np.zeros(pool.width)
-    while passes < most and lower <= rival and not follow:
-        action = region.advance(upper - tol * max(fabs(upper), 1e-12))
-        if action != QUERY:
-            break
-        passes += 1
-        risk, b = hinge_pass(Z, k, region.query, g, threshold)
-        cut = pool.add(b, g, region.query, risk)
-        q = quadratic_form(region.query)
-        value = risk + (0.5 * q if q > 0.0 else 0.0)
-        if value < upper and (q >= 0.0 or region.timelike_allowed):
-            upper, best = value, cut
-        follow = region.absorb(value, upper - tol * max(fabs(upper), 1e-12)) or region.lifted
-        lower = region.lower_bound()
-        history.append((lower if lower < rival else rival, upper))
-        if lower >= upper - tol * max(fabs(upper), 1e-12):
-            action = SETTLED
-            break
-    return action, passes, upper, best, follow
+
+    pool: CutPool
+    oracle: object
+    in_memory: cython.bint
+    Z: cython.double[:, ::1]
+    costs: cython.const[cython.double][:]
+    factor: cython.double
+    threshold: cython.double
+    timelike_allowed: cython.bint
+    b: cython.double  # offset
+    g: cython.double[::1]  # and slope of the last cut
+    ray: cython.double[::1]  # the lightlike point that is followed up,
+    trial: cython.double[::1]  # and a multiple of it
+    upper = cython.declare(cython.double, visibility="public")  # the best objective,
+    best = cython.declare(cython.Py_ssize_t, visibility="public")  # the cut of the pass that found it (0: none),
+    passes = cython.declare(cython.Py_ssize_t, visibility="public")  # the passes made
+    most_passes = cython.declare(cython.Py_ssize_t, visibility="public")  # and those allowed
+
+    def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint, most_passes: cython.Py_ssize_t):
+        self.pool, self.oracle, self.timelike_allowed = pool, oracle, timelike_allowed
+        arrays = oracle.arrays
+        self.in_memory = arrays is not None
+        if self.in_memory:
+            self.Z, self.costs, self.factor, self.threshold = arrays
+        self.g, self.ray, self.trial = np.zeros(pool.width), np.zeros(pool.width), np.zeros(pool.width)
+        self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, most_passes
+
+    @cython.ccall
+    def evaluate(self, w: cython.double[::1]) -> cython.double:
+        """One pass over the data at w; returns the relaxed objective ``max(q, 0)/2 + risk`` there."""
+        risk: cython.double
+        self.passes += 1
+        if self.in_memory:
+            risk = self._hinge_pass(w)
+        else:
+            risk, self.b, self.g = self.oracle(np.array(w))  # type: ignore[operator]
+        return self.record(w, risk, self.b, self.g)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _hinge_pass(self, w: cython.double[::1]) -> cython.double:
+        """Risk ``factor sum_i c_i max(0, 1 - z_i.w)`` at w; the cut there is left in `b` and `g`.
+
+        The cut has ``b = factor sum c_i``, ``g = -factor sum c_i z_i`` over the samples of margin below the threshold.
+        Margins are summed in the order of the coordinates, as the checker of certificates does.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t  # of a block
+        r: cython.Py_ssize_t  # of a lane
+        m: cython.Py_ssize_t
+        Z: cython.double[:, ::1] = self.Z
+        n: cython.Py_ssize_t = self.costs.shape[0]
+        width: cython.Py_ssize_t = Z.shape[0]
+        uniform: cython.bint = self.costs.strides[0] == 0
+        threshold: cython.double = self.threshold
+        factor: cython.double
+        risk: cython.double = 0.0
+        b: cython.double = 0.0
+        total: cython.double
+        cost_below: cython.double
+        cost = cython.declare(cython.double[256])
+        margin = cython.declare(cython.double[256])
+        chosen = cython.declare(cython.double[256])
+        lane = cython.declare(cython.double[8])
+        other = cython.declare(cython.double[8])
+        for j in range(width):
+            self.g[j] = 0.0
+        if uniform:
+            for e in range(256):
+                cost[e] = self.costs[0]
+        for i in range(0, n, 256):
+            m = min(256, n - i)
+            if not uniform:
+                for e in range(m):
+                    cost[e] = self.costs[i + e]
+            r, m = m, (m + 7) // 8 * 8
+            for e in range(r, m):  # the padding costs nothing
+                cost[e] = 0.0
+            factor = w[0]
+            for e in range(m):
+                margin[e] = factor * Z[0, i + e]
+            for j in range(1, width):
+                factor = w[j]
+                for e in range(m):
+                    margin[e] += factor * Z[j, i + e]
+            for e in range(m):
+                chosen[e] = cost[e] if margin[e] < threshold else 0.0
+                cost_below = cost[e] if margin[e] < 1.0 else 0.0
+                margin[e] = cost_below * (1.0 - margin[e])
+            for r in range(8):
+                lane[r] = other[r] = 0.0
+            for e in range(0, m, 8):
+                for r in range(8):
+                    lane[r] += margin[e + r]
+                    other[r] += chosen[e + r]
+            for r in range(8):
+                risk += lane[r]
+                b += other[r]
+            for j in range(width):
+                for r in range(8):
+                    lane[r] = 0.0
+                for e in range(0, m, 8):
+                    for r in range(8):
+                        lane[r] += chosen[e + r] * Z[j, i + e + r]
+                total = 0.0
+                for r in range(8):
+                    total += lane[r]
+                self.g[j] -= total
+        for j in range(width):
+            self.g[j] *= self.factor
+        self.b = self.factor * b
+        return self.factor * risk
+
+    @cython.ccall
+    def record(
+        self, w: cython.double[::1], risk: cython.double, b: cython.double, g: cython.double[::1]
+    ) -> cython.double:
+        """Add a cut and update the best point; returns the relaxed objective."""
+        cut: cython.Py_ssize_t = self.pool.add(b, g, w, risk)
+        q: cython.double = quadratic_form(w)
+        value: cython.double = risk + (0.5 * q if q > 0.0 else 0.0)
+        if value < self.upper and (q >= 0.0 or self.timelike_allowed):
+            self.upper, self.best = value, cut
+        return value
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _target(self, tol: cython.double) -> cython.double:
+        return self.upper - tol * max(fabs(self.upper), 1e-12)
+
+    def rounds(
+        self, region: Region, tol: cython.double, rival: cython.double, most: cython.Py_ssize_t, history: list
+    ) -> cython.int:
+        """Advance a region while it is the weakest and passes are all it asks for; returns what it asked for last.
+
+        `tol` is the relative gap at which it counts as settled, `rival` the least bound of the other regions, `most`
+        the number of passes after which to come back. `history` gets (bound, objective) after each pass of the region.
+        """
+        action: cython.int = QUERY
+        last: cython.Py_ssize_t = min(self.passes + most, self.most_passes)
+        lower: cython.double = region.lower_bound()
+        timelike: cython.bint
+        while self.passes < last and lower <= rival:
+            action = region.advance(self._target(tol))
+            if action != QUERY:
+                break
+            timelike = region.absorb(self.evaluate(region.query), self._target(tol))
+            if timelike or region.lifted:
+                self._follow_up(region.query, tol)
+            lower = region.lower_bound()
+            history.append((lower if lower < rival else rival, self.upper))
+            if lower >= self._target(tol):
+                return SETTLED
+        return action
+
+    @cython.cfunc
+    def _follow_up(self, w: cython.double[::1], tol: cython.double):
+        """A region asked for a point in or on the light cone: try multiples of the lightlike point over it.
+
+        The scale of a point on the cone is a dimension of its own: the relaxation says little about it, because its
+        solution lies inside the cone. The cuts say which scale to try, and when there is no hope left on the ray.
+        """
+        j: cython.Py_ssize_t
+        scale: cython.double
+        promised: cython.double
+        _lift_into(self.ray, w)
+        for _ in range(MOST_SCALES):
+            scale, promised = self.pool.best_scale(self.ray)
+            if promised >= self._target(tol) or self.passes >= self.most_passes:
+                return
+            for j in range(self.pool.width):
+                self.trial[j] = scale * self.ray[j]
+            _push_out(self.trial)
+            if self.evaluate(self.trial) > (1.0 + NEARLY_BEST) * self.upper:
+                return

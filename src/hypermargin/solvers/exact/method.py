@@ -92,7 +92,7 @@ class Exact(Solver):
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
     ) -> Outcome:
         """The main loop, from a search that may already hold cuts (see `Search.rescaled`)."""
-        search.max_passes = self.max_iter
+        search.evaluator.most_passes = self.max_iter
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         limit = self._limit_reached(problem, search, deadline)
         # The last digits cost little, and bounds far better than asked for leave the check of the certificate room.
@@ -100,7 +100,6 @@ class Exact(Solver):
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)
-        assert search.best is not None  # w = 0 is feasible, and is among the first points
         w = oracle.to_original(search.best)
         certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - PROVED * tol))
         bound, status = self._check(problem, certificate, search, w, tol, limit)

@@ -12,6 +12,8 @@ from hypermargin.solvers.exact import kernel
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
 MARGIN_SLACK = 1e-9
+#: Rows that are moved to the frame at a time.
+ROWS = 1 << 16
 
 
 class HingeOracle:
@@ -20,32 +22,35 @@ class HingeOracle:
     def __init__(self, problem: MarginProblem):
         self.centre = problem.centre
         self.threshold = 1.0 - MARGIN_SLACK
-        self._Z = np.ascontiguousarray(problem.covectors_around(self.centre))
-        self._k = problem.costs * np.sqrt(0.5)
+        self._columns = _padded_columns(problem, self.centre)
+        self._costs = problem.costs
+        self._factor = float(np.sqrt(0.5))
 
     @property
-    def arrays(self) -> tuple[Array, Array, float] | None:
+    def work(self) -> int:
+        """Numbers read in a pass."""
+        return self._columns.size
+
+    @property
+    def arrays(self) -> tuple[Array, Array, float, float] | None:
         """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
-        return (self._Z, self._k, self.threshold) if kernel.is_compiled() else None
+        return (self._columns, self._costs, self._factor, self.threshold) if kernel.is_compiled() else None
 
     def scaled(self, factor: float) -> "HingeOracle":
-        """The oracle of the risk times `factor`; the points are shared, not copied."""
+        """The oracle of the risk times `factor`; the data is shared, not copied."""
         other = copy(self)
-        other._k = factor * self._k
+        other._factor *= factor
         return other
 
     def __call__(self, w: Array) -> tuple[float, float, Array]:
-        if not kernel.is_compiled():
-            return self._interpreted(w)
-        g = np.empty_like(w)
-        risk, b = kernel.hinge_pass(self._Z, self._k, w, g, self.threshold)
-        return risk, b, g
+        """In NumPy, for installations without a compiler; the compiled loop reads `arrays`."""
+        Z = self._columns[:, : self._costs.size].T
+        margins = fixed_order_product(Z, w[:, None])[:, 0]
+        chosen = np.where(margins < self.threshold, self._costs, 0.0)
+        return self._times_factor(float(self._costs @ np.maximum(0.0, 1.0 - margins)), chosen.sum(), -(chosen @ Z))
 
-    def _interpreted(self, w: Array) -> tuple[float, float, Array]:
-        """The same in NumPy, for installations without a compiler."""
-        margins = fixed_order_product(self._Z, w[:, None])[:, 0]
-        chosen = np.where(margins < self.threshold, self._k, 0.0)
-        return float(self._k @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), -(chosen @ self._Z)
+    def _times_factor(self, risk: float, b: float, g: Array) -> tuple[float, float, Array]:
+        return self._factor * risk, self._factor * b, self._factor * g
 
     def to_original(self, w: Array) -> Array:
         """The normal in the coordinates of the problem."""
@@ -54,3 +59,13 @@ class HingeOracle:
     def to_frame(self, w: Array) -> Array:
         """The inverse of `to_original`."""
         return translation_to_origin(self.centre) @ w
+
+
+def _padded_columns(problem: MarginProblem, centre: Array) -> Array:
+    """The points z_i around the centre as columns, (d + 1, n) and zeros up to a multiple of `kernel.LANES`."""
+    n = problem.n_samples
+    columns = np.zeros((problem.dim + 1, -(-n // kernel.LANES) * kernel.LANES))
+    for start in range(0, n, ROWS):
+        rows = slice(start, min(start + ROWS, n))
+        columns[:, rows] = problem.covectors_around(centre, rows).T
+    return columns

@@ -14,8 +14,7 @@ def make_certificate(search: Search, centre: Array, threshold: float, bound: flo
     regions = tuple(_region_proof(leaf, bound, numbers) for leaf in search.leaves)
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
-    points = np.array([search.pool.cut(cut)[2] for cut in numbers]).reshape(-1, search.dim + 1)
-    return Certificate(centre=centre[1:].copy(), points=points, regions=regions, threshold=threshold)
+    return Certificate(centre[1:].copy(), search.pool.points_of(list(numbers)), regions, threshold)
 
 
 def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int]) -> RegionProof:
@@ -26,18 +25,16 @@ def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int]) -> RegionPr
 
 
 def _direction_box(box: Box | None) -> DirectionBox | None:
-    return None if box is None else DirectionBox(box.axis, box.side, box.low, box.high)
+    return None if box is None else DirectionBox(box.axis, box.side, np.array(box.low), np.array(box.high))
 
 
-def _combination(columns: Array, weights: Array, box: Box | None, numbers: dict[int, int]) -> Combination:
+def _combination(cuts: list[int], weights: list[float], box: Box | None, numbers: dict[int, int]) -> Combination:
     """The minorant with its cuts renumbered; cut 0 of the pool is the constant 0 and is left out, -1 is the chord."""
-    cuts, shares, chord = [], [], 0.0
-    for cut, weight in zip(columns.tolist(), weights.tolist(), strict=True):
-        if weight <= 0.0 or cut == 0:
-            continue
-        if cut == -1:
-            chord = weight
-        else:
-            cuts.append(numbers.setdefault(cut, len(numbers)))
-            shares.append(weight)
-    return Combination(tuple(cuts), tuple(shares), chord, _direction_box(box) if chord else None)
+    chord = sum(weight for cut, weight in zip(cuts, weights, strict=True) if cut == -1)
+    used = [(cut, weight) for cut, weight in zip(cuts, weights, strict=True) if cut > 0]
+    return Combination(
+        tuple(numbers.setdefault(cut, len(numbers)) for cut, _ in used),
+        tuple(weight for _, weight in used),
+        float(chord),
+        _direction_box(box) if chord else None,
+    )

@@ -23,20 +23,25 @@ NORMS = {"l1": robust_kernel.L1, "max": robust_kernel.MAX, "l2": robust_kernel.L
 class RobustOracle(HingeOracle, ABC):
     """``w -> (risk, b, g)`` for worst-case margins; subclasses do the pass."""
 
+    def __init__(self, problem: MarginProblem):
+        super().__init__(problem)
+        self._Z = np.ascontiguousarray(self._columns[:, : problem.n_samples].T)
+        self._costs = np.ascontiguousarray(self._costs)
+
     @property
     def arrays(self) -> None:
         """The compiled loop knows plain margins only."""
         return None
 
     def __call__(self, w: Array) -> tuple[float, float, Array]:
-        risk, b, g = self._worst_case(w)
+        risk, b, g = self._times_factor(*self._worst_case(w))
         if abs(w[0]) == 1.0 and not np.any(w[1:]):
             _, b, g = super().__call__(w)
         return risk, b, g
 
     @abstractmethod
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        """Risk and cut at w with the worst point of every set."""
+        """Risk and cut at w with the worst point of every set, for the costs alone."""
 
 
 class BallOracle(RobustOracle):
@@ -51,13 +56,13 @@ class BallOracle(RobustOracle):
         q = float(quadratic_form(w))
         if robust_kernel.is_compiled():
             g = np.empty_like(w)
-            risk, b = robust_kernel.ball_pass(self._Z, self._k, self._cosh, self._sinh, w, q, g, self.threshold)
+            risk, b = robust_kernel.ball_pass(self._Z, self._costs, self._cosh, self._sinh, w, q, g, self.threshold)
             return risk, b, g
         along, across = self._ball.coefficients(self._Z, w)
         margins = self._ball.worst_of(fixed_order_product(self._Z, w[:, None])[:, 0], self._Z, w)
-        chosen = np.where(margins < self.threshold, self._k, 0.0)
+        chosen = np.where(margins < self.threshold, self._costs, 0.0)
         slope = -((chosen * along) @ self._Z) - float(chosen @ across) * covector(w)
-        return float(self._k @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
+        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
 
 
 class LinearisedOracle(RobustOracle):
@@ -82,16 +87,16 @@ class LinearisedOracle(RobustOracle):
             parts = J.unit, J.sinh, self._bend, J.stretch, self._rho, self._shape
             norm = NORMS[self._noise.dual_norm]
             risk, b = robust_kernel.linearised_pass(
-                self._Z, self._k, *parts, norm, w, c, g, h, self._work, self.threshold
+                self._Z, self._costs, *parts, norm, w, c, g, h, self._work, self.threshold
             )
             return risk, b, g + self._outwards @ h  # the boost is its own transpose
         pulled = self._y[:, None] * J.pull_back(c)
         steps = self._rho[:, None] * self._noise.unit_step(pulled, J.pull_back_size(c))
         margins = fixed_order_product(self._Z, w[:, None])[:, 0] - self._rho * self._noise.dual_length(pulled)
-        chosen = np.where(margins < self.threshold, self._k, 0.0)
+        chosen = np.where(margins < self.threshold, self._costs, 0.0)
         noise = (chosen * self._y) @ covector(J.push_forward(steps))
         slope = -(chosen @ self._Z) - self._outwards @ noise
-        return float(self._k @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
+        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
 
 
 def make_robust_oracle(problem: MarginProblem) -> RobustOracle:
