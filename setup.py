@@ -10,6 +10,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 KERNELS = [
+    "hypermargin.certificates.cells_kernel",
     "hypermargin.certificates.sums_kernel",
     "hypermargin.solvers.exact.kernel",
     "hypermargin.solvers.exact.robust_kernel",

@@ -1,18 +1,20 @@
-"""The independent check of a certificate. Imports no solver; everything but the long sums is ball arithmetic (Arb)."""
+"""The independent check of a certificate. Imports no solver; everything but the long sums is ball arithmetic."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate
+from math import inf
+from operator import le
 
 import numpy as np
-from flint import arb
+from numpy.typing import NDArray
 
+from hypermargin.certificates import cells_kernel
 from hypermargin.certificates.certificate import Certificate, CertificateError, Combination, DirectionBox, RegionProof
-from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.certificates.sums import cut_sums
-from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
 
-HALF_ROOT = arb(2).rsqrt()
+#: The corners ``low`` and ``high`` of a box of directions.
+Corners = tuple[list[float], list[float]]
 
 
 def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> float:
@@ -20,88 +22,33 @@ def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> fl
     _check_shape(certificate, problem)
     for sign in (-1, 1):
         _check_cover([region for region in certificate.regions if region.sign == sign], problem)
-    frame = _Frame(certificate.centre)
-    sums = zip(*(table.tolist() for table in _minorant_sums(certificate, problem)), strict=True)
-    bound = arb("inf")
-    for region in certificate.regions:
-        nodes = [arb(s) for s in region.nodes.tolist()]
-        for i, minorant in enumerate(region.minorants):
-            middles, errors = next(sums)
-            b, a, length = _in_frame(frame, middles, errors, region.sign, minorant)
-            ends = nodes[i : i + 2]
-            if len(ends) == 1 and not a >= length:  # the minorant falls towards infinity and proves nothing there
-                return 0.0
-            for s in ends:
-                bound = bound.min(b + (a * s).lower() + _phi(s, length))
-    return max(0.0, _round_down(bound))  # neither the margin term nor the risk is ever negative
+    with np.errstate(all="ignore"):  # what overflows proves nothing
+        totals, errors = cut_sums(certificate, problem)
+        proof = cells_kernel.Cells(totals, errors, np.ascontiguousarray(certificate.centre))
+        return float(proof.least_bound(*_cells(certificate)))
 
 
-# -- the parts of the proof ------------------------------------------------------------------------------------------
-
-
-def _minorant_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
-    """``sqrt2 b`` and ``-sqrt2 g`` of all minorants in order: midpoints and error bounds, each (cells, d + 2)."""
-    totals, errors = cut_sums(certificate, problem)
-    minorants = [m for region in certificate.regions for m in region.minorants]
-    weights = np.zeros((len(minorants), totals.shape[0]))
-    for row, minorant in zip(weights, minorants, strict=True):
-        for cut, weight in zip(minorant.cuts, minorant.weights, strict=True):
-            row[cut] += weight
-    gamma = rounding_factor(totals.shape[0] + 4)
-    excess = weights.sum(axis=1) * (1.0 + 2.0 * gamma)  # at least the exact sum; scaled rows sum to less than 1
-    weights /= np.maximum(1.0, excess)[:, None] * np.where(excess > 1.0, 1.0 + 2.0 * gamma, 1.0)[:, None]
-    rounding = gamma * (weights @ np.abs(totals)) + weights @ errors
-    return weights @ totals, rounding * (1.0 + 4.0 * gamma)
-
-
-class _Frame:
-    """The boost B that moves the origin to the centre: w of the frame is ``B w`` outside, so g becomes ``B' g``."""
-
-    def __init__(self, centre: Array):
-        self.space = [arb(c) for c in centre.tolist()]
-        self.time = (1 + _dot(self.space, self.space)).sqrt()
-
-    def slope(self, g0: arb, gr: list[arb]) -> tuple[arb, list[arb]]:
-        along = _dot(self.space, gr)
-        stretch = g0 + along / (1 + self.time)
-        return self.time * g0 + along, [g + c * stretch for c, g in zip(self.space, gr, strict=True)]
-
-
-def _in_frame(
-    frame: _Frame, middles: list[float], errors: list[float], sign: int, minorant: Combination
-) -> tuple[arb, arb, arb]:
-    """Exact numbers (b, a, A) with ``b + a s + phi(s, A)`` below the objective: b and a rounded down, A rounded up."""
-    b, *slope = (arb(middle, error) * HALF_ROOT for middle, error in zip(middles, errors, strict=True))
-    g0, gr = frame.slope(-slope[0], [-g for g in slope[1:]])
-    a = g0 if sign > 0 else -g0
-    if minorant.chord:
-        kappa, u = _chord(minorant.box)
-        a += minorant.chord * kappa
-        gr = [g - minorant.chord * v for g, v in zip(gr, u, strict=True)]
-    return b.lower(), a.lower(), _dot(gr, gr).nonnegative_part().sqrt().upper()
-
-
-def _phi(s: arb, A: arb) -> arb:
-    """``phi(s, A)`` rounded down, for exact s and A: the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0."""
-    return (-(A * A + s * s) / 2).lower() if s <= A else (-A * s).lower()
-
-
-def _chord(box: DirectionBox | None) -> tuple[arb, list[arb]]:
-    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box.
-
-    Points of the box are within half its diagonal rho of its centre c, hence within the angle ``asin(rho/|c|)`` of it.
-    """
-    if box is None:
-        raise CertificateError("a chord is used where none holds")
-    low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]
-    centre = [(p + q) / 2 for p, q in zip(low, high, strict=True)]
-    edges = [q - p for p, q in zip(low, high, strict=True)]
-    square = _dot(centre, centre)
-    ratio = _dot(edges, edges) / (4 * square)
-    if not ratio < 1:
-        raise CertificateError("a chord is used for a box that is too wide for one")
-    length = square.sqrt()
-    return (1 - ratio).sqrt(), [c / length for c in centre]
+def _cells(certificate: Certificate) -> tuple[NDArray, ...]:
+    """All cells of a certificate in a row, as `cells_kernel.Cells.least_bound` takes them."""
+    regions = certificate.regions
+    nodes = [region.nodes.tolist() for region in regions]
+    minorants = [m for region in regions for m in region.minorants]
+    low = np.zeros((len(minorants), certificate.centre.size))
+    high = np.zeros_like(low)
+    for c, minorant in enumerate(minorants):
+        if minorant.chord and minorant.box is not None:
+            low[c], high[c] = minorant.box.low, minorant.box.high
+    return (
+        np.array([float(region.sign) for region in regions for _ in region.minorants]),
+        np.array([s for begins in nodes for s in begins], dtype=np.float64),
+        np.array([s for begins in nodes for s in (*begins[1:], inf)], dtype=np.float64),
+        np.array([0, *accumulate(len(m.cuts) for m in minorants)], dtype=np.intp),
+        np.array([cut for m in minorants for cut in m.cuts], dtype=np.intp),
+        np.array([weight for m in minorants for weight in m.weights], dtype=np.float64),
+        np.array([m.chord for m in minorants], dtype=np.float64),
+        low,
+        high,
+    )
 
 
 # -- is the proof complete? ------------------------------------------------------------------------------------------
@@ -113,24 +60,31 @@ def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
         raise CertificateError("this certificate bounds a soft-margin problem; the problem has a hard margin")
     if certificate.centre.shape != (problem.dim,) or certificate.points.shape[1:] != (problem.dim + 1,):
         raise CertificateError(f"the certificate is not for dimension {problem.dim}")
-    if not (np.all(np.isfinite(certificate.centre)) and np.all(np.isfinite(certificate.points))):
+    if not (np.isfinite(certificate.centre).all() and np.isfinite(certificate.points).all()):
         raise CertificateError("the certificate holds numbers that are not finite")
-    n_cuts = certificate.points.shape[0]
+    n_cuts = len(certificate.points)
     if certificate.duals is not None:
         if certificate.duals.ndim != 2 or certificate.duals.shape[1] != problem.n_samples:
             raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
-        n_cuts += certificate.duals.shape[0]
+        n_cuts += len(certificate.duals)
     for region in certificate.regions:
         nodes = region.nodes.ravel().tolist()
-        ordered = nodes and nodes[0] == 0.0 and nodes[-1] < np.inf and all(p <= q for p, q in pairwise(nodes))
+        ordered = nodes and nodes[0] == 0.0 and nodes[-1] < inf and all(map(le, nodes, nodes[1:]))
         if not ordered or len(region.minorants) != len(nodes) or region.sign not in (-1, 1):
             raise CertificateError("the cells of a region do not cover 0 <= s < infinity")
         for m in region.minorants:
-            usable = all(0 <= j < n_cuts for j in m.cuts) and len(m.cuts) == len(m.weights)
-            if not usable or not all(0.0 <= v < np.inf for v in (*m.weights, m.chord)):
-                raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
-            if m.chord and (problem.allow_timelike or not _contains(m.box, region.box)):
-                raise CertificateError("a chord is used where none holds")
+            _check_minorant(m, region, n_cuts, problem)
+
+
+def _check_minorant(m: Combination, region: RegionProof, n_cuts: int, problem: MarginProblem) -> None:
+    """It is a combination of the cuts with weights >= 0, and of a chord that holds in the region."""
+    usable = len(m.cuts) == len(m.weights) and min(m.cuts, default=0) >= 0 and max(m.cuts, default=-1) < n_cuts
+    if not usable or not all([0.0 <= v < inf for v in (*m.weights, m.chord)]):
+        raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
+    if m.chord and (problem.allow_timelike or not _contains(m.box, region.box)):
+        raise CertificateError("a chord is used where none holds")
+    if m.chord and m.box is not None and not m.box.low.shape == m.box.high.shape == (problem.dim,):
+        raise CertificateError(f"the certificate is not for dimension {problem.dim}")
 
 
 def _check_cover(regions: Sequence[RegionProof], problem: MarginProblem) -> None:
@@ -146,10 +100,10 @@ def _check_cover(regions: Sequence[RegionProof], problem: MarginProblem) -> None
             raise CertificateError("a box of directions is not part of a face of the cube")
     for axis in range(problem.dim):
         for side in (-1, 1):
-            low, high = -np.ones(problem.dim), np.ones(problem.dim)
-            low[axis] = high[axis] = side
+            low, high = [-1.0] * problem.dim, [1.0] * problem.dim
+            low[axis] = high[axis] = float(side)
             on_this = [box for box in boxes if box.axis == axis and box.side == side]
-            if not _covered(low, high, on_this):
+            if not _covered(low, high, [(box.low.tolist(), box.high.tolist()) for box in on_this]):
                 raise CertificateError("the boxes of the certificate do not cover all directions")
 
 
@@ -159,37 +113,24 @@ def _contains(outer: DirectionBox | None, inner: DirectionBox | None) -> bool:
         return False
     if len({corner.shape for corner in (outer.low, outer.high, inner.low, inner.high)}) > 1:
         return False
-    return bool(np.all(outer.low <= inner.low) and np.all(inner.high <= outer.high))
+    return _within(inner.low.tolist(), inner.high.tolist(), (outer.low.tolist(), outer.high.tolist()))
 
 
-def _covered(low: Array, high: Array, boxes: list[DirectionBox]) -> bool:
+def _covered(low: list[float], high: list[float], boxes: list[Corners]) -> bool:
     """Whether ``low <= x <= high`` lies in the union of the boxes: split along a plane of some box and recurse."""
-    if any(np.all(box.low <= low) and np.all(high <= box.high) for box in boxes):
+    if any(_within(low, high, box) for box in boxes):
         return True
     for box in boxes:
-        for planes in (box.low, box.high):
-            inside = np.flatnonzero((low < planes) & (planes < high))
-            if inside.size:
-                j = int(inside[0])
-                middle_high, middle_low = high.copy(), low.copy()
-                middle_high[j] = middle_low[j] = planes[j]
-                lower = [b for b in boxes if b.low[j] < planes[j]]
-                upper = [b for b in boxes if b.high[j] > planes[j]]
-                return _covered(low, middle_high, lower) and _covered(middle_low, high, upper)
+        for planes in box:
+            for j, plane in enumerate(planes):
+                if low[j] < plane < high[j]:
+                    below, above = [*high[:j], plane, *high[j + 1 :]], [*low[:j], plane, *low[j + 1 :]]
+                    return _covered(low, below, [b for b in boxes if b[0][j] < plane]) and _covered(
+                        above, high, [b for b in boxes if b[1][j] > plane]
+                    )
     return False
 
 
-# -- small things ----------------------------------------------------------------------------------------------------
-
-
-def _dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
-    total = arb(0)
-    for p, q in zip(x, y, strict=True):
-        total += p * q
-    return total
-
-
-def _round_down(value: arb) -> float:
-    """The largest double not above `value`, or its neighbour."""
-    nearest = float(value.lower())
-    return float(np.nextafter(nearest, -np.inf)) if np.isfinite(nearest) else -np.inf
+def _within(low: list[float], high: list[float], box: Corners) -> bool:
+    """Whether ``low <= x <= high`` lies in the box."""
+    return all(map(le, box[0], low)) and all(map(le, high, box[1]))
