@@ -6,9 +6,9 @@ parts of the space away from the optimum are proved to have larger values.
 
 from dataclasses import replace
 
-from hypermargin.solvers.exact import kernel
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.proof import make_certificate
+from hypermargin.solvers.exact.region import QUERY
 
 
 def partial_certificate(problem, best, factor=1.01):
@@ -21,7 +21,7 @@ def partial_certificate(problem, best, factor=1.01):
     for leaf in search.leaves:
         for _ in range(40):
             action = leaf.region.advance(factor * best)
-            if action != kernel.QUERY:
+            if action != QUERY:
                 break
             leaf.region.absorb(search.evaluator.evaluate(leaf.region.query_point()), factor * best)
         proved.append(leaf.region.lower_bound() >= factor * best)
