@@ -141,3 +141,16 @@ def test_the_grid_is_the_papers():
     groups = {(*data.grid_parameters(c.dataset)[:2], c.C) for c in cells}
     assert groups == {(K, s, C) for K in (2, 5) for s in (0.4, 1.0) for C in (0.1, 10.0)}
     assert len(cells) == 8 * 15
+
+
+def test_the_digest_is_that_of_the_data_and_not_of_the_last_bits(monkeypatch):
+    X, y = data.load("gaussian_1")
+    before = data.digest("gaussian_1")
+    for points, labels, is_same in (
+        (X * (1.0 + 2e-16), y, True),
+        (X * (1.0 + 1e-5), y, False),
+        (X, y[::-1], False),
+        (X[::-1], y, False),
+    ):
+        monkeypatch.setattr(data, "load", lambda _, answer=(points, labels): answer)
+        assert (data.digest.__wrapped__("gaussian_1") == before) is is_same

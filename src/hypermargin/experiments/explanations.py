@@ -47,11 +47,16 @@ def explain(cell: PaperCell, method: str) -> Explanation:
     return next((entry for entry in explanations() if entry.fits(cell, method)), UNEXPLAINED)
 
 
+def apart(ours: Stat, cell: PaperCell) -> float:
+    """How far apart two means are, beyond the paper's rounding, in standard deviations: the larger of both."""
+    distance = max(abs(ours.mean - cell.mean) - cell.rounding, 0.0)
+    deviation = max(ours.std, cell.std or 0.0)
+    return distance / deviation if deviation > 0.0 else (0.0 if distance == 0.0 else float("inf"))
+
+
 def differs(ours: Stat, cell: PaperCell) -> bool:
-    """Whether the two means are more than a standard deviation apart: the larger of both, and the paper's rounding.
+    """Whether the two means are more than a standard deviation apart.
 
     A mean over fewer folds than the paper's is no evidence of a difference.
     """
-    if ours.n_folds < N_FOLDS:
-        return False
-    return abs(ours.mean - cell.mean) > max(ours.std, cell.std or 0.0) + cell.rounding
+    return ours.n_folds == N_FOLDS and apart(ours, cell) > 1.0

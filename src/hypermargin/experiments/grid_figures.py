@@ -48,7 +48,7 @@ def grid_gaps(metric: str, label: str) -> Draw:
     """Box plots over seeds of eta or of the true gap."""
 
     def draw(summary: Summary) -> Figure | None:
-        relaxed = [m for m in GRID_METHODS if METHODS[m].solver in ("sdp", "moment")]
+        relaxed = [m for m in GRID_METHODS if METHODS[m].is_relaxation]
         judged = [m for m in GRID_METHODS if m != REFERENCE]
         methods = [m for m in (relaxed if metric == "eta" else judged) if m in summary.methods()]
 

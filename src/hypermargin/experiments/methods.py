@@ -48,6 +48,11 @@ class Method:
         """Whether the problem it answers is the paper's, with ``q(w) >= 0``."""
         return self.is_margin and not self.parameters.get("allow_timelike", False)
 
+    @property
+    def is_relaxation(self) -> bool:
+        """Whether it is one of the paper's two relaxations, for which it gives its eta."""
+        return self.paper_column in ("sdp", "moment")
+
     def settings(self, dataset: str) -> dict[str, Any]:
         """Everything besides C and the scheme that its answer depends on, as plain values."""
         options = dict(self.options)
@@ -121,7 +126,7 @@ METHODS = {
             "SDP, published",
             "the paper's semidefinite relaxation with its public code's choice among candidates",
             (0.011, 6e-5),
-            "sdp",
+            "euclidean",
             estimator=PublishedSDP,
             paper_column="sdp",
         ),

@@ -2,12 +2,13 @@
 
 Three things differ from the methods of this package, each found by reading that code:
 
-* SDP: among the candidates with ``q >= 0`` the one of least asinh risk is taken, because the margin term is summed over
-  all candidates and so drops out.
+* SDP: it is solved in the coordinates of the data (see `stated_sdp` for why that matters). Among the candidates with
+  ``q >= 0`` the one of least asinh risk is taken, because the margin term is summed over all candidates and so drops
+  out.
 * Moment: the first moments w are read off; ``q >= 0`` is not checked.
 * PGD: the start is a Euclidean SVM for ``y' (x . w) >= 1`` with ``y'`` in {-3, +1} (labels -1, +1 go through
-  ``2 y - 1`` once more), and its w is used as it is, although the Minkowski product has the other sign in space. There
-  are 4000 steps for all data.
+  ``2 y - 1`` once more), and its w is used as it is, although the Minkowski product has the other sign in space. The
+  slack of the first sample costs nothing, as the costs begin one place too late. There are 4000 steps for all data.
 
 In one-vs-one a pair's vote goes by the Platt-scaled score, and ties go to the first class.
 """
@@ -21,6 +22,7 @@ from hypermargin.estimators import HyperbolicSVC
 from hypermargin.estimators.calibration import platt_logit
 from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.multiclass import OneVsOne, make_scheme
+from hypermargin.experiments.stated_sdp import solve_as_stated
 from hypermargin.geometry.lorentz import Array, covector, quadratic_form
 from hypermargin.problems import MarginProblem
 from hypermargin.problems.losses import get_loss
@@ -36,8 +38,8 @@ class AsPublished(HyperbolicSVC):
     """A classifier whose normals are chosen anew, problem by problem, from what the solver returned."""
 
     @abstractmethod
-    def choose(self, problem: MarginProblem, solution: Solution) -> Array:
-        """The normal that the public code would have taken, shape (d + 1,)."""
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float | None]:
+        """The normal that the public code would have taken, shape (d + 1,), and the relaxation's value if any."""
 
     def fit(self, X, y, sample_weight=None) -> "AsPublished":
         super().fit(X, y, sample_weight)
@@ -59,35 +61,36 @@ class AsPublished(HyperbolicSVC):
         return scheme.winner(scores, self.probA_, self.probB_)
 
     def _with_choice(self, problem: MarginProblem, solution: Solution) -> Solution:
-        w = self.choose(problem, solution)
+        w, value = self.choose(problem, solution)
         info = dict(solution.info)
-        if "relaxation_value" in info:
+        if value is not None:
             # The public code does not refuse timelike w here, so neither does this figure.
             objective = 0.5 * float(quadratic_form(w)) + problem.risk(w, "asinh")
-            info["paper_eta"] = paper_eta(objective, info["relaxation_value"])
+            info |= {"relaxation_value": value, "paper_eta": paper_eta(objective, value)}
         return replace(solution, w=w, objective=problem.objective(w, solution.loss), info=info)
 
 
 class PublishedSDP(AsPublished):
     """The semidefinite relaxation with the choice among candidates of the public code."""
 
-    def choose(self, problem: MarginProblem, solution: Solution) -> Array:
-        offered = [c.w for c in candidates(solution.info["W"], solution.info["w"]) if c.name != "eigenvector (-)"]
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float]:
+        relaxed = solve_as_stated(problem)
+        offered = [c.w for c in candidates(relaxed.W, relaxed.w) if c.name != "eigenvector (-)"]
         feasible = [w for w in offered if quadratic_form(w) >= 0.0] or offered
-        return min(feasible, key=lambda w: problem.risk(w, "asinh"))
+        return min(feasible, key=lambda w: problem.risk(w, "asinh")), relaxed.value
 
 
 class PublishedMoment(AsPublished):
     """The moment relaxation, of which the first moments are read off."""
 
-    def choose(self, problem: MarginProblem, solution: Solution) -> Array:
-        return np.array(solution.info["w"])
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float]:
+        return np.array(solution.info["w"]), solution.info["relaxation_value"]
 
 
 class PublishedPGD(AsPublished):
     """Projected gradient descent from the start of the public code, and its number of steps for all data."""
 
-    def choose(self, problem: MarginProblem, solution: Solution) -> Array:
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, None]:
         w = mirrored_start(problem)
         if quadratic_form(w) <= 0.0:
             space = (1.0 + FIRST_STRETCH) * w[1:]
@@ -100,7 +103,7 @@ class PublishedPGD(AsPublished):
             if value < least:
                 best, least = w, value
             w = onto_cone(w - LEARNING_RATE * ((costs * loss.derivative(margins)) @ rows - covector(w)))
-        return best
+        return best, None
 
 
 def onto_cone(w: Array) -> Array:
@@ -117,7 +120,11 @@ def onto_cone(w: Array) -> Array:
 
 
 def mirrored_start(problem: MarginProblem) -> Array:
-    """The minimiser of ``|w|^2/2 + sum c_i max(0, 1 - y'_i (x_i . w))``, ``y'`` in {-3, +1}, shape (d + 1,)."""
+    """The minimiser of ``|w|^2/2 + sum c_i max(0, 1 - y'_i (x_i . w))``, ``y'`` in {-3, +1}, shape (d + 1,).
+
+    The first sample has no part in it.
+    """
     rows = np.where(problem.y > 0.0, 1.0, -3.0)[:, None] * problem.X
     width = problem.dim + 1
-    return minimise_hinges(np.eye(width), np.zeros(width), rows, np.ones(len(rows)), problem.costs, tol=1e-9).w
+    costs = np.concatenate(([0.0], problem.costs[1:]))
+    return minimise_hinges(np.eye(width), np.zeros(width), rows, np.ones(len(rows)), costs, tol=1e-9).w

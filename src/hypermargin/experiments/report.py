@@ -11,6 +11,7 @@ from typing import Any
 from hypermargin.experiments.entries import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin.experiments.figures import save_figures
 from hypermargin.experiments.findings import other_findings, plain_svm_paragraph
+from hypermargin.experiments.judgement import agreement_table, contest_table
 from hypermargin.experiments.summary import Summary
 from hypermargin.experiments.tables import performance_tables
 from hypermargin.experiments.truth_tables import (
@@ -26,6 +27,7 @@ from hypermargin.experiments.truth_tables import (
 TITLE = "Hyperbolic support vector machines: the paper's evidence, and what is true behind it"
 #: Sections in the order of the page, and whether their tables are folded away at first.
 SECTIONS = (
+    ("The claims", False),
     ("Methods", False),
     ("The data", False),
     ("Synthetic data", False),
@@ -61,6 +63,8 @@ def write_report(summary: Summary, folder: Path, facts: Mapping[str, str]) -> Pa
 def all_tables(summary: Summary) -> list[Table]:
     """Every table that has rows, by section."""
     tables = [
+        contest_table(summary),
+        agreement_table(summary),
         methods_table(summary.methods()),
         *performance_tables(summary),
         suboptimality_summary(summary),

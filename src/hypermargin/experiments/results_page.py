@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hypermargin.experiments.entries import Table, to_markdown
 from hypermargin.experiments.findings import other_findings, plain_svm_paragraph
+from hypermargin.experiments.judgement import agreement_table, contest_table
 from hypermargin.experiments.summary import Summary
 from hypermargin.experiments.tables import performance_tables
 from hypermargin.experiments.truth_tables import certified_table, methods_table, runtime_table, suboptimality_summary
@@ -16,6 +17,8 @@ SHOWN = ("synthetic-accuracy", "synthetic-gaps", "real-ovr-best-accuracy", "real
 def write_results_page(summary: Summary, path: Path, facts: Mapping[str, str]) -> None:
     """Findings, the main tables, and which run and commit they come from."""
     chosen: list[Table] = [
+        contest_table(summary),
+        agreement_table(summary),
         *(table for table in performance_tables(summary) if table.slug in SHOWN),
         suboptimality_summary(summary),
         certified_table(summary),

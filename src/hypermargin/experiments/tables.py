@@ -86,7 +86,7 @@ def _metric_table(summary: Summary, experiment: Experiment, datasets: Sequence[s
 def _gap_table(summary: Summary, experiment: Experiment, datasets: Sequence[str]) -> Table:
     """The paper's eta for the relaxations, and for every margin method the gap to the certified optimum."""
     methods = [name for name in _run_methods(summary, experiment, datasets) if METHODS[name].is_margin]
-    relaxed = [name for name in methods if METHODS[name].solver in ("sdp", "moment") or name == REFERENCE]
+    relaxed = [name for name in methods if METHODS[name].is_relaxation or name == REFERENCE]
     rows = [
         [
             Entry(dataset, dataset),
