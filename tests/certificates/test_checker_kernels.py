@@ -66,7 +66,7 @@ def contains(ball, truth):
     return not (isfinite(ball.m) and isfinite(ball.r)) or abs(truth - Fraction(ball.m)) <= Fraction(ball.r)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(first=members(), second=members())
 def test_sums_and_products_of_balls_contain_those_of_their_members(first, second):
     (x, X), (y, Y) = first, second
@@ -75,7 +75,7 @@ def test_sums_and_products_of_balls_contain_those_of_their_members(first, second
     assert contains(PLAIN_CELLS._times(x, x), X * X)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(first=members(), second=members())
 def test_quotients_and_roots_of_balls_contain_those_of_their_members(first, second):
     (x, X), (y, Y) = first, second
@@ -89,7 +89,7 @@ def test_quotients_and_roots_of_balls_contain_those_of_their_members(first, seco
         assert high * high >= Y
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(member=members())
 def test_ends_of_balls_are_outside_them(member):
     x, X = member
@@ -194,12 +194,13 @@ def test_long_sums_of_a_common_cost_lose_almost_nothing():
 def test_sums_that_vanish_are_within_their_errors(seed):
     # Every point with both labels, in any order: what is left is the rounding of the low parts alone.
     rng = np.random.default_rng(seed)
-    half, order = lift(rng.normal(size=(500, 2))), rng.permutation(1000)
-    problem = MarginProblem(np.vstack([half, half])[order], np.repeat([1.0, -1.0], 500)[order])
+    half = lift(rng.normal(size=(2000, 5)) * 10.0 ** rng.uniform(-16.0, 0.0, size=(2000, 1)))
+    order = rng.permutation(4000)
+    problem = MarginProblem(np.vstack([half, half])[order], np.repeat([1.0, -1.0], 2000)[order])
     totals, errors = sums.cut_sums(replace(some_cuts(problem, 2), threshold=np.inf), problem)
-    assert np.any(totals[:, 1:] != 0.0)
+    assert np.any(totals[:, 2:] != 0.0)
     assert np.all(np.abs(totals[:, 1:]) <= errors[:, 1:])
-    assert np.all(errors[:, 1:] <= 1e-20)
+    assert np.all(errors[:, 1:] <= 1e-18)
 
 
 @needs_compiler

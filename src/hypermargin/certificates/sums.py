@@ -56,7 +56,7 @@ def _compiled_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
         problem.costs,
         weighted,
         np.ascontiguousarray(frame),
-        np.ascontiguousarray(certificate.points),
+        np.ascontiguousarray(certificate.points, dtype=np.float64),
         certificate.threshold,
         sums,
         counts,

@@ -24,14 +24,14 @@ def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> fl
         _check_cover([region for region in certificate.regions if region.sign == sign], problem)
     with np.errstate(all="ignore"):  # what overflows proves nothing
         totals, errors = cut_sums(certificate, problem)
-        proof = cells_kernel.Cells(totals, errors, np.ascontiguousarray(certificate.centre))
+        proof = cells_kernel.Cells(totals, errors, np.ascontiguousarray(certificate.centre, dtype=np.float64))
         return float(proof.least_bound(*_cells(certificate)))
 
 
 def _cells(certificate: Certificate) -> tuple[NDArray, ...]:
     """All cells of a certificate in a row, as `cells_kernel.Cells.least_bound` takes them."""
     regions = certificate.regions
-    nodes = [region.nodes.tolist() for region in regions]
+    nodes = [region.nodes.ravel().tolist() for region in regions]
     minorants = [m for region in regions for m in region.minorants]
     low = np.zeros((len(minorants), certificate.centre.size))
     high = np.zeros_like(low)
