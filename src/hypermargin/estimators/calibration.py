@@ -14,44 +14,35 @@ from scipy.special import expit
 from hypermargin.geometry.lorentz import Array
 
 #: Samples (over all problems) calibrated together: enough to hide the cost of a NumPy call, few enough for the cache.
-LOCKSTEP_SAMPLES = 1 << 16
+LOCKSTEP_SAMPLES = 1 << 14
 MAX_ROUNDS = 200
-GRADIENT_TOL = 1e-6
+GRADIENT_TOL = 1e-8
 MIN_STEP = 1e-10
+#: Log-odds that Newton's method begins with, at most: beyond, the probabilities of overlapping classes are too far off.
+LARGEST_START = 4.0
+LOG2 = float(np.log(2.0))
 #: Pairwise probabilities stay this far from 0 and 1, as in LIBSVM, so that the coupling has one solution.
 PAIRWISE_MARGIN = 1e-7
 
 
-def fit_platt(scores: Array, positive: np.ndarray, weight: Array, starts: np.ndarray) -> tuple[Array, Array]:
+def fit_platt(scores: Array, positive: np.ndarray, weight: Array | None, starts: np.ndarray) -> tuple[Array, Array]:
     """Fit A and B of every problem, each shape (n_problems,); the problems lie one after the other in flat arrays.
 
     Parameters
     ----------
     scores, positive, weight : (n_total,) arrays
-        Scores, whether the label is +1, and weights. A weight of 2 equals the sample twice.
+        Scores, whether the label is +1, and weights (None: all are 1). A weight of 2 equals the sample twice.
     starts : (n_problems,) array of int
         Where each problem begins; none is empty.
     """
     lengths = np.diff(np.append(starts, scores.size))
-    total, total_positive = np.add.reduceat(weight, starts), np.add.reduceat(weight * positive, starts)
-    mean = np.add.reduceat(weight * scores, starts) / total
-    high = (total_positive + 1.0) / (total_positive + 2.0)
-    low = 1.0 / (total - total_positive + 2.0)
-    targets = np.where(positive, np.repeat(high, lengths), np.repeat(low, lengths))
-    # Newton's method works on standardised scores, whatever their scale; constant ones carry no information.
-    largest = np.maximum.reduceat(np.abs(scores), starts)
-    standard = scores - np.repeat(mean, lengths)
-    deviation = np.sqrt(np.add.reduceat(weight * standard**2, starts) / total)
-    scale = np.where(deviation > 1e-13 * largest, deviation, np.inf)
-    standard /= np.repeat(scale, lengths)
-    prior = np.log((total_positive + 1.0) / (total - total_positive + 1.0))
-    slope, offset = np.empty_like(total), np.empty_like(total)
-    for first, last in _groups(lengths):
-        part = slice(starts[first], starts[first] + int(lengths[first:last].sum()))
-        slope[first:last], offset[first:last] = _fit_logistic(
-            standard[part], targets[part], weight[part], lengths[first:last], prior[first:last]
-        )
-    return -slope / scale, slope * mean / scale - offset
+    fitted = []
+    for group in lockstep_groups(lengths):
+        part = slice(starts[group.start], starts[group.start] + lengths[group].sum())
+        own = None if weight is None else weight[part]
+        fitted.append(_fit_group(scores[part], positive[part], own, lengths[group]))
+    A, B = np.concatenate(fitted, axis=1)
+    return A, B
 
 
 def platt_logit(scores: Array, A: Array, B: Array) -> Array:
@@ -59,31 +50,62 @@ def platt_logit(scores: Array, A: Array, B: Array) -> Array:
     return -(scores * A + B)
 
 
-def _groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Runs ``first, last`` of problems that hold at most `LOCKSTEP_SAMPLES` samples together, or are one problem."""
+def lockstep_groups(lengths: np.ndarray) -> Iterator[slice]:
+    """Runs of consecutive problems that hold at most `LOCKSTEP_SAMPLES` samples together, or are one problem."""
     first, size = 0, 0
     for k, length in enumerate(lengths):
         if k > first and size + length > LOCKSTEP_SAMPLES:
-            yield first, k
+            yield slice(first, k)
             first, size = k, 0
         size += int(length)
-    yield first, len(lengths)
+    yield slice(first, len(lengths))
 
 
-def _fit_logistic(z: Array, t: Array, weight: Array, lengths: np.ndarray, prior: Array) -> tuple[Array, Array]:
-    """Minimise ``sum w (log(1 + exp(s)) - t s)``, ``s = a z + b``, for every problem: a and b, each (n_problems,).
+def _fit_group(scores: Array, positive: np.ndarray, weight: Array | None, lengths: np.ndarray) -> Array:
+    """A and B of the problems of one group, shape (2, n_problems)."""
+    starts = np.cumsum(lengths) - lengths
 
-    A round evaluates all unfinished problems once, each at its own trial point; a problem whose trial is refused halves
-    its step, the others take a new Newton direction.
+    def sums(values: Array) -> Array:
+        return np.add.reduceat(values if weight is None else weight * values, starts)
+
+    total, total_positive = sums(np.ones_like(scores)), sums(positive.astype(np.float64))
+    mean = sums(scores) / total
+    # Newton's method works on standardised scores, whatever their scale; constant ones carry no information.
+    largest = np.maximum.reduceat(np.abs(scores), starts)
+    z = scores - np.repeat(mean, lengths)
+    deviation = np.sqrt(sums(z * z) / total)
+    scale = np.where(deviation > 1e-13 * largest, deviation, np.inf)
+    z /= np.repeat(scale, lengths)
+
+    def by_label(of_positive: Array, of_negative: Array) -> Array:
+        return np.where(positive, np.repeat(of_positive, lengths), np.repeat(of_negative, lengths))
+
+    # The targets are p(positive) = (1 + tilt)/2 and p(negative) = (1 - tilt)/2, with log-odds 2 atanh(tilt).
+    tilt = total_positive / (total_positive + 2.0), (total_positive - total) / (total - total_positive + 2.0)
+    # Least squares on the log-odds of the targets is a better start than the prior, if they are not too large.
+    odds = [np.clip(2.0 * np.arctanh(side), -LARGEST_START, LARGEST_START) for side in tilt]
+    start = np.stack([sums(by_label(*odds) * z), total_positive * odds[0] + (total - total_positive) * odds[1]]) / total
+    slope, offset = _fit_logistic(z, by_label(*tilt), weight, lengths, total, start)
+    return np.stack([-slope / scale, slope * mean / scale - offset])
+
+
+def _fit_logistic(
+    z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, total: Array, start: Array
+) -> Array:
+    """Minimise ``sum w (log(1 + exp(s)) - t s)``, ``s = a z + b``, ``t = (1 + tilt)/2``, for every problem.
+
+    `start` and the answer hold a and b, shape (2, n_problems); `total` is the weight of a problem. A round evaluates
+    all unfinished problems once, each at its own trial point; a problem whose trial is refused halves its step, the
+    others take a new Newton direction.
     """
-    answer = np.stack([np.zeros_like(prior), prior])
-    active, done = np.arange(prior.size), np.zeros(prior.size, dtype=bool)
-    point, loss = answer.copy(), np.full(prior.size, np.inf)
-    direction, slope, step = np.zeros_like(point), np.zeros(prior.size), np.ones(prior.size)
+    answer = start.copy()
+    active, done = np.arange(total.size), np.zeros(total.size, dtype=bool)
+    point, loss = start, np.full(total.size, np.inf)
+    direction, slope, step = np.zeros_like(point), np.zeros(total.size), np.ones(total.size)
     for _ in range(MAX_ROUNDS):
         trial = point + step * direction
-        value, total, gradient, hessian = np.split(_logistic_sums(z, t, weight, lengths, trial), [1, 2, 4])
-        value, total = value[0], total[0]
+        sums = _logistic_sums(z, tilt, weight, lengths, trial)
+        value, gradient, hessian = sums[0], sums[1:3], sums[3:]
         accepted = value <= loss + 1e-4 * step * slope + 1e-15 * np.abs(value)
         newton = _newton_direction(gradient, hessian, total)
         point = np.where(accepted, trial, point)
@@ -101,31 +123,43 @@ def _fit_logistic(z: Array, t: Array, weight: Array, lengths: np.ndarray, prior:
         if 2 * done.sum() >= active.size:
             keep = ~done
             samples = np.repeat(keep, lengths)
-            z, t, weight, lengths = z[samples], t[samples], weight[samples], lengths[keep]
-            active, done, point, direction = active[keep], done[keep], point[:, keep], direction[:, keep]
-            slope, loss, step = slope[keep], loss[keep], step[keep]
-    return answer[0], answer[1]
+            z, tilt, weight = z[samples], tilt[samples], None if weight is None else weight[samples]
+            lengths, total, active, done = lengths[keep], total[keep], active[keep], done[keep]
+            point, direction, slope = point[:, keep], direction[:, keep], slope[keep]
+            loss, step = loss[keep], step[keep]
+    return answer
 
 
-def _logistic_sums(z: Array, t: Array, weight: Array, lengths: np.ndarray, point: Array) -> Array:
-    """Loss, total weight, gradient (a, b) and Hessian (aa, ab, bb) at ``point = (a, b)``: (2, P) to (7, P).
+def _logistic_sums(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, point: Array) -> Array:
+    """Loss, gradient (a, b) and Hessian (aa, ab, bb) of every problem at ``point = (a, b)``: (2, P) to (6, P).
 
-    A problem with more than `LOCKSTEP_SAMPLES` samples is alone, and is summed piece by piece to stay in the cache.
+    With ``h = tanh(s/2)`` the probability is ``(1 + h)/2``, and ``log(1 + exp(s)) = s/2 + |s|/2 - log((1 + |h|)/2)``. A
+    problem with more than `LOCKSTEP_SAMPLES` samples is alone, and is summed piece by piece to stay in the cache.
     """
     if z.size > LOCKSTEP_SAMPLES:
         pieces = [slice(start, start + LOCKSTEP_SAMPLES) for start in range(0, z.size, LOCKSTEP_SAMPLES)]
-        sums = [_logistic_sums(z[p], t[p], weight[p], np.array([z[p].size]), point) for p in pieces]
-        return np.sum(sums, axis=0)
-    starts = np.cumsum(lengths) - lengths
-    s = np.repeat(point[0], lengths) * z + np.repeat(point[1], lengths)
-    decay = np.exp(-np.abs(s))
-    probability = np.where(s >= 0.0, 1.0, decay) / (1.0 + decay)
-    loss = weight * (np.log1p(decay) + np.maximum(s, 0.0) - t * s)
-    residual = weight * (probability - t)
-    curvature = weight * (probability * (1.0 - probability))
-    tilted = curvature * z
-    terms = (loss, weight, residual * z, residual, tilted * z, tilted, curvature)
-    return np.stack([np.add.reduceat(term, starts) for term in terms])
+        weights = [None if weight is None else weight[p] for p in pieces]
+        parts = zip(pieces, weights, strict=True)
+        return np.sum([_logistic_sums(z[p], tilt[p], own, np.array([z[p].size]), point) for p, own in parts], axis=0)
+    half = np.repeat(0.5 * point[0], lengths) * z
+    half += np.repeat(0.5 * point[1], lengths)
+    terms = np.empty((6, z.size))
+    loss, double_a, double_b, bend_aa, bend_ab, bend_bb = terms
+    h = np.tanh(half)
+    np.subtract(h, tilt, out=double_b)  # twice the probability minus the target
+    np.multiply(double_b, z, out=double_a)
+    np.subtract(1.0, np.square(h, out=bend_bb), out=bend_bb)  # four times p (1 - p)
+    np.multiply(bend_bb, z, out=bend_ab)
+    np.multiply(bend_ab, z, out=bend_aa)
+    np.subtract(np.abs(half, out=loss), np.log1p(np.abs(h, out=h), out=h), out=loss)
+    loss += LOG2
+    loss -= np.multiply(half, tilt, out=half)
+    if weight is not None:
+        terms *= weight
+    sums = np.add.reduceat(terms, np.cumsum(lengths) - lengths, axis=1)
+    sums[1:3] *= 0.5
+    sums[3:] *= 0.25
+    return sums
 
 
 def _newton_direction(gradient: Array, hessian: Array, total: Array) -> Array:

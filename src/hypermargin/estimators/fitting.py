@@ -8,7 +8,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from rich.console import Console
 from rich.progress import track
 
-from hypermargin.estimators.calibration import LOCKSTEP_SAMPLES, fit_platt
+from hypermargin.estimators.calibration import fit_platt, lockstep_groups
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.geometry.lorentz import Array
 from hypermargin.solvers import Solution, solve_path
@@ -69,14 +69,10 @@ def _solve_piece(*arguments) -> list[list[Solution]]:
 
 def calibrate(samples: TrainingSet, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
     """Platt coefficients A and B of every problem on its own training scores, each shape (n_problems,)."""
-    fitted, parts, size = [], [], 0
-    for k in range(len(code)):
-        parts.append(samples.scores(code[k], coef[k], intercept[k]))
-        size += parts[-1][0].size
-        if size >= LOCKSTEP_SAMPLES or k == len(code) - 1:
-            starts = np.cumsum([0] + [part[0].size for part in parts[:-1]])
-            scores, positive, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-            fitted.append(fit_platt(scores, positive, weight, starts))
-            parts, size = [], 0
+    lengths = (code != 0.0) @ samples.sizes
+    fitted = []
+    for part in lockstep_groups(lengths):  # so that the scores of few problems are held at once
+        starts = np.cumsum(lengths[part]) - lengths[part]
+        fitted.append(fit_platt(*samples.scores(code[part], coef[part], intercept[part]), starts))
     A, B = np.concatenate(fitted, axis=1)
     return A, B

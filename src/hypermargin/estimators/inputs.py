@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,34 +65,46 @@ class TrainingSet:
     weight: Array | None
     uncertainty: Any = None
 
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Samples of each class, shape (n_classes,)."""
+        return np.diff(self.bounds)
+
     def problem(self, code: np.ndarray, C: float, allow_timelike: bool) -> MarginProblem:
         """The binary problem in which class k is on the side ``code[k]``, or sits out where that is 0."""
-        blocks = self._blocks(code)
-        X = self._rows(self.X, blocks)
-        y = np.repeat(code[code != 0.0], [block.stop - block.start for block in blocks])
-        weight = None if self.weight is None else self._rows(self.weight, blocks)
+        used = code.nonzero()[0]
+        X, y = self._rows(self.X, used), code[used].repeat(self.sizes[used])
+        weight = None if self.weight is None else self._rows(self.weight, used)
         if self.uncertainty is None:
             return MarginProblem.unchecked(X, y, C, weight, None, allow_timelike)
         uncertainty = self.uncertainty
-        if len(blocks) < len(code) and hasattr(uncertainty, "take"):
-            uncertainty = uncertainty.take(np.concatenate([np.arange(b.start, b.stop) for b in blocks]))
+        if used.size < code.size and hasattr(uncertainty, "take"):
+            uncertainty = uncertainty.take(self._rows(np.arange(self.X.shape[0]), used))
         return MarginProblem(X, y, C, weight, uncertainty, allow_timelike)
 
-    def scores(self, code: np.ndarray, w: Array, intercept: float) -> tuple[Array, np.ndarray, Array]:
-        """Scores, whether the label is +1, and weights of the samples of one binary problem."""
-        blocks = self._blocks(code)
-        scores = self._rows(self.X, blocks) @ covector(w) + intercept
-        positive = np.repeat(code[code != 0.0] > 0.0, [block.stop - block.start for block in blocks])
-        weight = np.ones(scores.size) if self.weight is None else self._rows(self.weight, blocks)
-        return scores, positive, weight
+    def scores(self, code: np.ndarray, w: Array, intercept: Array) -> tuple[Array, np.ndarray, Array | None]:
+        """Scores, whether the label is +1, and weights of the samples of several problems, one after the other.
 
-    def _blocks(self, code: np.ndarray) -> list[slice]:
-        return [slice(self.bounds[k], self.bounds[k + 1]) for k in code.nonzero()[0].tolist()]
+        Each problem has a row of `code`, shape (n_problems, n_classes), and of the normals w.
+        """
+        problem, used = code.nonzero()
+        normals = covector(w)
+        blocks = [self._block(k) for k in used.tolist()]
+        scores = np.concatenate([self.X[block] @ normals[p] for p, block in zip(problem, blocks, strict=True)])
+        if intercept.any():
+            scores += intercept[problem].repeat(self.sizes[used])
+        positive = (code[problem, used] > 0.0).repeat(self.sizes[used])
+        return scores, positive, None if self.weight is None else self._rows(self.weight, used)
 
-    def _rows(self, values: Array, blocks: list[slice]) -> Array:
-        if len(blocks) == len(self.bounds) - 1:
+    def _block(self, k: int) -> slice:
+        return slice(self.bounds[k], self.bounds[k + 1])
+
+    def _rows(self, values: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """The rows of the classes `used`, one class after the other; not a copy if that is all there are."""
+        blocks = used.tolist()
+        if blocks == list(range(self.sizes.size)):
             return values
-        return np.concatenate([values[block] for block in blocks])
+        return np.concatenate([values[self._block(k)] for k in blocks])
 
 
 def training_set(

@@ -10,7 +10,7 @@ A boost by r as a matrix product loses an absolute ``eps e^(2r)`` on points at r
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.geometry.lorentz import Array, covector, lift
+from hypermargin.geometry.lorentz import Array, covector, euclidean_norm, lift
 from hypermargin.geometry.metric import half_chord_squared
 
 
@@ -20,16 +20,12 @@ def boost(point: ArrayLike) -> Array:
     ``[[p0, pr'], [pr, I + pr pr'/(1 + p0)]]``, shape (d + 1, d + 1); symmetric, and the inverse is the boost to the
     mirror point ``(p0, -pr)``. Only ``pr`` is read.
     """
-    p = _one_point(point)
-    matrix = np.eye(p.size)
-    matrix[0, :] = matrix[:, 0] = p
-    matrix[1:, 1:] += np.outer(p[1:], p[1:]) / (1.0 + p[0])
-    return matrix
+    return _boost(_one_point(point))
 
 
 def translation_to_origin(point: ArrayLike) -> Array:
     """The inverse of `boost`: takes `point`, shape (d + 1,), to the origin; shape (d + 1, d + 1)."""
-    return boost(covector(_one_point(point)))
+    return _boost(covector(_one_point(point)))
 
 
 def translation(source: ArrayLike, target: ArrayLike) -> Array:
@@ -89,7 +85,7 @@ def move_to_origin(X: ArrayLike, point: ArrayLike) -> Array:
     """
     X, p = np.asarray(X, dtype=np.float64), _one_point(point)
     square = half_chord_squared(X, p)[..., None]
-    xr, time = X[..., 1:], np.hypot(1.0, np.linalg.norm(X[..., 1:], axis=-1, keepdims=True))
+    xr, time = X[..., 1:], np.hypot(1.0, euclidean_norm(X[..., 1:]))[..., None]
     # (x0 + x * p)/(1 + p0) = 1 + (x0 - p0 + 2 square)/(1 + p0); the 1 is taken off xr first, for points near p.
     time_difference = np.sum((xr - p[1:]) * (xr + p[1:]), axis=-1, keepdims=True) / (time + p[0])
     return lift((xr - p[1:]) - p[1:] * ((time_difference + 2.0 * square) / (1.0 + p[0])))
@@ -107,6 +103,14 @@ def is_isometry(L: ArrayLike, rtol: float = 1e-9) -> bool:
         return False
     residual = np.abs(inverse(L) @ L - np.eye(L.shape[0])).max()
     return bool(residual <= rtol * np.linalg.norm(L, 2) ** 2 and L[0, 0] > 0.0)
+
+
+def _boost(p: Array) -> Array:
+    """The matrix of `boost` from all coordinates of the point."""
+    matrix = np.multiply.outer(p, p / (1.0 + p[0]))
+    matrix[0] = matrix[:, 0] = p
+    matrix.ravel()[p.size + 1 :: p.size + 1] += 1.0  # the diagonal of the space part
+    return matrix
 
 
 def _one_point(point: ArrayLike) -> Array:

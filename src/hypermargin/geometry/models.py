@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array, lift
+from hypermargin.geometry.lorentz import Array, euclidean_norm, lift
 from hypermargin.geometry.metric import distance
 from hypermargin.geometry.tangent import arcsinhc, sinhc
 from hypermargin.geometry.validation import GEOMETRIES, check_coordinates, check_geometry
@@ -71,7 +71,7 @@ def from_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
     scale = 1.0 if geometry == "halfspace" else curvature_scale(curvature)
     X = check_coordinates(X, "lorentz")
     coordinates = _FROM_SPACE[geometry](X[..., 1:])
-    if geometry in ("poincare", "klein") and np.any(np.linalg.norm(coordinates, axis=-1) >= 1.0):
+    if geometry in ("poincare", "klein") and np.any(euclidean_norm(coordinates) >= 1.0):
         raise ValueError(
             f"a point is so far from the origin that its {geometry} coordinates round to the edge of the ball; "
             "use lorentz, halfspace or tangent coordinates"
@@ -96,7 +96,7 @@ def distance_in(X: ArrayLike, Y: ArrayLike, geometry: str, curvature: float = 1.
 
 
 def _norm(v: Array) -> Array:
-    return np.linalg.norm(v, axis=-1, keepdims=True)
+    return euclidean_norm(v)[..., None]
 
 
 def _poincare_to_space(p: Array) -> Array:

@@ -7,8 +7,9 @@ are for data sets: two axes, at least one row, and no point beyond what double p
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hypermargin.geometry.blocks import rowwise
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array
+from hypermargin.geometry.lorentz import Array, euclidean_norm
 
 #: The coordinates there are; see `models` for what each means.
 GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")
@@ -39,12 +40,13 @@ def check_coordinates(X: ArrayLike, geometry: str, curvature: float = 1.0, *, at
     if X.ndim == 0 or X.shape[-1] < least:
         width = "d + 1 with d >= 1" if least == 2 else "d >= 1"
         raise ValueError(f"{geometry} coordinates need a last axis of length {width}, got shape {X.shape}")
-    if not np.all(np.isfinite(X)):
+    largest = np.maximum(np.max(X, initial=0.0), -np.min(X, initial=0.0))  # |X| itself would be as large as X
+    if not np.isfinite(largest):
         raise ValueError("X contains NaN or infinity")
-    if np.any(np.abs(X) > _HUGE / max(scale, 1.0)):
-        raise ValueError(f"X has entries up to {np.max(np.abs(X)):.3g}, too far out for double precision")
+    if largest > _HUGE / max(scale, 1.0):
+        raise ValueError(f"X has entries up to {largest:.3g}, too far out for double precision")
     rows = X.reshape(-1, X.shape[-1])
-    outside = _outside(rows, geometry, scale, atol)
+    outside = rowwise(_outside, rows, geometry, scale, atol)
     if np.any(outside):
         row = int(np.argmax(outside))
         where = f"row {row} of X" if X.ndim > 1 else "X"
@@ -69,7 +71,7 @@ def check_points(X: ArrayLike, geometry: str = "lorentz", curvature: float = 1.0
     if X.shape[0] == 0:
         raise ValueError("there are no points: X has 0 rows")
     X = check_coordinates(X, geometry, curvature, atol=atol)
-    radii = _radius(X, geometry, curvature_scale(curvature))
+    radii = rowwise(_radius, X, geometry, curvature_scale(curvature))
     worst = int(np.argmax(radii))
     if radii[worst] > MAX_RADIUS:
         raise ValueError(
@@ -97,31 +99,29 @@ _HUGE = 1e150
 
 def _outside(X: Array, geometry: str, scale: float, atol: float = 1e-6) -> NDArray[np.bool_]:
     """Which rows are outside the domain of the model; shape (n,)."""
-    norm = scale * np.linalg.norm(X, axis=1)
     if geometry == "lorentz":
-        time, space = scale * X[:, 0], scale * np.linalg.norm(X[:, 1:], axis=1)
+        time, space = scale * X[:, 0], scale * euclidean_norm(X[:, 1:])
         residual = np.abs((time - space) * (time + space) - 1.0)
         return (time <= 0.0) | (residual > atol * np.maximum(time**2, 1.0))
+    norm = euclidean_norm(X)
     if geometry in ("poincare", "klein"):
-        return norm >= 1.0
+        return scale * norm >= 1.0
     if geometry == "halfspace":
-        return (X[:, -1] <= 1.0 / _HUGE) | (np.linalg.norm(X, axis=1) > _HUGE * np.minimum(X[:, -1], 1.0))
-    return norm > np.arcsinh(_HUGE)
+        return (X[:, -1] <= 1.0 / _HUGE) | (norm > _HUGE * np.minimum(X[:, -1], 1.0))
+    return scale * norm > np.arcsinh(_HUGE)
 
 
 def _radius(X: Array, geometry: str, scale: float) -> Array:
     """Distance to the origin on the unit hyperboloid of points that are in the domain; shape (n,)."""
-    norm = scale * np.linalg.norm(X, axis=1)
     if geometry == "lorentz":
-        return np.arcsinh(scale * np.linalg.norm(X[:, 1:], axis=1))
+        return np.arcsinh(scale * euclidean_norm(X[:, 1:]))
+    if geometry == "halfspace":
+        offset = np.hypot(euclidean_norm(X[:, :-1]), X[:, -1] - 1.0)
+        return 2.0 * np.arcsinh(0.5 * offset / np.sqrt(X[:, -1]))
+    norm = scale * euclidean_norm(X)
     if geometry == "poincare":
         return 2.0 * np.arctanh(norm)
-    if geometry == "klein":
-        return np.arctanh(norm)
-    if geometry == "halfspace":
-        offset = np.hypot(np.linalg.norm(X[:, :-1], axis=1), X[:, -1] - 1.0)
-        return 2.0 * np.arcsinh(0.5 * offset / np.sqrt(X[:, -1]))
-    return norm
+    return np.arctanh(norm) if geometry == "klein" else norm
 
 
 # -- sentences ---------------------------------------------------------------------------------------------------------
@@ -169,6 +169,6 @@ def _hint(X: Array, geometry: str, scale: float, atol: float) -> str:
 
 def _curvature_of(X: Array) -> float | None:
     """The curvature c for which the rows would lie on ``x * x = 1/c``, by their median; None where there is none."""
-    time, space = X[:, 0], np.linalg.norm(X[:, 1:], axis=1)
+    time, space = X[:, 0], euclidean_norm(X[:, 1:])
     level = float(np.median((time - space) * (time + space)))
     return 1.0 / level if level > 0.0 and np.all(time > 0.0) else None

@@ -1,11 +1,14 @@
 """The margin problem: minimise ``f(w) = q(w)/2 + sum_i c_i loss(m_i(w))``, ``q(w) >= 0`` (paper, eq. soft-margin)."""
 
-from dataclasses import dataclass, fields
+import math
+import sys
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.geometry.blocks import row_blocks
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.validation import check_lorentz
@@ -46,7 +49,7 @@ class MarginProblem:
         y = np.asarray(self.y, dtype=np.float64)
         if y.shape != (X.shape[0],):
             raise ValueError(f"y must have shape ({X.shape[0]},) to match X, got {y.shape}")
-        if not np.all(np.abs(y) == 1.0):
+        if not all(np.all(np.abs(y[rows]) == 1.0) for rows in row_blocks(y.size)):
             raise ValueError("y must hold the labels -1 and +1 only")
         C = float(self.C)
         if not C > 0.0:
@@ -73,15 +76,19 @@ class MarginProblem:
 
     @property
     def is_hard(self) -> bool:
-        return np.isinf(self.C)
+        return math.isinf(self.C)
 
     @cached_property
     def costs(self) -> Array:
-        """``c_i = C * sample_weight_i``, shape (n,); with the hard margin infinite where the weight is positive."""
-        weight = np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
+        """``c_i = C * sample_weight_i``, shape (n,); with the hard margin infinite where the weight is positive.
+
+        Read-only without weights: one number that is read n times, and takes no memory.
+        """
+        if self.sample_weight is None:
+            return np.broadcast_to(self.C, self.n_samples)
         if self.is_hard:
-            return np.where(weight > 0.0, np.inf, 0.0)
-        return self.C * weight
+            return np.where(self.sample_weight > 0.0, np.inf, 0.0)
+        return self.C * self.sample_weight
 
     @property
     def signed_covectors(self) -> Array:
@@ -94,43 +101,54 @@ class MarginProblem:
 
         Unlike the Fréchet mean it needs one pass; like it, it moves with the data under isometries.
         """
-        total = (np.ones(self.n_samples) if self.is_hard else self.costs / self.costs.max()) @ self.X
-        return lift(total[1:] / np.sqrt(max(float(minkowski_dot(total, total)), np.finfo(float).tiny)))
+        weight = None if self.is_hard or self.sample_weight is None else self.sample_weight / self.sample_weight.max()
+        total = np.zeros(self.X.shape[1])
+        for rows in row_blocks(self.n_samples):
+            X = self.X[rows]
+            total += (np.ones(len(X)) if weight is None else weight[rows]) @ X
+        return lift(total[1:] / math.sqrt(max(float(minkowski_dot(total, total)), sys.float_info.min)))
 
     def covectors_around(self, centre: Array, rows: slice = slice(None)) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin."""
         lowered = covector(translation_to_origin(centre).T)
         X, y = self.X[rows], self.y[rows]
         moved = np.empty(X.shape)
-        for block in _blocks(X.shape[0]):
-            np.multiply(fixed_order_product(X[block], lowered), y[block, None], out=moved[block])
+        for block in row_blocks(X.shape[0]):
+            np.multiply(fixed_order_product(X[block], lowered).T, y[block], out=moved[block].T)
         return moved
 
     # -- the objective -----------------------------------------------------------------------------------------------
 
-    def margins(self, w: ArrayLike, intercept: float = 0.0) -> Array:
-        """``m_i(w) = y_i (x_i * w + intercept)``, the worst over the uncertainty set where there is one; shape (n,)."""
+    def margins(self, w: ArrayLike, intercept: float = 0.0, rows: slice = slice(None)) -> Array:
+        """``m_i(w) = y_i (x_i * w + intercept)``, the worst over the uncertainty set where there is one.
+
+        Shape (n,), or the length of `rows`.
+        """
         w = np.asarray(w, dtype=np.float64)
+        X, y = self.X[rows], self.y[rows]
         if self.uncertainty is None:
-            margins = self.X @ covector(w)
-            margins *= self.y
+            margins = X @ covector(w)
+            margins *= y
         else:
-            margins = self.uncertainty.worst_margins(self.X, self.y, w)
-        return margins + intercept * self.y if intercept else margins
+            sets = self.uncertainty.take(np.arange(*rows.indices(self.n_samples)))
+            margins = sets.worst_margins(X, y, w)
+        return margins + intercept * y if intercept else margins
 
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
         """``sum_i c_i loss(m_i(w))``; for the hard margin 0 or inf (see `violation`)."""
         if self.is_hard:
             return 0.0 if self.violation(w, intercept) <= self.margin_rounding(w) else float("inf")
-        margins, value = self.margins(w, intercept), get_loss(loss).value
-        return float(sum(self.costs[block] @ value(margins[block]) for block in _blocks(self.n_samples)))
+        value, risk = get_loss(loss).value, 0.0
+        for rows in row_blocks(self.n_samples):
+            risk += float((self.costs[rows] * value(self.margins(w, intercept, rows))).sum())
+        return risk
 
     def risk_and_subgradient(self, w: ArrayLike, loss: str = "hinge") -> tuple[float, Array]:
         """The risk at w and one of its subgradients, shape (d + 1,). Not defined for the hard margin."""
         Z = self._worst_covectors(w)
         margins = Z @ np.asarray(w, dtype=np.float64)
         chosen = get_loss(loss)
-        return float(self.costs @ chosen.value(margins)), (self.costs * chosen.derivative(margins)) @ Z
+        return float((self.costs * chosen.value(margins)).sum()), (self.costs * chosen.derivative(margins)) @ Z
 
     def objective(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
         """``f(w) = q(w)/2 + risk``; infinite where w is not feasible (see `is_feasible`)."""
@@ -145,12 +163,16 @@ class MarginProblem:
 
     def violation(self, w: ArrayLike, intercept: float = 0.0) -> float:
         """The largest ``1 - m_i(w)`` over samples of positive weight, at least 0: how far w is from the hard margin."""
-        margins = self.margins(w, intercept)[self.costs > 0.0]
-        return float(max(0.0, np.max(1.0 - margins, initial=0.0)))
+        largest = 0.0
+        for rows in row_blocks(self.n_samples):
+            margins = self.margins(w, intercept, rows)[self.costs[rows] > 0.0]
+            largest = max(largest, float(np.max(1.0 - margins, initial=0.0)))
+        return largest
 
     def margin_rounding(self, w: ArrayLike) -> float:
         """How far margins may be from 1 and still count as 1: what rounding does to products of this size, and 1e-9."""
-        return 1e-9 + 1e-15 * float(np.abs(self.X).max() * np.abs(np.asarray(w)).max())
+        farthest = float(self.X[:, 0].max())  # no coordinate of a point is larger than x0
+        return 1e-9 + 1e-15 * farthest * float(np.abs(np.asarray(w)).max())
 
     # -- variants ----------------------------------------------------------------------------------------------------
 
@@ -177,9 +199,11 @@ class MarginProblem:
         The checks cost more than the solution of a small problem; one-vs-one would repeat them for every pair.
         """
         problem = object.__new__(cls)
-        values = (X, y, C, sample_weight, uncertainty, allow_timelike)
-        for field, value in zip(fields(cls), values, strict=True):
-            object.__setattr__(problem, field.name, _read_only(value))
+        X, y, sample_weight = _read_only(X), _read_only(y), _read_only(sample_weight)
+        values = dict(
+            X=X, y=y, C=C, sample_weight=sample_weight, uncertainty=uncertainty, allow_timelike=allow_timelike
+        )
+        vars(problem).update(values)  # what the class itself does for each field, which is frozen only then
         return problem
 
     def _worst_covectors(self, w: ArrayLike) -> Array:
@@ -201,11 +225,6 @@ def check_weights(sample_weight: ArrayLike, n_samples: int) -> Array:
     if not np.any(weight > 0.0):
         raise ValueError("sample_weight is zero for every sample")
     return weight
-
-
-def _blocks(n: int, size: int = 1 << 16) -> list[slice]:
-    """Rows 0 to n in pieces, so that temporary arrays stay small beside the data."""
-    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 def _read_only(value):

@@ -218,8 +218,8 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: flo
     """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem."""
     objective = problem.objective(outcome.w, solver.loss, outcome.intercept)
     status = outcome.status
-    if status not in (Status.INFEASIBLE, Status.FAILED) and not problem.is_feasible(outcome.w):
-        status = Status.TIMELIKE
+    if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED):
+        status = status if problem.is_feasible(outcome.w) else Status.TIMELIKE
     return Solution(
         w=np.asarray(outcome.w, dtype=np.float64),
         objective=objective,
