@@ -9,13 +9,16 @@ INSTALLED := $(VENV)/.installed
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(INSTALLED): pyproject.toml setup.py $(wildcard src/hypermargin/solvers/*/*kernel.py)
+# What is compiled begins with a line of directives for Cython.
+COMPILED := $(shell grep -rl --include='*.py' '^\# cython:' src) $(shell find src -name '*.pxd')
+
+$(INSTALLED): pyproject.toml setup.py $(COMPILED)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
-build: $(INSTALLED)  ## Install the project in .venv and compile its kernel
+build: $(INSTALLED)  ## Install the project in .venv and compile its inner loops
 
 demo: $(INSTALLED)  ## Fit every method on generated data, print a table, draw a picture
 	$(BIN)/hypermargin demo --output demo

@@ -1,6 +1,6 @@
-"""Build the compiled kernels. The rest of the project is described in pyproject.toml.
+"""Build the compiled modules. The rest of the project is described in pyproject.toml.
 
-A kernel is a plain Python file that Cython can also compile. Where there is no C compiler the extension is left out
+Each is a plain Python file that Cython can also compile. Where there is no C compiler the extension is left out
 (`optional`) and the interpreter runs the same file: slower, with the same answers.
 """
 
@@ -12,7 +12,10 @@ from setuptools import Extension, setup
 KERNELS = [
     "hypermargin.certificates.cells_kernel",
     "hypermargin.certificates.sums_kernel",
-    "hypermargin.solvers.exact.kernel",
+    "hypermargin.solvers.exact.cuts",
+    "hypermargin.solvers.exact.evaluator",
+    "hypermargin.solvers.exact.master",
+    "hypermargin.solvers.exact.region",
     "hypermargin.solvers.exact.robust_kernel",
     "hypermargin.solvers.moment.cone_kernel",
     "hypermargin.solvers.moment.elimination_kernel",
@@ -26,4 +29,4 @@ for extension in extensions:  # set here, because cythonize makes extensions of 
         # No fused multiply-add: the checker of certificates must come to the same decisions about a sample.
         extension.extra_compile_args = ["-O3", "-ffp-contract=off"]
 
-setup(ext_modules=extensions)
+setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count() or 1}})

@@ -38,9 +38,6 @@ ARROWS = {
 ARROWS["cli"] = {*ARROWS["experiments"], "experiments"}
 
 MOST_LINES = 450
-LONG_FOR_A_REASON = {
-    "hypermargin.solvers.exact.kernel": "one compiled unit: calls between extension types are only fast within a file",
-}
 
 
 @cache
@@ -108,8 +105,4 @@ def test_the_search_for_imports_sees_them():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_are_short(module):
-    lines = len(MODULES[module].read_text(encoding="utf-8").splitlines())
-    if module in LONG_FOR_A_REASON:
-        assert lines > MOST_LINES, "it is short now: take it off the list"
-    else:
-        assert lines <= MOST_LINES
+    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= MOST_LINES

@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 
 from hypermargin import MarginProblem, Status, solve, solve_path
-from hypermargin.solvers.exact import kernel
+from hypermargin.solvers.exact.cuts import CutPool
+from hypermargin.solvers.exact.master import Master
 from reference.brute import brute_force
 from reference.instances import FAMILIES, make_instance
 from reference.objective import lift
@@ -222,7 +223,7 @@ def random_pool(rng, n_cuts, dim):
     """A pool of cuts of a random risk, so that its pieces meet, with scales that differ."""
     Z = rng.normal(size=(4 * n_cuts, dim + 1)) * np.exp(rng.normal(size=(4 * n_cuts, 1)))
     offsets, slopes = [0.0], [np.zeros(dim + 1)]
-    pool = kernel.CutPool(dim + 1)
+    pool = CutPool(dim + 1)
     for _ in range(n_cuts):
         w = rng.normal(size=dim + 1)
         chosen = Z @ w < 1.0
@@ -264,7 +265,7 @@ def test_the_small_programme_agrees_with_a_cone_programme(dim, with_chord):
     positive = 0
     for _ in range(25):
         pool, offsets, slopes = random_pool(rng, int(rng.integers(1, 30)), dim)
-        master = kernel.Master(pool)
+        master = Master(pool)
         sign = float(rng.choice([-1.0, 1.0]))
         u = rng.normal(size=dim)
         chord = (u / np.linalg.norm(u), float(rng.uniform(0.2, 1.0))) if with_chord else None

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 from hypermargin.cli.console import say
 from hypermargin.solvers import available_methods, get_solver
-from hypermargin.solvers.exact import kernel
+from hypermargin.solvers.exact.evaluator import is_compiled
 
 EXAMPLES = """examples:
   hypermargin methods
@@ -25,5 +25,5 @@ def run(args: argparse.Namespace) -> None:
         abilities = ", ".join(("soft margin", *sorted(solver.capabilities)))
         say(f"    losses: {', '.join(solver.losses)}; handles: {abilities}")
         say(f"    options: {options or 'none'}")
-    how = "compiled" if kernel.is_compiled() else "interpreted (no C compiler was there at installation), and slow"
+    how = "compiled" if is_compiled() else "interpreted (no C compiler was there at installation), and slow"
     say(f"The inner loop of exact is {how}.")

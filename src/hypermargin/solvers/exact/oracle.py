@@ -7,7 +7,7 @@ import numpy as np
 from hypermargin.geometry.isometries import boost, translation_to_origin
 from hypermargin.geometry.lorentz import Array, fixed_order_product
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact import kernel
+from hypermargin.solvers.exact.evaluator import LANES, is_compiled
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -34,7 +34,7 @@ class HingeOracle:
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
         """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
-        return (self._columns, self._costs, self._factor, self.threshold) if kernel.is_compiled() else None
+        return (self._columns, self._costs, self._factor, self.threshold) if is_compiled() else None
 
     def scaled(self, factor: float) -> "HingeOracle":
         """The oracle of the risk times `factor`; the data is shared, not copied."""
@@ -62,9 +62,9 @@ class HingeOracle:
 
 
 def _padded_columns(problem: MarginProblem, centre: Array) -> Array:
-    """The points z_i around the centre as columns, (d + 1, n) and zeros up to a multiple of `kernel.LANES`."""
+    """The points z_i around the centre as columns, (d + 1, n) and zeros up to a multiple of `LANES`."""
     n = problem.n_samples
-    columns = np.zeros((problem.dim + 1, -(-n // kernel.LANES) * kernel.LANES))
+    columns = np.zeros((problem.dim + 1, -(-n // LANES) * LANES))
     for start in range(0, n, ROWS):
         rows = slice(start, min(start + ROWS, n))
         columns[:, rows] = problem.covectors_around(centre, rows).T

@@ -13,8 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from hypermargin.geometry.lorentz import Array
-from hypermargin.solvers.exact import kernel
 from hypermargin.solvers.exact.cover import Box, faces
+from hypermargin.solvers.exact.cuts import CutPool, lift, quadratic_form
+from hypermargin.solvers.exact.evaluator import Evaluator
+from hypermargin.solvers.exact.master import Master
+from hypermargin.solvers.exact.region import EXHAUSTED, STALLED, Region
 
 #: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
 TAIL_CUTS = (2, 3)
@@ -29,7 +32,7 @@ class Oracle(Protocol):
 
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
-        """What `kernel.Evaluator` needs to make passes by itself (points, costs, factor, threshold), if it can."""
+        """What `Evaluator` needs to make passes by itself (points, costs, factor, threshold), if it can."""
 
     @property
     def work(self) -> int:
@@ -42,7 +45,7 @@ class Oracle(Protocol):
 class Leaf:
     """A region of the search and the box of directions it covers (None: all)."""
 
-    region: "kernel.Region"
+    region: Region
     box: Box | None
     bound: float = -np.inf
     exhausted: bool = False
@@ -53,8 +56,8 @@ class Search:
 
     def __init__(self, oracle: Oracle, dim: int, allow_timelike: bool = False, max_passes: int = sys.maxsize) -> None:
         self.dim, self.allow_timelike = dim, allow_timelike
-        self.pool = kernel.CutPool(dim + 1)
-        self.evaluator = kernel.Evaluator(self.pool, oracle, allow_timelike, max_passes)
+        self.pool = CutPool(dim + 1)
+        self.evaluator = Evaluator(self.pool, oracle, allow_timelike, max_passes)
         self.history: list[tuple[float, float]] = []
         self.n_splits = 0
         self._passes_per_step = max(1, min(PASSES_PER_STEP, WORK_PER_STEP // oracle.work))
@@ -111,9 +114,9 @@ class Search:
             evaluate(-apex)
         if first is not None:
             evaluate(first)
-            if not self.allow_timelike and kernel.quadratic_form(first) < 0.0:
-                evaluate(kernel.lift(first))
-        self.master = kernel.Master(self.pool)
+            if not self.allow_timelike and quadratic_form(first) < 0.0:
+                evaluate(lift(first))
+        self.master = Master(self.pool)
         ahead, behind = (self.pool.tail(cut, self.upper) for cut in TAIL_CUTS)
         if ahead is None or behind is None:
             self._use_no_risk(apex if ahead is None else -apex)
@@ -123,7 +126,7 @@ class Search:
 
     def _use_no_risk(self, apex: Array) -> None:
         """With one class only, a lightlike w far out has every margin above 1."""
-        w = kernel.lift(apex)
+        w = lift(apex)
         for _ in range(MOST_DOUBLINGS):
             if self.n_passes >= self.evaluator.most_passes or self.evaluator.evaluate(w) == 0.0:
                 return
@@ -146,9 +149,9 @@ class Search:
         _, _, leaf = heapq.heappop(self._heap)
         rival = self._heap[0][0] if self._heap else np.inf
         action = self.evaluator.rounds(leaf.region, tol, rival, self._passes_per_step, self.history)
-        if action == kernel.STALLED and self._split(leaf):
+        if action == STALLED and self._split(leaf):
             return
-        leaf.exhausted = action in (kernel.STALLED, kernel.EXHAUSTED)
+        leaf.exhausted = action in (STALLED, EXHAUSTED)
         self._push(leaf)
 
     def _push(self, leaf: Leaf) -> None:
@@ -157,7 +160,7 @@ class Search:
 
     def _add_half(self, sign: float, cut: int, reach: float, share: float) -> None:
         """The region of all w with this sign of t; `share` of the cut proves it beyond `reach`."""
-        region = kernel.Region(self.master, sign, None, None, [0.0, reach], self.allow_timelike)
+        region = Region(self.master, sign, None, None, [0.0, reach], self.allow_timelike)
         region.add_tail(cut, share)
         region.begin()
         self._push(Leaf(region, None))
@@ -167,7 +170,7 @@ class Search:
         children = faces(self.dim) if leaf.box is None else leaf.box.halves()
         nodes = leaf.region.first_nodes()
         for box in children:
-            region = kernel.Region(self.master, leaf.region.side(), box, box.chord(), nodes, self.allow_timelike)
+            region = Region(self.master, leaf.region.side(), box, box.chord(), nodes, self.allow_timelike)
             region.inherit(leaf.region)
             self._push(Leaf(region, box))
         self.n_splits += bool(children)
