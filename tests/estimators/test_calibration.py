@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
+from hypermargin import HyperbolicSVC
 from hypermargin.estimators.calibration import couple_pairwise, fit_platt, nearest_with_mode
 
 
@@ -128,6 +129,43 @@ def test_a_weight_equals_repetition_in_platt_scaling():
     weighted = fit_platt(scores, positive, times.astype(float), starts)
     repeated = fit_platt(scores.repeat(times), positive.repeat(times), np.ones(times.sum()), starts)
     assert_allclose(np.ravel(weighted), np.ravel(repeated), rtol=1e-11)
+
+
+def test_no_weights_equal_weights_of_one():
+    scores, positive, _, starts = make_problems(5, [30, 500, 20])
+    ones = np.ones(scores.size)
+    assert np.array_equal(fit_platt(scores, positive, None, starts), fit_platt(scores, positive, ones, starts))
+
+
+@pytest.mark.parametrize("n_positive", [1, 40, 4000])
+def test_platt_finds_the_optimum_of_classes_of_unequal_size_that_overlap_or_not(n_positive):
+    # Where the start is far off: the optimum is where the gradient vanishes, in the units of the scores.
+    rng = np.random.default_rng(n_positive)
+    positive = np.arange(20_000) < n_positive
+    for shift in (0.0, 2.0, 20.0):
+        scores = rng.standard_normal(positive.size) + shift * positive
+        (A,), (B,) = fit_platt(scores, positive, None, np.array([0]))
+        n_pos, n_neg = n_positive, positive.size - n_positive
+        excess = expit(-(A * scores + B)) - np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+        assert_allclose([excess.sum(), excess @ scores], 0.0, atol=1e-9 * positive.size)
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_problem_is_calibrated_on_its_own_training_scores(multi_class, weighted, monkeypatch):
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 4, size=90)
+    space = rng.normal(size=(90, 2)) + 0.8 * np.column_stack([y % 2, y // 2])
+    X = np.column_stack([np.sqrt(1.0 + (space**2).sum(axis=1)), space])
+    weight = rng.uniform(0.5, 2.0, size=90) if weighted else None
+    monkeypatch.setattr("hypermargin.estimators.calibration.LOCKSTEP_SAMPLES", 120)
+    options = {"solver": "euclidean", "fit_intercept": True} if multi_class == "ovo" else {}
+    model = HyperbolicSVC(multi_class=multi_class, **options).fit(X, y, weight)
+    for k, problem in enumerate(model.binary_problems(X, y, weight)):
+        scores = problem.X @ (model.coef_[k] * [1.0, -1.0, -1.0]) + model.intercept_[k]
+        own = np.ones(len(scores)) if problem.sample_weight is None else problem.sample_weight
+        alone = fit_platt(scores, problem.y > 0.0, own, np.array([0]))
+        assert_allclose([model.probA_[k], model.probB_[k]], np.ravel(alone), rtol=1e-8)
 
 
 def test_platt_follows_a_change_of_units():

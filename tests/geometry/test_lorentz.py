@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from hypermargin.geometry import covector, lift, minkowski_dot, origin, quadratic_form, radius
+from hypermargin.geometry.lorentz import euclidean_norm, fixed_order_product
 
 
 def test_the_sign_is_the_paper_s():
@@ -38,6 +39,25 @@ def test_lift_and_radius(r):
     assert abs(x[0] - float(true)) <= 4 * ref.EPS * float(true)
     assert np.array_equal(x[1:], space)
     assert float(radius(x)) == pytest.approx(r, rel=8 * ref.EPS)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1.0, 1e8, 1e140])
+def test_euclidean_norm(size, rng):
+    for V in (size * rng.standard_normal(3), size * rng.standard_normal((4, 5, 2))[:, ::2]):
+        true = [float(ref.mp.sqrt(ref.dot(v, v))) for v in map(ref.exact, V.reshape(-1, V.shape[-1]))]
+        assert np.allclose(euclidean_norm(V).ravel(), true, rtol=4 * ref.EPS, atol=0.0)
+
+
+def test_fixed_order_product_is_the_sum_in_order_bit_for_bit(rng):
+    X, M = np.exp(5.0 * rng.standard_normal((9, 5))), rng.standard_normal((5, 4))
+    product = fixed_order_product(X, M)
+    for i in range(9):
+        for j in range(4):
+            total = float(X[i, 0]) * float(M[0, j])  # Python's floats are never fused
+            for k in range(1, 5):
+                total += float(X[i, k]) * float(M[k, j])
+            assert product[i, j] == total
+    assert np.array_equal(fixed_order_product(X[3:4], M[:, 2:3]), product[3:4, 2:3])
 
 
 def test_origin():

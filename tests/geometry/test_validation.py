@@ -1,10 +1,13 @@
 """Every kind of bad array has its own sentence, and good arrays come back unchanged."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from hypermargin.geometry import (
     GEOMETRIES,
+    blocks,
     check_coordinates,
     check_lorentz,
     check_points,
@@ -99,6 +102,39 @@ def test_the_row_at_fault_is_named(X):
         check_lorentz(lower)
     with pytest.raises(ValueError, match=r"is not on the hyperboloid x0\^2 - \|xr\|\^2 = 1/curvature = 0\.5"):
         check_points(lower / np.sqrt(2.0), "lorentz", 2.0)
+
+
+def test_the_row_at_fault_is_named_in_a_late_block(X, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 4)
+    assert check_lorentz(X) is X
+    far = X.copy()
+    far[5], far[23] = exp_origin([[18.1, 0.0], [0.0, -18.3]])
+    with pytest.raises(ValueError, match=r"^row 23 lies at hyperbolic radius 18\.3; beyond 18"):  # the farthest
+        check_lorentz(far)
+    X[[17, 29], 0] += 0.1
+    with pytest.raises(ValueError, match=r"^row 17 of X is not on the hyperboloid .* \(x0 = [^)]*\)$"):
+        check_lorentz(X)
+    X[28, 2] = np.nan
+    with pytest.raises(ValueError, match=r"^X contains NaN or infinity$"):
+        check_lorentz(X)
+
+
+def test_whether_rows_or_the_geometry_are_wrong_is_judged_over_all_blocks(X, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 4)
+    X[:4, 0] += 0.1  # all of the first block, but few of all rows
+    with pytest.raises(ValueError, match=r"^row 0 of X is not on the hyperboloid .* \(x0 = [^)]*\)$"):
+        check_lorentz(X)
+    with pytest.raises(ValueError, match=r"^row 0 of X .*: the time coordinate seems to be the last; put it first$"):
+        check_lorentz(np.roll(exp_origin(np.ones((30, 2))), -1, axis=1))
+
+
+def test_checks_need_little_memory_beside_the_data():
+    X = exp_origin(np.random.default_rng(0).standard_normal((200_000, 2)))
+    tracemalloc.start()
+    check_lorentz(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < X.nbytes
 
 
 @pytest.mark.parametrize("geometry", ["poincare", "klein"])

@@ -1,5 +1,7 @@
 """MarginProblem against high precision, duplicates, finite differences, invariances, and bad input."""
 
+import tracemalloc
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from hypermargin import MarginProblem
+from hypermargin.geometry import blocks
 from hypermargin.problems.losses import LOSSES
+from hypermargin.problems.uncertainty import GeodesicBall
 
 
 def lift(spatial):
@@ -146,6 +150,93 @@ def test_arrays_are_read_only_and_C_can_be_replaced():
             array[0] = 0.0
     w = [0.1, 1.0, 0.0]
     assert problem.with_C(4.0).risk(w) == pytest.approx(4.0 * problem.risk(w))
+
+
+# -- blocks of rows ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "asinh"])
+def test_objective_in_blocks_matches_high_precision(loss, weighted, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
+    X, y = sample(3)
+    weight = np.random.default_rng(2).uniform(0.0, 3.0, size=len(y)) if weighted else None
+    problem = MarginProblem(X, y, C=2.5, sample_weight=weight)
+    w, costs = np.array([0.3, 0.4, 1.1]), np.full(12, 2.5) if weight is None else 2.5 * weight
+    assert problem.objective(w, loss) == pytest.approx(exact_objective(X, y, costs, w, loss), rel=1e-13)
+    centroid = costs @ X
+    centroid /= np.sqrt(centroid[0] ** 2 - centroid[1:] @ centroid[1:])
+    np.testing.assert_allclose(problem.centre, centroid, rtol=1e-13)
+
+
+@pytest.mark.parametrize("rho", [0.2, np.linspace(0.0, 0.5, 12)], ids=["one size", "a size each"])
+def test_worst_margins_of_some_rows_are_those_of_all(rho, monkeypatch):
+    X, y = sample(4)
+    problem = MarginProblem(X, y, uncertainty=GeodesicBall(rho))
+    w = np.array([0.3, 0.4, 1.1])
+    margins, risk = problem.margins(w, 0.1), problem.risk(w, intercept=0.1)
+    np.testing.assert_allclose(problem.margins(w, 0.1, slice(5, 9)), margins[5:9], rtol=1e-14)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
+    assert problem.risk(w, intercept=0.1) == pytest.approx(risk, rel=1e-14)
+    assert risk == pytest.approx(np.maximum(0.0, 1.0 - margins).sum() / np.sqrt(2.0), rel=1e-14)
+
+
+def test_the_worst_violation_is_found_in_every_block(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2)
+    w = np.array([0.0, -1.0, 0.0])  # x * w = x1
+    for place in range(5):
+        x1 = np.full(5, 2.0)
+        x1[place] = -3.0
+        hard = MarginProblem(lift(np.column_stack([x1, np.zeros(5)])), np.ones(5), C=np.inf)
+        assert hard.violation(w) == pytest.approx(4.0)
+
+
+def test_a_bad_label_is_found_in_a_late_block(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
+    X, y = sample(6)
+    y[11] = 0.0
+    with pytest.raises(ValueError, match=r"^y must hold the labels -1 and \+1 only$"):
+        MarginProblem(X, y)
+
+
+def test_covectors_around_a_centre_do_not_depend_on_the_blocks(monkeypatch):
+    X, y = sample(7, n=23)
+    problem = MarginProblem(X, y)
+    whole = problem.covectors_around(problem.centre)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5)
+    assert np.array_equal(problem.covectors_around(problem.centre), whole)
+    assert np.array_equal(problem.covectors_around(problem.centre, slice(3, 17)), whole[3:17])
+
+
+def test_costs_without_weights_are_one_number_that_is_read_n_times():
+    X, y = sample(8)
+    plain, weighted = MarginProblem(X, y, C=2.5), MarginProblem(X, y, C=2.5, sample_weight=np.ones(12))
+    hard = MarginProblem(X, y, C=np.inf)
+    assert plain.costs.tolist() == weighted.costs.tolist() == [2.5] * 12
+    assert hard.costs.tolist() == [np.inf] * 12
+    assert plain.costs.strides == hard.costs.strides == (0,)
+    with pytest.raises(ValueError, match="read-only"):
+        plain.costs[0] = 1.0
+    weight = np.arange(12.0)
+    assert MarginProblem(X, y, C=2.5, sample_weight=weight).costs.tolist() == (2.5 * weight).tolist()
+    uneven = MarginProblem(X, y, C=np.inf, sample_weight=weight)
+    assert uneven.costs.tolist() == [0.0] + [np.inf] * 11
+    w = np.array([0.3, 0.4, 1.1])
+    for one, other in zip(plain.risk_and_subgradient(w), weighted.risk_and_subgradient(w), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+def test_a_problem_needs_little_memory_beside_the_data():
+    X, y = sample(9, n=200_000)
+    w = np.array([0.3, 0.4, 1.1])
+    tracemalloc.start()
+    problem = MarginProblem(X, y)
+    problem.objective(w)
+    centre, costs = problem.centre, problem.costs
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < X.nbytes
+    np.testing.assert_allclose(centre, MarginProblem(X, y, sample_weight=costs).centre, rtol=1e-12)
 
 
 GOOD = lift([[0.5, 0.0], [-0.5, 0.0]])
