@@ -73,17 +73,29 @@ def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
         if not ordered or len(region.minorants) != len(nodes) or region.sign not in (-1, 1):
             raise CertificateError("the cells of a region do not cover 0 <= s < infinity")
         for m in region.minorants:
-            _check_minorant(m, region, n_cuts, problem)
+            if m.chord:
+                _check_chord(m, region, problem)
+    _check_weights([m for region in certificate.regions for m in region.minorants], n_cuts)
 
 
-def _check_minorant(m: Combination, region: RegionProof, n_cuts: int, problem: MarginProblem) -> None:
-    """It is a combination of the cuts with weights >= 0, and of a chord that holds in the region."""
-    usable = len(m.cuts) == len(m.weights) and min(m.cuts, default=0) >= 0 and max(m.cuts, default=-1) < n_cuts
-    if not usable or not all([0.0 <= v < inf for v in (*m.weights, m.chord)]):
+def _check_weights(minorants: list[Combination], n_cuts: int) -> None:
+    """Minorants are combinations of the cuts with weights >= 0."""
+    cuts = [cut for m in minorants for cut in m.cuts]
+    weights = [weight for m in minorants for weight in (m.chord, *m.weights)]
+    known = min(cuts, default=0) >= 0 and max(cuts, default=-1) < n_cuts
+    if (
+        not known
+        or not all([0.0 <= v < inf for v in weights])
+        or any([len(m.cuts) != len(m.weights) for m in minorants])
+    ):
         raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
-    if m.chord and (problem.allow_timelike or not _contains(m.box, region.box)):
+
+
+def _check_chord(m: Combination, region: RegionProof, problem: MarginProblem) -> None:
+    """The chord of a minorant holds in its region."""
+    if problem.allow_timelike or m.box is None or not _contains(m.box, region.box):
         raise CertificateError("a chord is used where none holds")
-    if m.chord and m.box is not None and not m.box.low.shape == m.box.high.shape == (problem.dim,):
+    if m.box.low.shape != (problem.dim,):
         raise CertificateError(f"the certificate is not for dimension {problem.dim}")
 
 
@@ -107,9 +119,9 @@ def _check_cover(regions: Sequence[RegionProof], problem: MarginProblem) -> None
                 raise CertificateError("the boxes of the certificate do not cover all directions")
 
 
-def _contains(outer: DirectionBox | None, inner: DirectionBox | None) -> bool:
+def _contains(outer: DirectionBox, inner: DirectionBox | None) -> bool:
     """Whether every direction of `inner` is one of `outer`."""
-    if outer is None or inner is None or (outer.axis, outer.side) != (inner.axis, inner.side):
+    if inner is None or (outer.axis, outer.side) != (inner.axis, inner.side):
         return False
     if len({corner.shape for corner in (outer.low, outer.high, inner.low, inner.high)}) > 1:
         return False
