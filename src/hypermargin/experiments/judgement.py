@@ -128,8 +128,9 @@ class Comparison:
 
 def comparisons(summary: Summary, method: str, *, aggregated: bool) -> Iterator[Comparison]:
     """Accuracies of a column over all folds beside the paper's: of its aggregated tables, or of all others."""
+    present = summary.datasets() - set(NOT_COMPARABLE)
     for cell in paper_cells():
-        comparable = cell.metric == METRIC and cell.dataset not in NOT_COMPARABLE
+        comparable = cell.metric == METRIC and cell.dataset in present
         if comparable and cell.method == METHODS[method].paper_column and (cell.C == BEST) == aggregated:
             ours = summary.stat(cell.dataset, cell.scheme, cell.C, method, METRIC)
             if ours is not None and ours.n_folds == data.N_FOLDS:
