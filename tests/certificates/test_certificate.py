@@ -55,10 +55,10 @@ def solved(case):
     return problem, solution.certificate, best_value(problem)
 
 
-def bound_or_refusal(certificate, problem):
+def bound_or_refusal(certificate, problem, **how):
     """The verified bound, or minus infinity where the certificate is refused."""
     try:
-        return certificate.verify(problem)
+        return certificate.verify(problem, **how)
     except CertificateError:
         return -np.inf
 
@@ -138,6 +138,7 @@ def test_a_damaged_certificate_never_proves_too_much(case, names, seed):
     problem, certificate, best = solved(case)
     broken = damaged(certificate, problem.n_samples, np.random.default_rng(seed), names)
     assert bound_or_refusal(broken, problem) <= best
+    assert bound_or_refusal(broken, problem, by_arb=True) <= best
 
 
 @cache

@@ -123,6 +123,7 @@ def test_the_interpreter_proves_the_same_bound(monkeypatch, family, d):
     bound = certificate.verify(problem)
     assert bound > 0.0
     monkeypatch.setattr(verify, "cells_kernel", PLAIN_CELLS)
+    monkeypatch.setattr(PLAIN_CELLS, "is_compiled", lambda: True)  # or Arb would be used
     assert certificate.verify(problem) == bound  # bit for bit
     monkeypatch.setattr(sums, "sums_kernel", PLAIN_SUMS)
     assert certificate.verify(problem) == pytest.approx(bound, rel=1e-13)
@@ -255,6 +256,7 @@ def test_what_overflows_or_underflows_proves_no_more_than_is_true(monkeypatch, C
     solution = solve(problem)
     if interpreter:
         monkeypatch.setattr(verify, "cells_kernel", PLAIN_CELLS)
+        monkeypatch.setattr(PLAIN_CELLS, "is_compiled", lambda: True)  # or Arb would be used
         monkeypatch.setattr(sums, "sums_kernel", PLAIN_SUMS)
     other = problem.with_C(C)
     heavy = replace(problem, sample_weight=np.where(np.arange(12) < 6, C, 1.0))

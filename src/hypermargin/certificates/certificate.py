@@ -89,8 +89,11 @@ class Certificate:
     threshold: float = 1.0
     duals: Array | None = None
 
-    def verify(self, problem: MarginProblem) -> float:
+    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the objective of `problem`, by code that shares nothing with the solvers.
+
+        With `by_arb` all that follows the sums over the data is done by the library Arb instead of this package's own
+        ball arithmetic: slower, and a second opinion.
 
         Raises `CertificateError` if the certificate does not cover all hyperplanes or does not fit the problem.
         """
@@ -98,7 +101,7 @@ class Certificate:
             verified_lower_bound,
         )  # the checker knows certificates, not vice versa
 
-        return verified_lower_bound(self, problem)
+        return verified_lower_bound(self, problem, by_arb)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; floats survive JSON exactly."""

@@ -8,7 +8,7 @@ from operator import le
 import numpy as np
 from numpy.typing import NDArray
 
-from hypermargin.certificates import cells_kernel
+from hypermargin.certificates import cells_arb, cells_kernel
 from hypermargin.certificates.certificate import Certificate, CertificateError, Combination, DirectionBox, RegionProof
 from hypermargin.certificates.sums import cut_sums
 from hypermargin.problems.margin import MarginProblem
@@ -17,13 +17,15 @@ from hypermargin.problems.margin import MarginProblem
 Corners = tuple[list[float], list[float]]
 
 
-def verified_lower_bound(certificate: Certificate, problem: MarginProblem) -> float:
+def verified_lower_bound(certificate: Certificate, problem: MarginProblem, by_arb: bool = False) -> float:
     """See `Certificate.verify`."""
     _check_shape(certificate, problem)
     for sign in (-1, 1):
         _check_cover([region for region in certificate.regions if region.sign == sign], problem)
     with np.errstate(all="ignore"):  # what overflows proves nothing
         totals, errors = cut_sums(certificate, problem)
+        if by_arb or not cells_kernel.is_compiled():
+            return cells_arb.least_bound(certificate, totals, errors)
         proof = cells_kernel.Cells(totals, errors, np.ascontiguousarray(certificate.centre, dtype=np.float64))
         return float(proof.least_bound(*_cells(certificate)))
 
