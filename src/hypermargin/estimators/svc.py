@@ -3,7 +3,6 @@
 import warnings
 from collections import Counter
 from copy import copy
-from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,6 +23,7 @@ from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.validation import check_geometry
 from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
+from hypermargin.solvers.base import option_names
 
 #: Entries of the largest array that prediction makes at a time.
 CHUNK_ENTRIES = 1 << 21
@@ -254,8 +254,7 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
 
     def _seeds(self, n_problems: int) -> list[int] | None:
         """One seed a problem, drawn before any is solved so that they do not depend on `n_jobs`."""
-        known = {field.name for field in fields(get_solver(self.solver))}  # type: ignore[arg-type]
-        if self.random_state is None or "random_state" not in known:
+        if self.random_state is None or "random_state" not in option_names(get_solver(self.solver)):
             return None
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_problems).tolist()
 

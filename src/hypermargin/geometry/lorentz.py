@@ -49,7 +49,7 @@ def lift(space: ArrayLike) -> Array:
     """
     space = np.asarray(space, dtype=np.float64)
     point = np.empty((*space.shape[:-1], space.shape[-1] + 1))
-    point[..., 0] = np.hypot(1.0, euclidean_norm(space))
+    point[..., 0] = np.sqrt(1.0 + np.vecdot(space, space))
     point[..., 1:] = space
     return point
 

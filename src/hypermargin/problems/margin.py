@@ -109,13 +109,16 @@ class MarginProblem:
         return lift(total[1:] / math.sqrt(max(float(minkowski_dot(total, total)), sys.float_info.min)))
 
     def covectors_around(self, centre: Array, rows: slice = slice(None)) -> Array:
-        """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin."""
+        """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin.
+
+        The transpose is contiguous: passes over the data read columns.
+        """
         lowered = covector(translation_to_origin(centre).T)
         X, y = self.X[rows], self.y[rows]
-        moved = np.empty(X.shape)
+        columns = np.empty(X.shape[::-1])
         for block in row_blocks(X.shape[0]):
-            np.multiply(fixed_order_product(X[block], lowered).T, y[block], out=moved[block].T)
-        return moved
+            np.multiply(fixed_order_product(X[block], lowered).T, y[block], out=columns[:, block])
+        return columns.T
 
     # -- the objective -----------------------------------------------------------------------------------------------
 
@@ -152,9 +155,10 @@ class MarginProblem:
 
     def objective(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
         """``f(w) = q(w)/2 + risk``; infinite where w is not feasible (see `is_feasible`)."""
-        if not self.is_feasible(w):
+        q = float(quadratic_form(w))
+        if not (q >= 0.0 or self.is_feasible(w)):
             return float("inf")
-        return 0.5 * max(float(quadratic_form(w)), 0.0) + self.risk(w, loss, intercept)
+        return 0.5 * max(q, 0.0) + self.risk(w, loss, intercept)
 
     def is_feasible(self, w: ArrayLike, rtol: float = 1e-12) -> bool:
         """Whether ``q(w) >= 0`` up to rounding relative to ``|w|^2`` (always true with `allow_timelike`)."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -140,11 +141,17 @@ def get_solver(method: str) -> type[Solver]:
         raise ValueError(f"unknown solver {method!r}; the solvers are {', '.join(_REGISTRY)}") from None
 
 
+@cache
+def option_names(solver: type[Solver]) -> frozenset[str]:
+    """The options that a solver declares: the fields of its dataclass."""
+    return frozenset(f.name for f in fields(solver))  # type: ignore[arg-type]
+
+
 def make_solver(method: str, **options: Any) -> Solver:
     """An instance of the solver `method`; an option it does not have is a `TypeError` that lists those it has."""
     solver = get_solver(method)
-    known = {f.name for f in fields(solver)}  # type: ignore[arg-type]
-    unknown = sorted(set(options) - known)
+    known = option_names(solver)
+    unknown = sorted(options.keys() - known)
     if unknown:
         have = ", ".join(sorted(known)) or "none"
         raise TypeError(f"solver {method!r} has no option {', '.join(map(repr, unknown))}; its options are: {have}")
@@ -204,11 +211,12 @@ def solve_path(
     if not len(Cs):
         raise ValueError("Cs is empty: give at least one C")
     problem, solver = _prepare(problem, method, tol, allow_timelike, options)
-    order = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
+    Cs = [float(C) for C in Cs]
+    order = sorted(range(len(Cs)), key=Cs.__getitem__)
     solutions: list[Solution | None] = [None] * len(Cs)
-    outcomes = solver.run_path(problem, [float(Cs[i]) for i in order], tol)
+    outcomes = solver.run_path(problem, [Cs[i] for i in order], tol)
     start = time.perf_counter()
-    for i, outcome in zip(order.tolist(), outcomes, strict=True):
+    for i, outcome in zip(order, outcomes, strict=True):
         solutions[i] = judge(problem.with_C(Cs[i]), solver, outcome, time.perf_counter() - start)
         start = time.perf_counter()
     return solutions  # type: ignore[return-value]
