@@ -26,7 +26,7 @@ from hypermargin.solvers.exact.search import Search
 AIM, SMALLEST_AIM = 0.01, 1e-10
 #: The certificate proves this share of the tolerance: a looser proof has fewer cells.
 PROVED = 0.5
-#: Seconds that the check of a certificate takes for each number of the data and each cut found, on a slow machine or without a compiler.
+#: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
 CHECK_TIME = 5e-9
 
 
