@@ -68,19 +68,24 @@ def _fit_group(scores: Array, positive: np.ndarray, weight: Array | None, length
     def sums(values: Array) -> Array:
         return np.add.reduceat(values if weight is None else weight * values, starts)
 
-    total, total_positive = sums(np.ones_like(scores)), sums(positive.astype(np.float64))
+    def spread(values: Array) -> Array:
+        """One value a problem, for each of its samples; one problem may be large, and needs no copies of a number."""
+        return values if values.size == 1 else np.repeat(values, lengths)
+
+    total = lengths.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)
+    total_positive = sums(positive.astype(np.float64))
     mean = sums(scores) / total
     # Newton's method works on standardised scores, whatever their scale; constant ones carry no information.
     largest = np.maximum.reduceat(np.abs(scores), starts)
-    z = scores - np.repeat(mean, lengths)
+    z = scores - spread(mean)
     deviation = np.sqrt(sums(z * z) / total)
     scale = np.where(deviation > 1e-13 * largest, deviation, np.inf)
-    z /= np.repeat(scale, lengths)
+    z /= spread(scale)
 
     def by_label(of_positive: Array, of_negative: Array) -> Array:
-        return np.where(positive, np.repeat(of_positive, lengths), np.repeat(of_negative, lengths))
+        return np.where(positive, spread(of_positive), spread(of_negative))
 
-    # The targets are p(positive) = (1 + tilt)/2 and p(negative) = (1 - tilt)/2, with log-odds 2 atanh(tilt).
+    # Smoothed targets are t = (1 + tilt)/2, with log-odds 2 atanh(tilt), one for each side.
     tilt = total_positive / (total_positive + 2.0), (total_positive - total) / (total - total_positive + 2.0)
     # Least squares on the log-odds of the targets is a better start than the prior, if they are not too large.
     odds = [np.clip(2.0 * np.arctanh(side), -LARGEST_START, LARGEST_START) for side in tilt]

@@ -120,6 +120,7 @@ def training_set(
     for j in range(X.shape[1]):
         key += np.cos(1.0 + j * j) * X[:, j]
     order = np.argsort(key)
+    del key  # as large as a column of the data
     order = order[np.argsort(labels[order], kind="stable")]
     X, labels = X[order], labels[order]
     if weight is not None:
@@ -134,6 +135,7 @@ def training_set(
             X, labels = X[first], labels[first]
     elif hasattr(uncertainty, "take"):
         uncertainty = uncertainty.take(order)
+    del order
     bounds = [0, *np.cumsum(np.bincount(labels)).tolist()]
     return TrainingSet(unit_points(X, geometry, curvature), bounds, weight, uncertainty)
 
