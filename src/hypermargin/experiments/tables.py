@@ -72,13 +72,14 @@ def _metric_table(summary: Summary, experiment: Experiment, datasets: Sequence[s
         entries = [compared(summary, experiment, dataset, method, metric) for method in methods]
         rows.append([Entry(dataset, dataset), *_with_best(entries)])
     unit = ", in per cent" if metric == "test_accuracy" else ""
+    chosen = " C is the one with a method's best test F1 score, as in the paper." if experiment.C == BEST else ""
     return Table(
         f"{experiment.slug}-{metric.removeprefix('test_')}",
         f"{experiment.title}: {METRIC_NAMES[metric]}",
         ["data", *(METHODS[name].label for name in methods)],
         rows,
         f"Mean ± standard deviation over the folds{unit}; the paper's number beside ours; [k]: of k folds only. Bold: "
-        "the best of ours on all folds.",
+        f"the best of ours on all folds.{chosen}",
         experiment.section,
     )
 
