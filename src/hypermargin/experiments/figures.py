@@ -42,7 +42,7 @@ def gallery(summary: Summary) -> Figure | None:
         for points in display.points_.values():
             points.set(rasterized=True, sizes=[6.0], linewidths=0.0)
         ax.set_title(f"{name}\n{len(X)} points, {len(np.unique(y))} classes", fontsize=8)
-    figure.tight_layout()
+    figure.tight_layout(h_pad=1.6)
     return figure
 
 

@@ -67,6 +67,12 @@ class Contest:
         return self.ours.stat.mean >= self.theirs.mean - max(self.ours.stat.std, self.theirs.std or 0.0)
 
     @property
+    def difference(self) -> float:
+        """Ours less the paper's, which is known to its rounding only."""
+        difference = self.ours.stat.mean - self.theirs.mean
+        return 0.0 if abs(difference) <= self.theirs.rounding else difference
+
+    @property
     def text(self) -> str:
         return f"{self.dataset} ({self.ours.text} against {100 * self.theirs.mean:.1f} %)"
 
@@ -90,7 +96,7 @@ def contest_table(summary: Summary) -> Table:
             Entry(_where(c.dataset, c.ours.scheme, c.ours.C)),
             Entry(paper_text(c.theirs), c.theirs.mean),
             Entry(f"{c.theirs.method}, {_where(c.dataset, c.theirs.scheme, None)}"),
-            Entry(f"{100 * (c.ours.stat.mean - c.theirs.mean):+.2f}", c.ours.stat.mean - c.theirs.mean),
+            Entry(f"{100 * c.difference:+.2f}", c.difference),
             Entry("yes" if c.is_reached else "no", is_hole=not c.is_reached),
         ]
         for c in contests(summary)
