@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
@@ -110,7 +111,7 @@ class Exact(Solver):
             certificate=certificate,
             n_iter=search.n_passes,
             history={
-                "lower_bound": np.maximum.accumulate([max(lower, 0.0) for lower, _ in search.history]).tolist(),
+                "lower_bound": list(accumulate((lower for lower, _ in search.history), max, initial=0.0))[1:],
                 "objective": [upper for _, upper in search.history],
             },
             info={"passes": search.n_passes, "splits": search.n_splits, "regions": search.n_regions},

@@ -18,23 +18,12 @@ def make_certificate(search: Search, centre: Array, threshold: float, bound: flo
 
 
 def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int]) -> RegionProof:
-    cells = leaf.region.proof_of(bound)
-    nodes = np.array([node for node, _, _, _ in cells])
-    minorants = tuple(_combination(cuts, weights, box, numbers) for _, cuts, weights, box in cells)
-    return RegionProof(int(leaf.region.side()), _direction_box(leaf.box), nodes, minorants)
+    nodes, minorants = [], []
+    for node, cuts, weights, chord, box in leaf.region.proof_of(bound, numbers):
+        nodes.append(node)
+        minorants.append(Combination(cuts, weights, chord, _direction_box(box) if chord else None))
+    return RegionProof(int(leaf.region.side()), _direction_box(leaf.box), np.array(nodes), tuple(minorants))
 
 
 def _direction_box(box: Box | None) -> DirectionBox | None:
     return None if box is None else DirectionBox(box.axis, box.side, np.array(box.low), np.array(box.high))
-
-
-def _combination(cuts: list[int], weights: list[float], box: Box | None, numbers: dict[int, int]) -> Combination:
-    """The minorant with its cuts renumbered; cut 0 of the pool is the constant 0 and is left out, -1 is the chord."""
-    chord = sum(weight for cut, weight in zip(cuts, weights, strict=True) if cut == -1)
-    used = [(cut, weight) for cut, weight in zip(cuts, weights, strict=True) if cut > 0]
-    return Combination(
-        tuple(numbers.setdefault(cut, len(numbers)) for cut, _ in used),
-        tuple(weight for _, weight in used),
-        float(chord),
-        _direction_box(box) if chord else None,
-    )

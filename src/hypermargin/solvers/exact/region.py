@@ -168,17 +168,29 @@ class Region:
         nodes.add(self.s[self.here])
         return sorted(nodes)
 
-    def proof_of(self, bound: cython.double):
+    def proof_of(self, bound: cython.double, numbers: dict):
         """The fewest cells that prove `bound` (or the region's own bound if that is less).
 
-        A list of (node at which the cell begins, numbers of the cuts, their weights, the box of the chord).
+        A list of (node at which the cell begins, cuts, their weights, the weight of the chord, its box). Cuts get new
+        numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
         """
+        j: cython.Py_ssize_t
         k: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        chord: cython.double
         cells = []
         for s, k in self._fewest_cells(bound):
-            used = [j for j in range(self.columns.shape[1]) if self.weights[k, j] > 0.0]
-            cuts, shares = [self.columns[k, j] for j in used], [self.weights[k, j] for j in used]
-            cells.append((s, cuts, shares, self.boxes[self.owner[k]]))
+            cuts, weights, chord = [], [], 0.0
+            for j in range(self.columns.shape[1]):
+                c = self.columns[k, j]
+                if self.weights[k, j] <= 0.0 or c == 0:
+                    continue
+                if c == -1:
+                    chord = self.weights[k, j]
+                else:
+                    cuts.append(numbers.setdefault(c, len(numbers)))
+                    weights.append(self.weights[k, j])
+            cells.append((s, tuple(cuts), tuple(weights), chord, self.boxes[self.owner[k]]))
         return cells
 
     def _fewest_cells(self, bound: cython.double):

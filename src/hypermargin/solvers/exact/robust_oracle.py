@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
@@ -74,7 +73,6 @@ class LinearisedOracle(RobustOracle):
         self._rho = np.atleast_1d(np.array(noise.rho, dtype=np.float64))
         self._jacobian = OriginJacobian.at(problem.X)
         self._bend = self._jacobian.cosh - self._jacobian.stretch
-        self._outwards = boost(self.centre)
         shape = noise.shape if isinstance(noise, Ellipsoid) else np.empty((0, problem.dim, problem.dim))
         self._shape = np.array(shape if shape.ndim == 3 else shape[None])
         self._work = np.empty((2, problem.dim))
