@@ -15,29 +15,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import solve
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from reference.tiny import BATCH, complaint, tiny_batch
-
-
-def check_batch(name: tuple[int, int]) -> str | None:
-    """The first complaint about a batch named (seed, index), or None."""
-    seed, index = name
-    batch = tiny_batch(seed, index)
-    for i, best in enumerate(batch.best_values()):
-        problem = MarginProblem(
-            batch.X[i], batch.y[i], C=batch.C[i], sample_weight=batch.weight[i], allow_timelike=batch.timelike
-        )
-        try:
-            solution = solve(problem, method="exact", tol=1e-6)
-            wrong = complaint(batch, i, float(best), solution, solution.certificate.verify(problem))
-        except Exception as error:
-            wrong = f"raised {type(error).__name__}: {error}"
-        if wrong is not None:
-            return f"tiny_batch(seed={seed}, index={index}), instance {i}: {wrong}"
-    return None
+from reference.fuzzing import check_batch
+from reference.tiny import BATCH
 
 
 def check_all(instances: int, seed: int, jobs: int) -> Iterator[str | None]:

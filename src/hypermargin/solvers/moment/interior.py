@@ -280,6 +280,6 @@ def _result(
 
 def to_numpy(values: Any) -> Array:
     """A NumPy copy of an array of any library, from any device."""
-    if hasattr(values, "cpu"):
-        values = values.cpu()
+    if hasattr(values, "cpu"):  # a tensor of PyTorch
+        values = values.cpu().numpy()
     return np.array(values, dtype=np.float64)
