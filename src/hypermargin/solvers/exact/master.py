@@ -86,9 +86,11 @@ class Master:
         best: cython.double = 0.0
         best_mu: cython.double = 1.0
         enough: cython.double
+        width: cython.double
         k: cython.int
         self.mu = 1.0
-        for k in range(60):
+        for k in range(100):
+            width = high - low
             self._quadratic_programme(s, self.mu)
             value = self.b + self.a * s + phi(s, self.A)
             excess = self._norm(self.wr) - s
@@ -98,7 +100,7 @@ class Master:
                 return value
             if k == 0 or primal < best:
                 best, best_mu = primal, self.mu
-            if excess >= 0.0:  # the root of |wr| = s by false position (Illinois) with a bisection now and then
+            if excess >= 0.0:  # the root of |wr| = s by false position (Illinois), or bisection where that gains little
                 low, at_low = self.mu, excess
                 at_high *= 0.5
             else:
@@ -110,7 +112,7 @@ class Master:
                 self.mu = high * (max(0.01, 0.9 * (1.0 + excess / s)) if k < 4 else 0.01)
             else:
                 self.mu = (low * at_high - high * at_low) / (at_high - at_low)
-                if k % 3 == 2 or not low < self.mu < high:
+                if high - low > 0.5 * width or not low < self.mu < high:
                     self.mu = 0.5 * (low + high)
         if self.mu != best_mu:  # no convergence: return to the best point
             self.mu = best_mu

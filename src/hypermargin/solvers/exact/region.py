@@ -126,8 +126,6 @@ class Region:
             self.query[0] = self.sign * position
             if self.lifted:  # rounded outwards, so that it is feasible
                 length /= position * (1.0 + 4e-16 * (self.master.dim + 4))
-            elif self.timelike_allowed and self.master.mu < 1.0 and length > position:
-                length /= position  # outside the cone by rounding only, which may cost more than the whole risk
             else:
                 length = 1.0
             for j in range(self.master.dim):
