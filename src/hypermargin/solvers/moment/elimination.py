@@ -7,8 +7,9 @@ import numpy as np
 
 from hypermargin.solvers.moment.operators import RelaxationOperator, symmetric
 
-#: Bytes that the largest temporary array of the assembly may take; it sets how many groups are handled at a time.
-CHUNK_BYTES = 2**22
+#: Bytes that the largest temporary array of the assembly may take; it sets how many groups are handled at a time. On a
+#: processor it should stay in the cache; an accelerator would spend its time on launching thousands of small calls.
+CHUNK_BYTES, ACCELERATOR_CHUNK_BYTES = 2**22, 2**30
 
 
 class Elimination:
@@ -89,7 +90,8 @@ class Elimination:
 
     def _groups_at_a_time(self) -> int:
         bytes_a_group = max(8 * block.n_localised * block.size**2 for block in self.operator.blocks)
-        return max(1, CHUNK_BYTES // bytes_a_group)
+        on_processor = self.operator.device is None or str(self.operator.device) == "cpu"
+        return max(1, (CHUNK_BYTES if on_processor else ACCELERATOR_CHUNK_BYTES) // bytes_a_group)
 
 
 #: What is added to a unit diagonal, rounding's own size, so that Cholesky does not meet zero.
