@@ -107,7 +107,7 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
         "cells made at": ", ".join(
             sorted({str(record.get("commit", "?")) for _, record in results if "folds" in record})
         ),
-        **describe_environment(),
+        **{"report made at" if name == "commit" else name: value for name, value in describe_environment().items()},
     }
     page = write_report(summary, folder, facts)
     if args.results_page:

@@ -8,7 +8,13 @@ from hypermargin.experiments.findings import other_findings, plain_svm_paragraph
 from hypermargin.experiments.judgement import agreement_table, contest_table
 from hypermargin.experiments.summary import Summary
 from hypermargin.experiments.tables import performance_tables
-from hypermargin.experiments.truth_tables import certified_table, methods_table, runtime_table, suboptimality_summary
+from hypermargin.experiments.truth_tables import (
+    certified_table,
+    holes_table,
+    methods_table,
+    runtime_table,
+    suboptimality_summary,
+)
 
 #: The tables of performance that the page shows; the report has the others.
 SHOWN = ("synthetic-accuracy", "synthetic-gaps", "real-ovr-best-accuracy", "real-ovo-best-accuracy")
@@ -24,6 +30,7 @@ def write_results_page(summary: Summary, path: Path, facts: Mapping[str, str]) -
         certified_table(summary),
         runtime_table(summary),
         methods_table(summary.methods()),
+        holes_table(summary),
     ]
     parts = [
         "# Results\n",

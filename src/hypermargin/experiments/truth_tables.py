@@ -1,11 +1,11 @@
 """What is behind the paper's tables: true suboptimality, runtimes, everything measured, and what is missing."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
 
 from hypermargin.experiments import data
-from hypermargin.experiments.engine import describe
 from hypermargin.experiments.entries import Entry, Table
 from hypermargin.experiments.methods import METHODS, REFERENCE, Method
 from hypermargin.experiments.paper import paper_cell
@@ -205,12 +205,27 @@ def everything_table(summary: Summary) -> Table:
 
 
 def holes_table(summary: Summary) -> Table:
-    """What failed, ran out of time, or was not begun because its like had."""
-    rows = [
-        [Entry(describe(cell)), Entry(str(record["state"])), Entry(str(record.get("reason", "")))]
-        for cell, record in summary.holes
-    ]
-    return Table("holes", "What is missing, and why", ["cell", "state", "reason"], rows, "", "Holes", n_text=3)
+    """What failed, ran out of time, or was not begun: one row a data set, scheme, method and state."""
+    kinds: dict[tuple[str, str, str, str], list[dict]] = {}
+    for cell, record in sorted(summary.holes, key=lambda hole: _order((*astuple(hole[0])[:4],))):
+        drawn = data.grid_parameters(cell.dataset)
+        name = cell.dataset if drawn is None else f"Gaussian grid, {drawn[0]} classes"
+        kinds.setdefault((name, _scheme(cell.scheme, cell.dataset), cell.method, record["state"]), []).append(record)
+    rows = []
+    for (name, scheme, method, state), records in kinds.items():
+        reasons = [str(record.get("reason", "")) for record in records]
+        more = "" if len(set(reasons)) == 1 else " (and others)"
+        labels = [Entry(name), Entry(scheme), Entry(METHODS[method].label), Entry(state)]
+        rows.append([*labels, Entry(str(len(records)), float(len(records))), Entry(reasons[0] + more)])
+    return Table(
+        "holes",
+        "What is missing, and why",
+        ["data", "scheme", "method", "state", "cells", "reason"],
+        rows,
+        "A cell is one fold for one C; on the Gaussian grid all folds of one draw.",
+        "Holes",
+        n_text=4,
+    )
 
 
 def methods_table(names: Sequence[str]) -> Table:
