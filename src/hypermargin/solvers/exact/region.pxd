@@ -37,7 +37,7 @@ cdef class Region:
     cdef void _prove(self, Py_ssize_t k, Py_ssize_t i, double left, double right) noexcept
     cdef Py_ssize_t _weakest_cell(self) noexcept
     cdef Py_ssize_t _choose_node(self, Py_ssize_t cell, double target)
-    cdef bint _resolved(self, Py_ssize_t i, double target) noexcept
+    cdef bint _resolved(self, Py_ssize_t i, Py_ssize_t cell, double target) noexcept
     cdef Py_ssize_t _insert(self, Py_ssize_t cell, double position)
     cdef double _minorant_at(self, double s, double target)
     cdef _keep(self, Py_ssize_t k)

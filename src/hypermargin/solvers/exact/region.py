@@ -280,20 +280,20 @@ class Region:
                 else:
                     high = middle
         if middle - left < 0.05 * (right - left):
-            if not self._resolved(cell, target):
+            if not self._resolved(cell, cell, target):
                 return cell
             middle = left + 0.1 * (right - left)
         elif right - middle < 0.05 * (right - left):
-            if not self._resolved(cell + 1, target):
+            if not self._resolved(cell + 1, cell, target):
                 return cell + 1
             middle = right - 0.1 * (right - left)
         return self._insert(cell, middle)
 
-    def _resolved(self, i: cython.Py_ssize_t, target: cython.double) -> cython.bint:
-        """Whether another query at node i would hardly raise the envelope there."""
+    def _resolved(self, i: cython.Py_ssize_t, cell: cython.Py_ssize_t, target: cython.double) -> cython.bint:
+        """Whether another query at node i would hardly raise the envelope there, as seen from what the cell lacks."""
         if self.stale[i] >= STALE or self.envelope[i] >= target:
             return True
-        return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.envelope[i])
+        return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.lower[cell])
 
     def _insert(self, cell: cython.Py_ssize_t, position: cython.double) -> cython.Py_ssize_t:
         """A new node after node `cell`; returns its number."""
