@@ -11,6 +11,7 @@ from setuptools import Extension, setup
 
 KERNELS = [
     "hypermargin.certificates.cells_kernel",
+    "hypermargin.certificates.members_kernel",
     "hypermargin.certificates.sums_kernel",
     "hypermargin.solvers.exact.cuts",
     "hypermargin.solvers.exact.evaluator",

@@ -20,9 +20,18 @@ rounded, by (d + 8) u relatively. A timelike W with m > 0 may itself, normalised
 
 *Linearised sets.* ``p = x + J z``. The z of a box are doubles that lie in it exactly, and those of a cross-polytope as
 well, shortened by 2^-40 where entries share rho. Those of a ball or an ellipsoid are ``rho S u`` with the computed u at
-most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long. The parts of J (unit vector, sinh, cosh, sinh(r)/r) have relative errors
-of at most (2d + 16) u, and ``J z`` is formed from them by sums of at most d + 2 terms of size at most
-``2 cosh(r) |z|``: (16 d + 128) u times that is more than its error.
+most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long: its length errs by (d/2 + 1) u, and its inverse and three products by u
+each. The parts of J (unit vector, sinh, cosh, sinh(r)/r) have relative errors of at most (2d + 16) u, and ``J z`` is
+formed from them by sums of at most d + 2 terms of size at most ``2 cosh(r) |z|``: (16 d + 128) u times that is more
+than its error.
+
+*What is charged to a sum.* Only x0 and J z are rounded: the first errs by ``(d + 8) u x0``, in one coordinate.
+
+*Underflow* changes a sum of products by less than ``4 d 2^-1074 < UNDERFLOW``. In m, q and T^2 that is nothing beside
+``e_q`` if ``|W|^2 >= SHORTEST^2``; else q counts as infinite, and p = x. Under the root of a tangent part `UNDERFLOW`
+is added. Vectors are divided by at least `SHORTEST`: longer ones have a square that underflow does not change.
+
+`members_kernel` does these operations one sample at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -47,10 +56,35 @@ from hypermargin.problems.uncertainty import CANCELLING, FLOOR, GeodesicBall
 
 #: Members are taken this much (relatively) inside their sets.
 INSIDE = 1.0 - 2.0**-40
+#: More than a sum can lose to underflow, and the shortest length that vectors are divided by.
+UNDERFLOW, SHORTEST = 1e-290, 1e-130
 
 #: Number of samples of a cut; the sums of ``c_i`` and ``c_i z'_i``, those of the magnitudes of their terms, and bounds
 #: on the distance to a sum of exact members, each of shape (d + 2,).
 Sums = tuple[int, Array, Array, Array]
+
+
+def form_bound(W: Array) -> float:
+    """An upper bound on q(W); infinite where W is so short that its square may underflow."""
+    square = float(W @ W)
+    return float(quadratic_form(W)) + (4 * W.size + 28) * U * square if square >= SHORTEST**2 else np.inf
+
+
+def x0_errors(magnitudes: Array) -> Array:
+    """Bounds on what the rounding of x0 does to sums with terms of these magnitudes, shape (..., d + 2)."""
+    errors = np.zeros_like(magnitudes)
+    errors[..., 1] = (magnitudes.shape[-1] + 6) * U * magnitudes[..., 1]
+    return errors
+
+
+def noise_errors(noise: LinearisedSet, rows: slice, cosh: Array, dim: int) -> Array:
+    """Bounds on the errors of ``J z`` for the samples `rows`, from their cosh(r)."""
+    longest: float | Array = np.sqrt(dim) if isinstance(noise, Box) else 1.0
+    if isinstance(noise, Ellipsoid):
+        longest = dim * np.sqrt(np.sum(noise.shape**2, axis=(-2, -1)))
+        longest = longest[rows] if np.ndim(longest) else longest
+    rho = noise.rho if np.ndim(noise.rho) == 0 else np.asarray(noise.rho)[rows]
+    return (16 * dim + 128) * U * 2.0 * cosh * rho * longest
 
 
 class Members(ABC):
@@ -61,14 +95,13 @@ class Members(ABC):
         self.Z = self.y[:, None] * covector(self.X)
         self.in_frame = problem.covectors_around(centre, rows)
         self.threshold, self.dim = threshold, problem.dim
-        self.x0_error = (self.dim + 8) * U
 
     def nominal(self, w: Array) -> Sums:
         """The cut with the observed points, at w in the frame of the certificate."""
         chosen = np.flatnonzero(self.frame_margins(w) < self.threshold)
         costs, Z = self.costs[chosen], self.Z[chosen]
         magnitude = _row(costs, costs @ np.abs(Z))
-        return chosen.size, _row(costs, costs @ Z), magnitude, self.x0_error * magnitude
+        return chosen.size, _row(costs, costs @ Z), magnitude, x0_errors(magnitude)
 
     def frame_margins(self, w: Array) -> Array:
         return fixed_order_product(self.in_frame, w[:, None])[:, 0]
@@ -106,22 +139,23 @@ class BallMembers(Members):
         along, across = costs * A, float(costs @ B)
         value = _row(costs, along @ Z + across * covector(W))
         magnitude = _row(costs, np.abs(along) @ np.abs(Z) + across * np.abs(W))
-        return chosen.size, value, magnitude, self.x0_error * magnitude
+        return chosen.size, value, magnitude, x0_errors(magnitude)
 
     def _coefficients(self, chosen: NDArray[np.intp], Z: Array, W: Array, around: NDArray[np.bool_]):
         """A and B of members (see above), each of shape (chosen,)."""
         m, slack = Z @ W, (4 * self.dim + 32) * U
         e_m = slack * (np.abs(Z) @ np.abs(W))
-        q = float(quadratic_form(W)) + slack * float(W @ W)  # an upper bound
+        q = form_bound(W)
         cosh, sinh, rise = self.cosh[chosen], self.sinh[chosen], self.rise[chosen]
         tangent = self._tangent_bound(Z, W, m, e_m, q)
-        usable = (tangent > 0.0) & (sinh > 0.0)
+        usable = (tangent > 0.0) & (tangent < np.inf) & (sinh > 0.0)
         tangent = np.where(usable, tangent, 1.0)
         steepness = np.where(usable, self.tanh[chosen], 1.0)
         # What the check below charges, turned into a shorter step; the check itself decides.
         shortened = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
-        charge = 4.0 * e_m / shortened * cosh + 128.0 * U * (cosh + sinh * np.abs(m) / shortened) / steepness
-        B = np.where(usable, np.maximum(INSIDE * sinh - charge, 0.0) / shortened, 0.0)
+        inverse = 1.0 / shortened
+        charge = cosh * (inverse * (4.0 * e_m + 128.0 * U * np.abs(m)) + 128.0 * U / steepness)
+        B = np.where(usable, np.maximum(INSIDE * sinh - charge, 0.0) * inverse, 0.0)
         root = np.sqrt(1.0 + (B * tangent) ** 2)
         size = cosh + B * (np.abs(m) + e_m)
         lowest, highest = root + B * e_m + 16.0 * U * size, cosh - B * e_m - 16.0 * U * size
@@ -148,7 +182,7 @@ class BallMembers(Members):
             rounding = (8 * self.dim + 64) * U * form
             form = form - (np.sum(space * part, axis=1) / Z[near, 0]) ** 2
             off = (e_m[near] + 8.0 * U * np.abs(m[near])) * lengths + 8.0 * U * float(np.linalg.norm(W[1:]))
-            direct = (np.sqrt(np.maximum(form, 0.0) + rounding) + off) * (1.0 + 16.0 * U)
+            direct = (np.sqrt(np.maximum(form, 0.0) + rounding + UNDERFLOW) + off) * (1.0 + 16.0 * U)
             bound[near] = np.minimum(bound[near], direct)
         return bound
 
@@ -165,11 +199,9 @@ class LinearisedMembers(Members):
         self.unit, self.sinh, self.stretch = np.ascontiguousarray(jacobian.unit.T), jacobian.sinh, jacobian.stretch
         self.bend = jacobian.cosh - jacobian.stretch
         self.shape = None
-        longest: float | Array = np.sqrt(self.dim) if isinstance(self.noise, Box) else 1.0
         if isinstance(self.noise, Ellipsoid):
             self.shape = self.noise.shape[rows] if self.noise.shape.ndim == 3 else self.noise.shape
-            longest = self.dim * np.sqrt(np.sum(self.shape**2, axis=(-2, -1)))
-        self.noise_error = (16 * self.dim + 128) * U * 2.0 * jacobian.cosh * self.rho * longest
+        self.noise_error = noise_errors(self.noise, rows, jacobian.cosh, self.dim)
 
     def worst(self, w: Array, W: Array) -> Sums:
         c = covector(W)
@@ -187,7 +219,7 @@ class LinearisedMembers(Members):
         noise = self.y[chosen] * np.vstack([self.sinh[chosen] * along, -space])  # y covector(J z)
         nominal = _row(costs, costs @ np.abs(Z))
         magnitude = nominal + _row(np.zeros(1), np.abs(noise) @ costs)
-        error = self.x0_error * nominal + float(costs @ self.noise_error[chosen])
+        error = x0_errors(nominal) + float(costs @ self.noise_error[chosen])
         return chosen.size, _row(costs, costs @ Z + noise @ costs), magnitude, error
 
     def _steps(self, a: Array, size: Array) -> Array:
@@ -214,8 +246,8 @@ class LinearisedMembers(Members):
 
 def _unit(a: Array, least: Array) -> Array:
     """``-a/|a|`` of every column, or ``-a/least`` where a is shorter; shortened to a length that is surely below 1."""
-    length = np.maximum(np.sqrt(np.sum(a * a, axis=0)), least)
-    return -INSIDE * (a / np.where(length > 0.0, length, 1.0))
+    inverse = 1.0 / np.maximum(np.sqrt(np.sum(a * a, axis=0)), np.maximum(least, SHORTEST))
+    return -INSIDE * (a * inverse)
 
 
 def _row(costs: Array, slope: Array) -> Array:

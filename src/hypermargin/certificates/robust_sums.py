@@ -7,10 +7,14 @@ only has to show that an exact member lies within a stated distance (`members`).
 of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as `Certificate` says.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
+from hypermargin.certificates import members_kernel
 from hypermargin.certificates.certificate import Certificate, CertificateError
-from hypermargin.certificates.members import BallMembers, LinearisedMembers, Members
+from hypermargin.certificates.compiled_members import AllSums, CompiledMembers
+from hypermargin.certificates.members import BallMembers, LinearisedMembers
 from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import Array, lift
@@ -27,26 +31,50 @@ def robust_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[A
     """`sums.cut_sums` for the cuts at the points of a robust problem's certificate; each of shape (points, d + 2)."""
     if problem.dim > MAX_DIM:
         raise CertificateError(f"certificates of robust problems can be checked up to dimension {MAX_DIM}")
+    if not isinstance(problem.uncertainty, GeodesicBall | LinearisedSet):
+        raise CertificateError(f"certificates do not know the uncertainty set {problem.uncertainty!r}")
     totals = np.zeros((len(certificate.points), problem.dim + 2))
     errors = np.zeros_like(totals)
-    centre = lift(certificate.centre)
-    outside = certificate.points @ boost(centre)  # the boost is symmetric; any rounding of these points is as good
     n_blocks = -(-problem.n_samples // BLOCK)
+    sums_of = (compiled_sums if members_kernel.is_compiled() else array_sums)(certificate, problem)
     for start in range(0, problem.n_samples, BLOCK):
-        members = _members(problem, centre, slice(start, start + BLOCK), certificate.threshold)
-        for j, (w, W) in enumerate(zip(certificate.points, outside, strict=True)):
-            nominal = abs(w[0]) == 1.0 and not np.any(w[1:])
-            count, value, magnitude, error = members.nominal(w) if nominal else members.worst(w, W)
-            # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
-            gamma = rounding_factor(count + n_blocks + 12)
-            totals[j] += value
-            errors[j] += gamma * magnitude * (1.0 + 2.0 * gamma) + error * (1.0 + 2.0 * gamma)
+        counts, values, magnitudes, distances = sums_of(slice(start, start + BLOCK))
+        # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
+        gamma = rounding_factor(counts + n_blocks + 12)[:, None]
+        totals += values
+        errors += gamma * magnitudes * (1.0 + 2.0 * gamma) + distances * (1.0 + 2.0 * gamma)
     return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
 
 
-def _members(problem: MarginProblem, centre: Array, rows: slice, threshold: float) -> Members:
-    if isinstance(problem.uncertainty, GeodesicBall):
-        return BallMembers(problem, centre, rows, threshold)
-    if isinstance(problem.uncertainty, LinearisedSet):
-        return LinearisedMembers(problem, centre, rows, threshold)
-    raise CertificateError(f"certificates do not know the uncertainty set {problem.uncertainty!r}")
+def compiled_sums(certificate: Certificate, problem: MarginProblem) -> Callable[[slice], AllSums]:
+    """The function from samples to their sums for all points of a certificate."""
+    centre = lift(certificate.centre)
+    members = CompiledMembers(problem, centre, certificate.points, _outside(certificate), _nominal(certificate))
+    return lambda rows: members.sums(rows, certificate.threshold)
+
+
+def array_sums(certificate: Certificate, problem: MarginProblem) -> Callable[[slice], AllSums]:
+    """`compiled_sums` without a compiler."""
+    points, outside, nominal = certificate.points, _outside(certificate), _nominal(certificate)
+    of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
+
+    def sums_of(rows: slice) -> AllSums:
+        members = of_set(problem, lift(certificate.centre), rows, certificate.threshold)
+        cuts = [
+            members.nominal(w) if observed else members.worst(w, W)
+            for w, W, observed in zip(points, outside, nominal, strict=True)
+        ]
+        counts, values, magnitudes, distances = zip(*cuts, strict=True)
+        return np.array(counts), np.stack(values), np.stack(magnitudes), np.stack(distances)
+
+    return sums_of
+
+
+def _outside(certificate: Certificate) -> Array:
+    """The points in the coordinates of the data: the boost is symmetric, and any rounding of them is as good."""
+    return certificate.points @ boost(lift(certificate.centre))
+
+
+def _nominal(certificate: Certificate) -> Array:
+    """Which points are ``+-(1, 0, ..., 0)``."""
+    return (np.abs(certificate.points[:, 0]) == 1.0) & ~np.any(certificate.points[:, 1:], axis=1)

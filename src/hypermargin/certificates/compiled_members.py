@@ -1,0 +1,80 @@
+"""The sums of `members` over some samples, for all points of a certificate at once, by `members_kernel`."""
+
+import numpy as np
+
+from hypermargin.certificates import members_kernel
+from hypermargin.certificates.members import form_bound, noise_errors, x0_errors
+from hypermargin.geometry.isometries import translation_to_origin
+from hypermargin.geometry.lorentz import Array, covector, quadratic_form
+from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.uncertainty import GeodesicBall
+
+#: Numbers of samples of the cuts, shape (points,), and the sums of `members.Sums`, each of shape (points, d + 2).
+AllSums = tuple[Array, Array, Array, Array]
+
+
+class CompiledMembers:
+    """Cuts at the rows of `points`, in the frame around `centre`; the rows of `outside` are w in the data's coordinates.
+
+    Cuts that are marked as `nominal` take the observed points.
+    """
+
+    def __init__(self, problem: MarginProblem, centre: Array, points: Array, outside: Array, nominal: Array):
+        self.X, self.y, self.costs, self.noise = problem.X, problem.y, problem.costs, problem.uncertainty
+        frame = covector(translation_to_origin(centre).T)  # as in `MarginProblem.covectors_around`
+        self.frame, self.points, self.outside = (
+            np.ascontiguousarray(rows, dtype=np.float64) for rows in (frame, points, outside)
+        )
+        self.nominal = np.ascontiguousarray(nominal, dtype=np.intp)
+
+    def sums(self, rows: slice, threshold: float) -> AllSums:
+        """The sums over those of these samples whose margins are below the threshold."""
+        counts = np.zeros(len(self.points))
+        values, magnitudes = (np.zeros((len(self.points), self.X.shape[1] + 1)) for _ in range(2))
+        samples = np.ascontiguousarray(self.X[rows]), self.y[rows], self.costs[rows]
+        if isinstance(self.noise, GeodesicBall):
+            across = np.zeros_like(counts)
+            cuts = self.frame, self.points, quadratic_form(self.points), self.outside, self._form_bounds, self.nominal
+            members_kernel.ball_sums(
+                *samples, *_ball_parts(self.noise, rows), *cuts, threshold, values, magnitudes, counts, across
+            )
+            values[:, 1:] += across[:, None] * covector(self.outside)
+            magnitudes[:, 1:] += across[:, None] * np.abs(self.outside)
+            return counts, values, magnitudes, x0_errors(magnitudes)
+        assert isinstance(self.noise, LinearisedSet)
+        noise_sums, room = np.zeros_like(counts), np.empty((3, self.X.shape[1] - 1))
+        cuts = self.frame, self.points, np.ascontiguousarray(covector(self.outside)), self.nominal
+        parts = _linearised_parts(self.noise, samples[0], rows)
+        members_kernel.linearised_sums(*samples, *parts, *cuts, threshold, values, magnitudes, counts, noise_sums, room)
+        return counts, values, magnitudes, x0_errors(magnitudes) + noise_sums[:, None]
+
+    @property
+    def _form_bounds(self) -> Array:
+        return np.array([form_bound(W) for W in self.outside])
+
+
+def _ball_parts(noise: GeodesicBall, rows: slice) -> tuple[Array, ...]:
+    """cosh, sinh, tanh of rho and ``cosh(rho) - 1``."""
+    rho = _own(noise.rho, rows)
+    return np.cosh(rho), np.sinh(rho), np.tanh(rho), 2.0 * np.sinh(0.5 * rho) ** 2
+
+
+def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:
+    """What `members_kernel.linearised_sums` takes of the Jacobians and the sets."""
+    jacobian, rho, dim = OriginJacobian.at(X), _own(noise.rho, rows), X.shape[1] - 1
+    shape, kind = np.zeros((0, dim, dim)), members_kernel.ROUND
+    if isinstance(noise, Box):
+        kind = members_kernel.BOX
+    elif isinstance(noise, CrossPolytope):
+        kind = members_kernel.CROSS_POLYTOPE
+    elif isinstance(noise, Ellipsoid):
+        shape = np.ascontiguousarray(noise.shape[rows] if noise.shape.ndim == 3 else noise.shape[None])
+    errors = noise_errors(noise, rows, jacobian.cosh, dim)
+    parts = jacobian.unit, jacobian.sinh, jacobian.cosh - jacobian.stretch, jacobian.stretch, rho, errors
+    return *parts, kind, shape, np.sqrt(np.sum(shape**2, axis=(-2, -1)))
+
+
+def _own(values: float | Array, rows: slice) -> Array:
+    """Entries of one number for all (one entry) or one a sample that belong to these rows."""
+    return np.full(1, values) if np.ndim(values) == 0 else np.ascontiguousarray(np.asarray(values)[rows])
