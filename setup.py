@@ -28,6 +28,6 @@ for extension in extensions:  # set here, because cythonize makes extensions of 
     extension.optional = True
     if os.name == "posix":
         # No fused multiply-add: the checker of certificates must come to the same decisions about a sample.
-        extension.extra_compile_args = ["-O3", "-ffp-contract=off"]
+        extension.extra_compile_args += ["-O3", "-ffp-contract=off"]
 
 setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count() or 1}})

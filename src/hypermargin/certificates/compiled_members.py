@@ -15,7 +15,7 @@ AllSums = tuple[Array, Array, Array, Array]
 
 
 class CompiledMembers:
-    """Cuts at the rows of `points`, in the frame around `centre`; the rows of `outside` are w in the data's coordinates.
+    """Cuts at the rows w of `points`, in the frame around `centre`; those of `outside` are W (`Members.worst`).
 
     Cuts that are marked as `nominal` take the observed points.
     """
@@ -30,28 +30,23 @@ class CompiledMembers:
 
     def sums(self, rows: slice, threshold: float) -> AllSums:
         """The sums over those of these samples whose margins are below the threshold."""
-        counts = np.zeros(len(self.points))
+        samples = [np.ascontiguousarray(self.X[rows]), self.y[rows], self.costs[rows]]
         values, magnitudes = (np.zeros((len(self.points), self.X.shape[1] + 1)) for _ in range(2))
-        samples = np.ascontiguousarray(self.X[rows]), self.y[rows], self.costs[rows]
+        counts, extra = np.zeros(len(self.points)), np.zeros(len(self.points))
+        out = [values, magnitudes, counts, extra]
         if isinstance(self.noise, GeodesicBall):
-            across = np.zeros_like(counts)
-            cuts = self.frame, self.points, quadratic_form(self.points), self.outside, self._form_bounds, self.nominal
-            members_kernel.ball_sums(
-                *samples, *_ball_parts(self.noise, rows), *cuts, threshold, values, magnitudes, counts, across
-            )
-            values[:, 1:] += across[:, None] * covector(self.outside)
-            magnitudes[:, 1:] += across[:, None] * np.abs(self.outside)
+            bounds = np.array([form_bound(W) for W in self.outside])
+            cuts = [self.frame, self.points, quadratic_form(self.points), self.outside, bounds, self.nominal]
+            members_kernel.ball_sums(*[*samples, *_ball_parts(self.noise, rows), *cuts, threshold, *out])
+            values[:, 1:] += extra[:, None] * covector(self.outside)
+            magnitudes[:, 1:] += extra[:, None] * np.abs(self.outside)
             return counts, values, magnitudes, x0_errors(magnitudes)
         assert isinstance(self.noise, LinearisedSet)
-        noise_sums, room = np.zeros_like(counts), np.empty((3, self.X.shape[1] - 1))
-        cuts = self.frame, self.points, np.ascontiguousarray(covector(self.outside)), self.nominal
         parts = _linearised_parts(self.noise, samples[0], rows)
-        members_kernel.linearised_sums(*samples, *parts, *cuts, threshold, values, magnitudes, counts, noise_sums, room)
-        return counts, values, magnitudes, x0_errors(magnitudes) + noise_sums[:, None]
-
-    @property
-    def _form_bounds(self) -> Array:
-        return np.array([form_bound(W) for W in self.outside])
+        cuts = [self.frame, self.points, np.ascontiguousarray(covector(self.outside)), self.nominal]
+        room = np.empty((3, self.X.shape[1] - 1))
+        members_kernel.linearised_sums(*[*samples, *parts, *cuts, threshold, *out, room])
+        return counts, values, magnitudes, x0_errors(magnitudes) + extra[:, None]
 
 
 def _ball_parts(noise: GeodesicBall, rows: slice) -> tuple[Array, ...]:

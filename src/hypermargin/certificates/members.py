@@ -81,8 +81,8 @@ def noise_errors(noise: LinearisedSet, rows: slice, cosh: Array, dim: int) -> Ar
     """Bounds on the errors of ``J z`` for the samples `rows`, from their cosh(r)."""
     longest: float | Array = np.sqrt(dim) if isinstance(noise, Box) else 1.0
     if isinstance(noise, Ellipsoid):
-        longest = dim * np.sqrt(np.sum(noise.shape**2, axis=(-2, -1)))
-        longest = longest[rows] if np.ndim(longest) else longest
+        shape = noise.shape[rows] if noise.shape.ndim == 3 else noise.shape
+        longest = dim * np.sqrt(np.sum(shape**2, axis=(-2, -1)))
     rho = noise.rho if np.ndim(noise.rho) == 0 else np.asarray(noise.rho)[rows]
     return (16 * dim + 128) * U * 2.0 * cosh * rho * longest
 
@@ -158,8 +158,8 @@ class BallMembers(Members):
         B = np.where(usable, np.maximum(INSIDE * sinh - charge, 0.0) * inverse, 0.0)
         root = np.sqrt(1.0 + (B * tangent) ** 2)
         size = cosh + B * (np.abs(m) + e_m)
-        lowest, highest = root + B * e_m + 16.0 * U * size, cosh - B * e_m - 16.0 * U * size
-        A = np.where(m < 0.0, highest, lowest) - B * m
+        inwards = B * e_m + 16.0 * U * size
+        A = np.where(m < 0.0, cosh - inwards, root + inwards) - B * m
         reach = (B * tangent) ** 2 / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size
         member = (B > 0.0) & (reach <= rise * (1.0 - 16.0 * U))
         A, B = np.where(member, A, 1.0), np.where(member, B, 0.0)

@@ -1,12 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# distutils: extra_compile_args = -fno-tree-vectorize
 """One pass over samples for all cuts of a robust problem's certificate: which samples a cut takes, and sums of members.
 
 The same operations as in `members`, whose argument about roundings holds for both. Compiled by Cython at installation,
-without fused operations; where there is no compiler `members` does the work with arrays.
+without fused operations, and without vector instructions, which slow down loops as short as d; where there is no
+compiler `members` does the work with arrays.
 
-`X`, `y` and `costs` belong to the samples of the pass; numbers of the sets have one entry for all or one a sample. Row j
-of `values` and `magnitudes`, shape (points, d + 2), gets the sums of ``c_i`` and ``c_i z'_i`` and those of the sizes of
-their terms; ``counts[j]`` the number of samples taken. All are added to what is there.
+`X`, `y` and `costs` belong to the samples of the pass; numbers of the sets have one entry for all or one a sample.
+Row j of `values` and `magnitudes`, shape (points, d + 2), gets the sums of ``c_i`` and ``c_i z'_i`` and those of the
+sizes of their terms; ``counts[j]`` the number of samples taken. All are added to what is there.
 """
 
 import cython
@@ -27,10 +29,8 @@ FLOOR = cython.declare(cython.double, 1e-7)
 BLUR = cython.declare(cython.double, 1e-9)
 BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
-# Kinds of linearised sets.
-BOX = 0
-CROSS_POLYTOPE = 1
-ROUND = 2
+# Kinds of linearised sets; ROUND are balls and ellipsoids.
+BOX, CROSS_POLYTOPE, ROUND = 0, 1, 2
 
 
 def is_compiled() -> bool:
@@ -90,17 +90,14 @@ def ball_sums(
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
     each: cython.Py_ssize_t = 1 if cosh.shape[0] > 1 else 0
-    slack: cython.double = (4 * (width - 1) + 32) * U
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     r: cython.Py_ssize_t
     m: cython.double
-    e_m: cython.double
     tangent: cython.double
     worst: cython.double
     along: cython.double
-    size: cython.double
     around: cython.bint
     member: tuple[cython.double, cython.double]
     in_frame: cython.double[::1] = np.empty(width)
@@ -126,18 +123,7 @@ def ball_sums(
                 worst = sqrt(-forms[j]) if around else cosh[r] * m - sinh[r] * tangent
                 if not worst < threshold:
                     continue
-                m = size = 0.0
-                for k in range(width):
-                    m += z[k] * outside[j, k]
-                    size += fabs(z[k] * outside[j, k])
-                e_m = slack * size
-                worst = form_bounds[j] + (fabs(m) + e_m) * (fabs(m) + e_m)
-                tangent = sqrt(worst) * (1.0 + 8.0 * U) if worst > 0.0 else 0.0
-                if form_bounds[j] < 0.0 and worst < CANCELLING * m * m:
-                    worst = tangent_part(z, outside[j], m, e_m)
-                    if worst < tangent:
-                        tangent = worst
-                member = ball_member(m, e_m, tangent, form_bounds[j], cosh[r], sinh[r], tanh[r], rise[r], around)
+                member = ball_member(z, outside, j, form_bounds[j], cosh[r], sinh[r], tanh[r], rise[r], around)
             along = costs[i] * member[0]
             counts[j] += 1.0
             across[j] += costs[i] * member[1]
@@ -149,11 +135,12 @@ def ball_sums(
 
 
 @cython.ccall
+@cython.inline
 @cython.exceptval(check=False)
 def ball_member(
-    m: cython.double,
-    e_m: cython.double,
-    tangent: cython.double,
+    z: cython.double[::1],
+    normals: cython.const[cython.double][:, ::1],
+    j: cython.Py_ssize_t,
     q: cython.double,
     cosh: cython.double,
     sinh: cython.double,
@@ -161,43 +148,58 @@ def ball_member(
     rise: cython.double,
     around: cython.bint,
 ) -> tuple[cython.double, cython.double]:
-    """A and B of a member, as `BallMembers._coefficients` has them."""
-    A: cython.double = 1.0
-    B: cython.double = 0.0
-    shortened: cython.double = tangent
-    reach: cython.double
+    """A and B of the member of a sample at ``normals[j]``, as `BallMembers._coefficients` has them."""
+    A: cython.double
+    B: cython.double
+    m: cython.double = 0.0
+    e_m: cython.double = 0.0
+    tangent: cython.double = 0.0
+    shortened: cython.double
+    square: cython.double
     root: cython.double
     size: cython.double
     inverse: cython.double
+    k: cython.Py_ssize_t
+    for k in range(z.shape[0]):
+        m += z[k] * normals[j, k]
+        e_m += fabs(z[k] * normals[j, k])
+    e_m *= (4 * z.shape[0] + 28) * U
+    square = q + (fabs(m) + e_m) * (fabs(m) + e_m)
+    if square > 0.0:
+        tangent = sqrt(square) * (1.0 + 8.0 * U)
+    if q < 0.0 and square < CANCELLING * m * m:
+        square = _tangent_part(z, normals, j, m, e_m)
+        if square < tangent:
+            tangent = square
     if around and q < 0.0:
         inverse = (1.0 + 8.0 * U) / sqrt(-q)
         if m > e_m and inverse * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U):
             return 0.0, inverse
     if not (tangent > 0.0 and sinh > 0.0):
         return 1.0, 0.0
+    shortened = tangent
     if q < 0.0 and m < 0.0 and tangent < -FLOOR * m:
         shortened = -FLOOR * m
     inverse = 1.0 / shortened
     B = (INSIDE * sinh - cosh * (inverse * (4.0 * e_m + 128.0 * U * fabs(m)) + 128.0 * U / tanh)) * inverse
     if not B > 0.0:
         return 1.0, 0.0
-    reach = (B * tangent) * (B * tangent)
-    root = sqrt(1.0 + reach)
+    square = (B * tangent) * (B * tangent)
+    root = sqrt(1.0 + square)
     size = cosh + B * (fabs(m) + e_m)
-    if not reach / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size <= rise * (1.0 - 16.0 * U):
+    if not square / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size <= rise * (1.0 - 16.0 * U):
         return 1.0, 0.0
-    if m < 0.0:
-        A = cosh - B * e_m - 16.0 * U * size - B * m
-    else:
-        A = root + B * e_m + 16.0 * U * size - B * m
-    return A, B
+    size = B * e_m + 16.0 * U * size
+    A = cosh - size if m < 0.0 else root + size
+    return A - B * m, B
 
 
-@cython.ccall
+@cython.cfunc
 @cython.exceptval(check=False)
-def tangent_part(
-    z: cython.const[cython.double][::1],
-    normal: cython.const[cython.double][::1],
+def _tangent_part(
+    z: cython.double[::1],
+    normals: cython.const[cython.double][:, ::1],
+    j: cython.Py_ssize_t,
     m: cython.double,
     e_m: cython.double,
 ) -> cython.double:
@@ -210,11 +212,11 @@ def tangent_part(
     length: cython.double = 0.0
     size: cython.double = 0.0
     for k in range(1, d + 1):
-        part = normal[k] + m * z[k]
+        part = normals[j, k] + m * z[k]
         square += part * part
         along += z[k] * part
         length += z[k] * z[k]
-        size += normal[k] * normal[k]
+        size += normals[j, k] * normals[j, k]
     along /= z[0]
     along = square - along * along
     if along < 0.0:
@@ -252,9 +254,9 @@ def linearised_sums(
 ):
     """Sums over members ``x + J z``; `noise_sums` gets those of ``c_i noise_error_i``. `room` has the shape (3, d).
 
-    `unit`, `sinh` and `stretch` are those of `OriginJacobian`, ``bend = cosh - stretch``; `lowered` are the covectors of
-    the points in the coordinates of the data. `shape` has no rows unless the set is an ellipsoid, and then `shape_size`
-    are the Frobenius norms.
+    `unit`, `sinh` and `stretch` are those of `OriginJacobian`, ``bend = cosh - stretch``; `lowered` are the covectors
+    of the points in the coordinates of the data. `shape` has no rows unless the set is an ellipsoid, and then
+    `shape_size` are the Frobenius norms.
     """
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]

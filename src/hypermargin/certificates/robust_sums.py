@@ -60,12 +60,12 @@ def array_sums(certificate: Certificate, problem: MarginProblem) -> Callable[[sl
 
     def sums_of(rows: slice) -> AllSums:
         members = of_set(problem, lift(certificate.centre), rows, certificate.threshold)
-        cuts = [
-            members.nominal(w) if observed else members.worst(w, W)
-            for w, W, observed in zip(points, outside, nominal, strict=True)
-        ]
-        counts, values, magnitudes, distances = zip(*cuts, strict=True)
-        return np.array(counts), np.stack(values), np.stack(magnitudes), np.stack(distances)
+        counts, width = np.zeros(len(points)), problem.dim + 2
+        values, magnitudes, distances = (np.zeros((len(points), width)) for _ in range(3))
+        for j, (w, W) in enumerate(zip(points, outside, strict=True)):
+            cut = members.nominal(w) if nominal[j] else members.worst(w, W)
+            counts[j], values[j], magnitudes[j], distances[j] = cut
+        return counts, values, magnitudes, distances
 
     return sums_of
 
