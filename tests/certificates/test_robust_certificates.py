@@ -1,16 +1,24 @@
-"""Certificates of robust problems: bounds that hold, and members of the sets checked with fifty digits."""
+"""Certificates of robust problems: bounds that hold, and members of the sets checked with fifty digits.
+
+Members are computed by arrays, by the compiled kernel and by its source, interpreted; each has to pass.
+"""
 
 import json
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
 
+import hypermargin
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.certificates import Certificate, CertificateError
-from hypermargin.certificates.members import BallMembers, LinearisedMembers
-from hypermargin.certificates.sums import cut_sums
+from hypermargin.certificates import Certificate, CertificateError, compiled_members, members_kernel, robust_sums
+from hypermargin.certificates.compiled_members import CompiledMembers, _ball_parts, _linearised_parts
+from hypermargin.certificates.members import BallMembers, LinearisedMembers, _unit, form_bound
+from hypermargin.certificates.robust_sums import array_sums, compiled_sums, robust_cut_sums
 from hypermargin.geometry.isometries import boost
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, UncertaintySet
 from reference.objective import lift
@@ -26,10 +34,32 @@ SETS = {
 }
 
 
+def interpreted_kernel():
+    """The kernel run from its source, whatever else is installed."""
+    source = Path(hypermargin.__file__).parent / "certificates" / "members_kernel.py"
+    loader = SourceFileLoader("interpreted_members_kernel", str(source))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+PLAIN = interpreted_kernel()
+KERNELS = {"kernel": members_kernel, "interpreted": PLAIN}
+needs_compiler = pytest.mark.skipif(not members_kernel.is_compiled(), reason="the kernel of members is not compiled")
+
+
 def clouds(seed, n=30, d=2, spread=0.8):
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     return lift(spread * rng.normal(size=(n, d)) + 0.5 * y[:, None]), y
+
+
+def far_clouds(seed, n=12, d=2):
+    """Points at distances of 8 to 12 from the origin."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(n, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return lift(np.sinh(rng.uniform(8.0, 12.0, size=(n, 1))) * directions), np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
 
 
 def mp_point(x):
@@ -103,21 +133,6 @@ class TestBounds:
         solution = solve(MarginProblem(far, y, uncertainty=noise))
         assert solution.status is Status.OPTIMAL
 
-    def test_cut_sums_are_within_their_errors(self, name):
-        """Every cut is a sum of exact members: recompute sums with fifty digits from the members that were taken."""
-        X, y = clouds(5, n=9)
-        problem = MarginProblem(X, y, C=0.7, uncertainty=SETS[name])
-        certificate = solve(problem).certificate
-        totals, errors = cut_sums(certificate, problem)
-        centre = lift(certificate.centre)
-        outside = certificate.points @ boost(centre)
-        for j, (w, W) in enumerate(zip(certificate.points, outside, strict=True)):
-            if not np.any(w[1:]):
-                continue
-            exact = exact_sum(problem, centre, w, W, certificate.threshold)
-            for k in range(4):
-                assert abs(exact[k] - mp.mpf(totals[j, k])) <= mp.mpf(errors[j, k])
-
 
 def bound_or_nothing(certificate, problem):
     try:
@@ -126,112 +141,269 @@ def bound_or_nothing(certificate, problem):
         return -np.inf
 
 
-def exact_sum(problem, centre, w, W, threshold):
-    """Sums of ``c`` and ``c z'`` over the samples below the threshold, of the members that the checker names."""
-    noise = problem.uncertainty
-    block = (BallMembers if isinstance(noise, GeodesicBall) else LinearisedMembers)(
-        problem, centre, slice(None), threshold
-    )
-    margins = noise.worst_margins(problem.X, problem.y, W)
-    chosen = np.flatnonzero(margins < threshold)
-    total = [mp.mpf(0)] * (problem.dim + 2)
+def mp_vector(values):
+    return [mp.mpf(float(v)) for v in values]
+
+
+def ball_coefficients(path, problem, W, around):
+    """A and B of all samples at W; `around` says whether members may be W itself, normalised."""
+    if path == "arrays":
+        block = BallMembers(problem, np.eye(problem.dim + 1)[0], slice(None), np.inf)
+        n = problem.n_samples
+        return block._coefficients(np.arange(n), block.Z, W, np.full(n, around))
+    parts = np.broadcast_to(np.stack(_ball_parts(problem.uncertainty, slice(None)), axis=1), (problem.n_samples, 4))
+    pairs = [
+        KERNELS[path].ball_member(z, W[None], 0, form_bound(W), *own, around)
+        for z, own in zip(problem.signed_covectors, parts, strict=True)
+    ]
+    return np.array(pairs).T
+
+
+def linearised_steps(path, problem, W):
+    """z of all samples at W, shape (n, d); for ellipsoids the u of ``z = rho S u``."""
+    origin = np.eye(problem.dim + 1)[0]
+    if path == "arrays":
+        block = LinearisedMembers(problem, origin, slice(None), np.inf)
+        c = W * np.where(np.arange(W.size) == 0, 1.0, -1.0)
+        along = block.bend * (c[1:] @ block.unit) + block.sinh * c[0]
+        a = block.y * (along * block.unit + c[1:, None] * block.stretch)
+        size = block.stretch * np.max(np.abs(c[1:])) + np.abs(along)
+        if block.shape is None:
+            return block._steps(a, size).T
+        least = 1e-8 * size * np.sqrt(np.sum(block.shape**2))
+        return _unit(block.shape.T @ a, least).T
+    members = CompiledMembers(problem, origin, W[None], W[None], np.zeros(1))
+    steps = []
+    for i in range(problem.n_samples):
+        rows, room = slice(i, i + 1), np.full((3, problem.dim), np.nan)
+        out = [np.zeros((1, problem.dim + 2)), np.zeros((1, problem.dim + 2)), np.zeros(1), np.zeros(1)]
+        parts = _linearised_parts(problem.uncertainty, problem.X[rows], rows)
+        samples = [problem.X[rows], problem.y[rows], problem.costs[rows]]
+        KERNELS[path].linearised_sums(*samples, *parts, *members.cuts, np.inf, *out, room)
+        steps.append(room[2] if isinstance(problem.uncertainty, Ellipsoid) else room[0])
+    return np.array(steps)
+
+
+def exact_members(path, problem, W):
+    """The members at W that the checker names, with fifty digits."""
+    noise, points = problem.uncertainty, [mp_point(x) for x in problem.X]
     if isinstance(noise, GeodesicBall):
-        around = np.zeros(chosen.size, dtype=bool)
-        A, B = block._coefficients(chosen, block.Z[chosen], W, around)
-    else:
-        a = (problem.y[:, None] * np.stack([pulled(x, W) for x in problem.X])).T
-        steps = block._steps(a, np.max(np.abs(a), axis=0))
-    for position, i in enumerate(chosen):
-        x = mp_point(problem.X[i])
-        if isinstance(noise, GeodesicBall):
-            assert quadratic(W) >= 0.0
-            p = [A[position] * a + problem.y[i] * B[position] * mp.mpf(float(b)) for a, b in zip(x, W, strict=True)]
-        else:
-            columns = mp_jacobian(problem.X[i])
-            p = [
-                x[k] + sum(mp.mpf(float(z)) * c[k] for z, c in zip(steps[:, i], columns, strict=True))
-                for k in range(len(x))
-            ]
-        cost = mp.mpf(float(problem.costs[i]))
-        lowered = [p[0], *[-v for v in p[1:]]]
-        total[0] += cost
-        for k in range(len(p)):
-            total[k + 1] += cost * int(problem.y[i]) * lowered[k]
-    return total
+        A, B = (mp_vector(v) for v in ball_coefficients(path, problem, W, around=False))
+        w = mp_vector(W)
+        return [
+            [A[i] * a + int(problem.y[i]) * B[i] * b for a, b in zip(x, w, strict=True)] for i, x in enumerate(points)
+        ]
+    found = []
+    for x, point, step in zip(problem.X, points, linearised_steps(path, problem, W), strict=True):
+        z = mp_vector(step)
+        if isinstance(noise, Ellipsoid):
+            rho = mp.mpf(noise.rho)
+            z = [rho * sum(s * u for s, u in zip(mp_vector(row), z, strict=True)) for row in noise.shape]
+        columns = mp_jacobian(x)
+        found.append([point[k] + sum(v * c[k] for v, c in zip(z, columns, strict=True)) for k in range(len(point))])
+    return found
 
 
-def pulled(x, W):
-    columns = mp_jacobian(x)
-    return np.array([float(mp_dot(c, [mp.mpf(float(v)) for v in W])) for c in columns])
+DATA = {"near": clouds(5, n=9), "far": far_clouds(5, n=9)}
 
 
-def quadratic(w):
-    return w[1:] @ w[1:] - w[0] ** 2
+@pytest.mark.parametrize("path", ["arrays", "kernel"])
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("data", DATA)
+def test_cut_sums_are_within_their_errors_of_sums_of_members(path, name, data, monkeypatch):
+    X, y = DATA[data]
+    problem = MarginProblem(X, y, C=0.7, uncertainty=SETS[name])
+    monkeypatch.setattr(robust_sums, "compiled_sums", array_sums if path == "arrays" else compiled_sums)
+    monkeypatch.setattr(robust_sums, "array_sums", array_sums if path == "arrays" else compiled_sums)
+    monkeypatch.setattr(robust_sums, "BLOCK", 4)
+    points = np.vstack([np.random.default_rng(6).normal(size=(3, 3)), X[2], [1.0, 0.0, 0.0]])
+    if name == "geodesic":
+        points[3] = X[2] - [0.9 * X[2, 0], 0.0, 0.0]  # spacelike: members are not W itself
+    certificate = replace(solve(MarginProblem(*clouds(5, n=9))).certificate, points=points, threshold=1e300)
+    certificate = replace(certificate, centre=np.zeros(2))
+    totals, errors = robust_cut_sums(certificate, problem)
+    costs = mp_vector(problem.costs)
+    for j, W in enumerate(points):
+        members = exact_members(path, problem, W) if j < 4 else [mp_point(x) for x in X]
+        signed = [[int(v) * p[0], *[-int(v) * q for q in p[1:]]] for v, p in zip(y, members, strict=True)]
+        exact = [sum(costs), *[sum(c * z[k] for c, z in zip(costs, signed, strict=True)) for k in range(3)]]
+        assert np.all(errors[j, 1:] <= 1e-12 * problem.costs[0] * 9 * X.max())
+        for k in range(4):
+            assert abs(exact[k] - mp.mpf(totals[j, k])) <= mp.mpf(errors[j, k])
 
 
+@pytest.mark.parametrize("path", ["arrays", *KERNELS])
 class TestBallMembers:
     """``p * p >= 1`` and ``p * x <= cosh(rho)``, which is the convex hull of the ball, with fifty digits."""
 
-    @pytest.mark.parametrize("spread", [0.01, 1.0, 300.0])
-    @pytest.mark.parametrize("rho", [0.0, 1e-12, 1e-7, 1e-3, 0.3, 4.0])
-    def test_are_members(self, spread, rho):
-        X, y = clouds(6, n=12, spread=spread)
+    def judge(self, path, problem, W, around):
+        """Check the members at W; the number of those that are not the observed points."""
+        A, B = ball_coefficients(path, problem, W, around)
+        assert np.all(A[B == 0.0] == 1.0)  # the observed point itself
+        bound = mp.cosh(mp.mpf(problem.uncertainty.rho))
+        for i in np.flatnonzero(B):
+            x = mp_point(problem.X[i])
+            p = [mp.mpf(A[i]) * a + int(problem.y[i]) * mp.mpf(B[i]) * b for a, b in zip(x, mp_vector(W), strict=True)]
+            assert mp_dot(p, p) >= 1
+            assert p[0] > 0
+            assert mp_dot(p, x) <= bound
+        return np.count_nonzero(B)
+
+    @pytest.mark.parametrize("spread", [0.01, 1.0, 300.0, "far"])
+    @pytest.mark.parametrize("rho", [0.0, 1e-12, 1e-7, 1e-3, 0.3, 4.0, 18.0])
+    def test_are_members(self, path, spread, rho):
+        X, y = far_clouds(6) if spread == "far" else clouds(6, n=12, spread=spread)
         problem = MarginProblem(X, y, uncertainty=GeodesicBall(rho))
-        block = BallMembers(problem, np.array([1.0, 0.0, 0.0]), slice(None), np.inf)
         rng = np.random.default_rng(7)
         normals = [
             *rng.normal(size=(6, 3)),
             *(10.0 * X[:2]),
             -X[2],
             X[3] + 1e-9,
+            X[4] * (1.0 + 1e-12 * rng.normal(size=3)),
+            X[5] * (1.0 + 1e-6 * rng.normal(size=3)),
+            -X[6] * (1.0 + 1e-9 * rng.normal(size=3)),
+            1e-120 * rng.normal(size=3),
+            1e120 * rng.normal(size=3),
             np.array([-1.0, 0.6, 0.8]),
             np.zeros(3),
         ]
-        everything = np.arange(12)
-        for W in normals:
-            for around in (np.zeros(12, dtype=bool), np.ones(12, dtype=bool)):
-                A, B = block._coefficients(everything, block.Z, W, around)
-                assert np.all(A[B == 0.0] == 1.0)  # the observed point itself
-                for i in np.flatnonzero(B):
-                    x = mp_point(X[i])
-                    p = [
-                        mp.mpf(A[i]) * a + int(y[i]) * mp.mpf(B[i]) * mp.mpf(float(b))
-                        for a, b in zip(x, W, strict=True)
-                    ]
-                    assert mp_dot(p, p) >= 1
-                    assert p[0] > 0
-                    assert mp_dot(p, x) <= mp.cosh(mp.mpf(rho))
+        moved = sum(self.judge(path, problem, W, around) for W in normals for around in (False, True))
+        assert (moved > 100) == (rho > 1e-7)
 
-    def test_are_nearly_the_worst(self):
+    def test_are_members_where_squares_underflow(self, path):
+        y = np.array([1.0, -1.0, 1.0])
+        X = lift(np.array([[1.3e-162, 0.4e-162], [-2e-161, 1e-161], [0.3, 0.1]]))
+        problem = MarginProblem(X, y, uncertainty=GeodesicBall(0.5))
+        normals = [
+            np.array([1.0, 0.0, 0.0]),
+            np.array([-1.0, 0.0, 1.7e-162]),
+            1.7e-162 * np.array([1.0, 3.0, -2.0]),
+            1.7e-162 * np.array([3.0, 1.1, 0.3]),
+            1e-161 * np.array([1.0, 0.3, 1.3]),
+        ]
+        with mp.workdps(700):
+            for W in normals:
+                for around in (False, True):
+                    self.judge(path, problem, W, around)
+
+    def test_are_nearly_the_worst(self, path):
         """Members that are safe but far from the worst would prove nothing."""
         X, y = clouds(8, n=40)
         problem = MarginProblem(X, y, uncertainty=GeodesicBall(0.3))
-        block = BallMembers(problem, np.array([1.0, 0.0, 0.0]), slice(None), np.inf)
         for W in np.random.default_rng(9).normal(size=(20, 3)):
-            _, value, _, _ = block.worst(W, W)
-            worst = problem.margins(W) @ problem.costs
-            assert value[1:] @ W == pytest.approx(worst, rel=1e-9, abs=1e-9)
+            m, inside = problem.signed_covectors @ W, problem.margins(W) == np.sqrt(max(-quadratic(W), 0.0))
+            (A, B), (in_A, in_B) = (ball_coefficients(path, problem, W, around) for around in (False, True))
+            reached = np.where(inside, in_A * m - in_B * quadratic(W), A * m - B * quadratic(W))
+            np.testing.assert_allclose(reached, problem.margins(W), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("path", ["arrays", *KERNELS])
+@pytest.mark.parametrize("name", ["box", "cross", "ball", "ellipsoid"])
 class TestLinearisedMembers:
-    @pytest.mark.parametrize("name", ["box", "cross", "ball", "ellipsoid"])
-    def test_steps_lie_in_their_sets_exactly(self, name):
-        X, y = clouds(10, n=20)
-        problem = MarginProblem(X, y, uncertainty=SETS[name])
-        block = LinearisedMembers(problem, np.array([1.0, 0.0, 0.0]), slice(None), np.inf)
-        a = np.random.default_rng(11).normal(size=(2, 20)) * 10.0 ** np.arange(-10, 10)
-        rho = mp.mpf(0.2)
-        for z in block._steps(a, np.max(np.abs(a), axis=0)).T:
-            entries = [mp.mpf(float(v)) for v in z]
-            if name == "box":
+    def judge(self, path, problem, W):
+        """z is in its set exactly; for ellipsoids, u in the unit ball."""
+        noise = problem.uncertainty
+        rho = mp.mpf(noise.rho)
+        for step in linearised_steps(path, problem, W):
+            entries = mp_vector(step)
+            if isinstance(noise, Box):
                 assert max(abs(v) for v in entries) <= rho
-            elif name == "cross":
+            elif isinstance(noise, CrossPolytope):
                 assert sum(abs(v) for v in entries) <= rho
-            elif name == "ball":
+            elif isinstance(noise, Ball):
                 assert sum(v * v for v in entries) <= rho**2
-            else:  # S^-1 z, up to the rounding of S u that is charged to the error
-                u = np.linalg.solve(problem.uncertainty.shape, z)
-                assert u @ u <= 1.0
+            else:
+                assert sum(v * v for v in entries) <= 1
+
+    @pytest.mark.parametrize("rho", [1e-9, 0.2, 7.0])
+    @pytest.mark.parametrize("data", ["near", "far", "three dimensions"])
+    def test_steps_lie_in_their_sets_exactly(self, path, name, rho, data):
+        X, y = far_clouds(10) if data == "far" else clouds(10, n=12, d=2 if data == "near" else 3)
+        d = X.shape[1] - 1
+        noise = Ellipsoid(np.tril(np.full((d, d), 0.3)), rho) if name == "ellipsoid" else replace(SETS[name], rho=rho)
+        problem = MarginProblem(X, y, uncertainty=noise)
+        rng = np.random.default_rng(11)
+        for W in (*rng.normal(size=(4, d + 1)), X[1], -X[2], X[3] * (1.0 + 1e-9 * rng.normal(size=d + 1))):
+            for scale in (1e-160, 1.0, 1e100):
+                self.judge(path, problem, scale * W)
+
+    def test_steps_lie_in_their_sets_where_squares_underflow(self, path, name):
+        X = lift(np.array([[0.0, 0.0], [1e-162, -3e-162], [1.0, 0.3]]))
+        problem = MarginProblem(X, np.array([1.0, -1.0, 1.0]), uncertainty=SETS[name])
+        for size in (1e-162, 1e-170, 1e-300, 5e-324):
+            self.judge(path, problem, np.array([1.0, 3.0 * size, -2.0 * size]))
+            self.judge(path, problem, np.array([size, 3.0 * size, -2.0 * size]))
+
+    def test_steps_are_the_worst(self, path, name):
+        X, y = clouds(14, n=12)
+        problem = MarginProblem(X, y, uncertainty=SETS[name])
+        for W in np.random.default_rng(15).normal(size=(5, 3)):
+            steps = linearised_steps(path, problem, W)
+            if name == "ellipsoid":
+                steps = steps @ problem.uncertainty.shape.T
+            pulls = np.array([pulled(x, W) for x in X])
+            reached = problem.signed_covectors @ W + y * np.sum(pulls * steps, axis=1)
+            np.testing.assert_allclose(reached, problem.margins(W), rtol=1e-9, atol=1e-9)
+
+
+def pulled(x, W):
+    return np.array([float(mp_dot(c, mp_vector(W))) for c in mp_jacobian(x)])
+
+
+def quadratic(w):
+    return w[1:] @ w[1:] - w[0] ** 2
+
+
+def mixed_problems():
+    """Sizes, shapes and costs that differ from sample to sample, in one, two and five dimensions."""
+    for d in (1, 2, 5):
+        X, y = clouds(16 + d, n=41, d=d)
+        rng = np.random.default_rng(d)
+        rho, weights = rng.uniform(0.0, 0.4, size=41), rng.uniform(0.0, 2.0, size=41)
+        shapes = 0.2 * rng.normal(size=(41, d, d))
+        for noise in (
+            *(kind(size) for kind in (GeodesicBall, Box, CrossPolytope, Ball) for size in (0.2, rho)),
+            Ellipsoid(shapes[0]),
+            Ellipsoid(shapes[1], rho),
+            Ellipsoid(shapes, rho),
+        ):
+            yield MarginProblem(X, y, C=0.7, uncertainty=noise, sample_weight=weights)
+
+
+def some_certificate(problem, seed):
+    """A certificate with random points, of all kinds, in a frame away from the origin."""
+    rng = np.random.default_rng(seed)
+    X, y = clouds(seed, n=4, d=problem.dim)
+    points = np.vstack([rng.normal(size=(6, problem.dim + 1)), np.eye(problem.dim + 1)[:1], 2.0 * X[:1], -X[1:2]])
+    return replace(solve(MarginProblem(X, y)).certificate, points=points, centre=0.3 * rng.normal(size=problem.dim))
+
+
+@needs_compiler
+def test_without_a_compiler_the_sums_are_the_same(monkeypatch):
+    monkeypatch.setattr(robust_sums, "BLOCK", 16)
+    for seed, problem in enumerate(mixed_problems()):
+        certificate = some_certificate(problem, seed)
+        compiled = robust_cut_sums(certificate, problem)
+        with monkeypatch.context() as patch:
+            patch.setattr(robust_sums, "members_kernel", PLAIN)
+            arrays = robust_cut_sums(certificate, problem)
+        assert np.all(np.abs(compiled[0] - arrays[0]) <= compiled[1] + arrays[1])
+        np.testing.assert_allclose(compiled[1], arrays[1], rtol=0.2)
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled_members, "members_kernel", PLAIN)
+            for ours, plain in zip(compiled, robust_cut_sums(certificate, problem), strict=True):
+                np.testing.assert_array_equal(ours, plain)
+
+
+def test_samples_are_taken_where_their_worst_margin_is_below_the_threshold():
+    for seed, problem in enumerate(mixed_problems()):
+        certificate = replace(some_certificate(problem, seed), threshold=0.8, centre=np.zeros(problem.dim))
+        totals, _ = robust_cut_sums(certificate, problem)
+        for total, w in zip(totals, certificate.points, strict=True):
+            observed = not np.any(w[1:])
+            margins = problem.signed_covectors @ w if observed else problem.margins(w)
+            assert total[0] == pytest.approx(problem.costs @ (margins < 0.8), rel=1e-12)
 
 
 def test_unknown_sets_are_refused():

@@ -23,29 +23,30 @@ class CompiledMembers:
     def __init__(self, problem: MarginProblem, centre: Array, points: Array, outside: Array, nominal: Array):
         self.X, self.y, self.costs, self.noise = problem.X, problem.y, problem.costs, problem.uncertainty
         frame = covector(translation_to_origin(centre).T)  # as in `MarginProblem.covectors_around`
-        self.frame, self.points, self.outside = (
-            np.ascontiguousarray(rows, dtype=np.float64) for rows in (frame, points, outside)
-        )
-        self.nominal = np.ascontiguousarray(nominal, dtype=np.intp)
+        self.outside = outside
+        if isinstance(self.noise, GeodesicBall):
+            at_points = [quadratic_form(points), outside, np.array([form_bound(W) for W in outside])]
+        else:
+            at_points = [covector(outside)]
+        self.cuts = [np.ascontiguousarray(rows, dtype=np.float64) for rows in (frame, points, *at_points)]
+        self.cuts.append(np.ascontiguousarray(nominal, dtype=np.intp))
 
     def sums(self, rows: slice, threshold: float) -> AllSums:
         """The sums over those of these samples whose margins are below the threshold."""
         samples = [np.ascontiguousarray(self.X[rows]), self.y[rows], self.costs[rows]]
-        values, magnitudes = (np.zeros((len(self.points), self.X.shape[1] + 1)) for _ in range(2))
-        counts, extra = np.zeros(len(self.points)), np.zeros(len(self.points))
+        n_points, width = self.outside.shape
+        values, magnitudes = np.zeros((n_points, width + 1)), np.zeros((n_points, width + 1))
+        counts, extra = np.zeros(n_points), np.zeros(n_points)
         out = [values, magnitudes, counts, extra]
         if isinstance(self.noise, GeodesicBall):
-            bounds = np.array([form_bound(W) for W in self.outside])
-            cuts = [self.frame, self.points, quadratic_form(self.points), self.outside, bounds, self.nominal]
-            members_kernel.ball_sums(*[*samples, *_ball_parts(self.noise, rows), *cuts, threshold, *out])
+            members_kernel.ball_sums(*[*samples, *_ball_parts(self.noise, rows), *self.cuts, threshold, *out])
             values[:, 1:] += extra[:, None] * covector(self.outside)
             magnitudes[:, 1:] += extra[:, None] * np.abs(self.outside)
             return counts, values, magnitudes, x0_errors(magnitudes)
         assert isinstance(self.noise, LinearisedSet)
         parts = _linearised_parts(self.noise, samples[0], rows)
-        cuts = [self.frame, self.points, np.ascontiguousarray(covector(self.outside)), self.nominal]
-        room = np.empty((3, self.X.shape[1] - 1))
-        members_kernel.linearised_sums(*[*samples, *parts, *cuts, threshold, *out, room])
+        room = np.empty((3, width - 1))
+        members_kernel.linearised_sums(*[*samples, *parts, *self.cuts, threshold, *out, room])
         return counts, values, magnitudes, x0_errors(magnitudes) + extra[:, None]
 
 
