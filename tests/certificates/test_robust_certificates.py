@@ -232,6 +232,23 @@ def test_cut_sums_are_within_their_errors_of_sums_of_members(path, name, data, m
             assert abs(exact[k] - mp.mpf(totals[j, k])) <= mp.mpf(errors[j, k])
 
 
+@pytest.mark.parametrize("sums_by", [array_sums, compiled_sums])
+def test_errors_of_large_noise_are_charged(sums_by):
+    """Steps across the rays to all points, so large that the rounding of their parts along the rays shows."""
+    lengths = np.sinh(np.random.default_rng(20).uniform(0.1, 6.0, size=9))
+    X, y = lift(lengths[:, None] * np.array([0.6, 0.8])), np.where(np.arange(9) % 2 == 0, 1.0, -1.0)
+    problem = MarginProblem(X, y, uncertainty=Ball(1e4))
+    W = np.array([0.0, -0.8, 0.6])
+    certificate = replace(solve(MarginProblem(*clouds(5, n=9))).certificate, points=W[None], centre=np.zeros(2))
+    counts, values, _, errors = sums_by(replace(certificate, threshold=1e300), problem)(slice(None))
+    path = "arrays" if sums_by is array_sums else "kernel"
+    exact = sum(
+        v * p[0] * mp.mpf(float(c)) for v, p, c in zip(y, exact_members(path, problem, W), problem.costs, strict=True)
+    )
+    assert counts[0] == 9
+    assert 1e-13 * X.max() <= abs(exact - mp.mpf(values[0, 1])) <= mp.mpf(errors[0, 1])
+
+
 @pytest.mark.parametrize("path", ["arrays", *KERNELS])
 class TestBallMembers:
     """``p * p >= 1`` and ``p * x <= cosh(rho)``, which is the convex hull of the ball, with fifty digits."""
