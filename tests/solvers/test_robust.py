@@ -1,6 +1,9 @@
 """Robust problems solved: against SCIP, against closed forms, and by what must hold of any worst case."""
 
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from scipy.optimize import linprog
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
-from hypermargin.solvers.exact import robust_kernel
+from hypermargin.solvers.exact import robust_kernel, robust_oracle
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from reference.objective import lift
 from reference.robust_scip import boost_columns, exponential_columns, solve_robust_scip
@@ -101,19 +104,31 @@ class TestExact:
             _, _, g = oracle(np.array([sign, 0.0, 0.0]))
             assert sign * g[0] > np.linalg.norm(g[1:])
 
-    def test_interpreted_and_compiled_passes_agree(self, name, monkeypatch):
+    @pytest.mark.parametrize("own_sizes", [False, True])
+    @pytest.mark.parametrize(("n", "d"), [(2, 2), (30, 1), (30, 2), (256, 3), (259, 2), (520, 5)])
+    def test_interpreted_and_compiled_passes_agree(self, name, n, d, own_sizes, monkeypatch):
+        """Blocks of the compiled passes that are full or not, padded or not; costs alike or not."""
         if not robust_kernel.is_compiled():
             pytest.skip("the kernel is not compiled here")
-        X, y = clouds(7, n=30)
-        sized = SETS[name] if isinstance(SETS[name], Ellipsoid) else type(SETS[name])(np.linspace(0.0, 0.5, 30))
-        oracle = make_robust_oracle(MarginProblem(X, y, uncertainty=sized))
-        points = [*np.random.default_rng(1).normal(size=(10, 3)), np.array([1.0, 0.2, 0.1]), np.eye(3)[0], np.zeros(3)]
+        X, y = clouds(7, n=n, d=d)
+        X[0] = np.eye(d + 1)[0]  # at the origin, where the Jacobian has no direction
+        rng = np.random.default_rng(1)
+        rho = np.linspace(0.0, 0.5, n) if own_sizes else 0.2
+        if name == "ellipsoid":
+            noise = Ellipsoid(rng.normal(size=(n, d, d) if own_sizes else (d, d)), rho)
+        else:
+            noise = type(SETS[name])(rho)
+        weight = rng.exponential(size=n) if own_sizes else None
+        oracle = make_robust_oracle(MarginProblem(X, y, sample_weight=weight, uncertainty=noise))
+        # A normal near a point is in its ball, and its tangent part there cancels; at the point it would be rounding.
+        near = oracle.to_frame(X[n // 2]) + 1e-3 * rng.normal(size=d + 1)
+        points = [*rng.normal(size=(10, d + 1)), near, 1.3 * near, -near, np.eye(d + 1)[0], np.zeros(d + 1)]
         compiled = [oracle(w) for w in points]
         monkeypatch.setattr(robust_kernel, "is_compiled", lambda: False)
         for w, (risk, b, g) in zip(points, compiled, strict=True):
             other_risk, other_b, other_g = oracle(w)
             assert (other_risk, other_b) == pytest.approx((risk, b), rel=1e-12)
-            np.testing.assert_allclose(other_g, g, rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(other_g, g, rtol=1e-10, atol=1e-12 * n)
 
     def test_sets_of_their_own_for_every_sample(self, name):
         """A sample with a set of size 0 among others: moving the rest of the data must not move its set along."""
@@ -145,6 +160,33 @@ class TestExact:
         solution = solve(MarginProblem(X, y, uncertainty=noise))
         assert solution.status is Status.OPTIMAL
         assert solution.gap <= 1e-6
+
+
+def load_interpreted_kernel():
+    """The source of the compiled passes, run by the interpreter."""
+    source = Path(robust_oracle.__file__).with_name("robust_kernel.py")
+    loader = SourceFileLoader("interpreted_robust_kernel", str(source))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("n", [5, 259])
+def test_the_source_of_the_kernel_runs_in_the_interpreter(name, n, monkeypatch):
+    X, y = clouds(7, n=n)
+    problem = MarginProblem(X, y, uncertainty=SETS[name])
+    in_numpy = make_robust_oracle(problem)
+    kernel = load_interpreted_kernel()
+    monkeypatch.setattr(robust_oracle, "robust_kernel", kernel)
+    oracle = make_robust_oracle(problem)
+    for w in (np.array([0.2, -0.9, 0.6]), oracle.to_frame(X[1]) + 1e-3 * np.arange(3)):
+        monkeypatch.setattr(kernel, "is_compiled", lambda: False)
+        risk, b, g = in_numpy(w)
+        monkeypatch.setattr(kernel, "is_compiled", lambda: True)
+        other_risk, other_b, other_g = oracle(w)
+        assert (other_risk, other_b) == pytest.approx((risk, b), rel=1e-12)
+        np.testing.assert_allclose(other_g, g, rtol=1e-10, atol=1e-10)
 
 
 class TestIsometries:

@@ -1,10 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Passes over the data with worst-case margins: risk and cut at a point, for every kind of uncertainty set.
 
-Compiled by Cython at installation, like `kernel`; `robust_oracle` does the same in NumPy where there is no compiler.
+Compiled by Cython at installation, like `evaluator`; `robust_oracle` does the same in NumPy where there is no compiler.
+Data is read as columns, (k, n) and zeros up to a multiple of 8, in blocks of 256 samples: the loops over a block have
+no branches, so that compilers use vector instructions; selections and arithmetic are in different loops where compilers
+would make branches of them. Sizes and costs have one entry for all samples or are padded too.
 """
 
 import cython
+import numpy as np
 
 if cython.compiled:
     from cython.cimports.libc.math import fabs, sqrt
@@ -22,219 +26,540 @@ FLOOR = cython.declare(cython.double, 1e-7)
 BLUR = cython.declare(cython.double, 1e-9)
 BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
+# A divisor where lengths are 0; others are square roots, so that none is as small.
+TINY = cython.declare(cython.double, 1e-200)
+
 
 def is_compiled() -> bool:
     """Whether this file runs as machine code (True) or is interpreted (False)."""
     return cython.compiled
 
 
-def ball_pass(
-    Z: cython.double[:, ::1],
-    k: cython.double[::1],
-    cosh: cython.double[::1],
-    sinh: cython.double[::1],
-    w: cython.double[::1],
-    q: cython.double,
-    g: cython.double[::1],
-    threshold: cython.double,
-):
-    """Risk at w and offset b of the cut there for geodesic balls (`GeodesicBall`); the cut's slope is written to g.
+@cython.cclass
+class Pass:
+    """What all passes share: the points z_i as columns of Z, the costs of n samples, and the sums over a block.
 
-    `cosh` and `sinh` of the radii have one entry, or one a sample. ``q = q(w)``; ``z' = along z + across covector(w)``.
+    Only samples whose worst margin is below the threshold belong to a cut.
     """
-    n: cython.Py_ssize_t = Z.shape[0]
-    width: cython.Py_ssize_t = Z.shape[1]
-    step: cython.Py_ssize_t = 1 if cosh.shape[0] > 1 else 0
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    margin: cython.double
-    tangent: cython.double
-    worst: cython.double
-    cost: cython.double
-    along: cython.double
-    across: cython.double
-    part: cython.double
-    risk: cython.double = 0.0
-    b: cython.double = 0.0
-    total: cython.double = 0.0  # of cost * across
-    root: cython.double = sqrt(-q) if q < 0.0 else 0.0
-    for j in range(width):
-        g[j] = 0.0
-    for i in range(n):
-        margin = 0.0
-        for j in range(width):
-            margin += Z[i, j] * w[j]
-        tangent = q + margin * margin
-        if q < 0.0 and tangent < CANCELLING * margin * margin:  # see `uncertainty.tangent_length`
-            tangent = along = 0.0
-            for j in range(1, width):
-                part = w[j] + margin * Z[i, j]
-                along += Z[i, j] * part
-                tangent += part * part
-            along /= Z[i, 0]
-            tangent -= along * along
-        tangent = sqrt(tangent) if tangent > 0.0 else 0.0
-        worst = cosh[i * step] * margin - sinh[i * step] * tangent
-        if q < 0.0 and margin > 0.0 and tangent * cosh[i * step] < sinh[i * step] * margin:
-            worst, along, across = root, 0.0, 1.0 / root
-        elif tangent > 0.0:
-            if q < 0.0 and margin < 0.0 and tangent < -FLOOR * margin:
-                tangent = -FLOOR * margin
-            across = sinh[i * step] / tangent
-            along = cosh[i * step] - across * margin
+
+    Z: cython.double[:, ::1]
+    costs: cython.double[::1]
+    n: cython.Py_ssize_t
+    threshold: cython.double
+    risk: cython.double
+    b: cython.double
+
+    def __init__(
+        self, Z: cython.double[:, ::1], costs: cython.double[::1], n: cython.Py_ssize_t, threshold: cython.double
+    ):
+        self.Z, self.costs, self.n, self.threshold = Z, costs, n, threshold
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def load(
+        self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
+    ) -> cython.void:
+        """Entries i to i + m of one number for all (loaded with the first block only), or of one a sample."""
+        e: cython.Py_ssize_t
+        value: cython.double
+        if values.shape[0] == 1:
+            value = values[0]
+            for e in range(0 if i else 256):
+                out[e] = value
         else:
-            across = 0.0
-            along = cosh[i * step] if margin < 0.0 else 1.0
-        if worst < 1.0:
-            cost = k[i]
-            risk += cost * (1.0 - worst)
-            if worst < threshold:
-                b += cost
-                total += cost * across
-                for j in range(width):
-                    g[j] -= cost * along * Z[i, j]
-    g[0] -= total * w[0]
-    for j in range(1, width):
-        g[j] += total * w[j]
-    return risk, b
+            for e in range(m):
+                out[e] = values[i + e]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def combine(
+        self,
+        columns: cython.double[:, ::1],
+        w: cython.double[::1],
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        out: cython.p_double,
+    ) -> cython.void:
+        """Scalar products with w, summed in the order of the coordinates, as the checker of certificates does.
+
+        Two coordinates at a time, which reads and writes less.
+        """
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        odd: cython.Py_ssize_t = w.shape[0] % 2
+        factor: cython.double = w[0]
+        other: cython.double
+        if odd:
+            for e in range(m):
+                out[e] = factor * columns[0, i + e]
+        else:
+            other = w[1]
+            for e in range(m):
+                out[e] = factor * columns[0, i + e] + other * columns[1, i + e]
+        for j in range(2 - odd, w.shape[0], 2):
+            factor, other = w[j], w[j + 1]
+            for e in range(m):
+                out[e] = out[e] + factor * columns[j, i + e] + other * columns[j + 1, i + e]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def roots(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.void:
+        """Square roots in place."""
+        e: cython.Py_ssize_t
+        for e in range(m):
+            values[e] = sqrt(values[e])
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def sum(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.double:
+        """The sum of m values, m a multiple of 8: in so many parts, which a processor may treat at once."""
+        e: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        total: cython.double = 0.0
+        lane = cython.declare(cython.double[8])
+        for r in range(8):
+            lane[r] = 0.0
+        for e in range(0, m, 8):
+            for r in range(8):
+                lane[r] += values[e + r]
+        for r in range(8):
+            total += lane[r]
+        return total
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def subtract_columns(
+        self, weights: cython.p_double, i: cython.Py_ssize_t, m: cython.Py_ssize_t, g: cython.double[::1]
+    ) -> cython.void:
+        """Subtract ``sum weights[e] z_(i + e)`` from g."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        total: cython.double
+        Z: cython.double[:, ::1] = self.Z
+        lane = cython.declare(cython.double[8])
+        for j in range(g.shape[0]):
+            for r in range(8):
+                lane[r] = 0.0
+            for e in range(0, m, 8):
+                for r in range(8):
+                    lane[r] += weights[e + r] * Z[j, i + e + r]
+            total = 0.0
+            for r in range(8):
+                total += lane[r]
+            g[j] -= total
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def load_costs(self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, costs: cython.p_double) -> cython.void:
+        """The costs of a block."""
+        e: cython.Py_ssize_t
+        self.load(self.costs, i, m, costs)
+        for e in range(self.n - i, m):  # the padding costs nothing
+            costs[e] = 0.0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def choose(
+        self, worst: cython.p_double, costs: cython.p_double, m: cython.Py_ssize_t, chosen: cython.p_double
+    ) -> cython.void:
+        """Costs of the samples that belong to the cut, 0 for others; adds the block to risk and offset."""
+        e: cython.Py_ssize_t
+        threshold: cython.double = self.threshold
+        cost: cython.double
+        value: cython.double
+        cost_below: cython.double
+        loss = cython.declare(cython.double[256])
+        for e in range(m):
+            cost, value = costs[e], worst[e]
+            cost_below = cost if value < 1.0 else 0.0
+            loss[e] = cost_below * (1.0 - value)
+            chosen[e] = cost if value < threshold else 0.0
+        self.risk += self.sum(loss, m)
+        self.b += self.sum(chosen, m)
 
 
-def linearised_pass(
-    Z: cython.double[:, ::1],
-    k: cython.double[::1],
-    unit: cython.double[:, ::1],
-    sinh: cython.double[::1],
-    bend: cython.double[::1],
-    stretch: cython.double[::1],
-    rho: cython.double[::1],
-    shape: cython.double[:, :, ::1],
-    norm: cython.int,
-    w: cython.double[::1],
-    c: cython.double[::1],
-    g: cython.double[::1],
-    h: cython.double[::1],
-    work: cython.double[:, ::1],
-    threshold: cython.double,
-):
-    """The same for the sets ``x + J z`` (`LinearisedSet`), whose noise lives in the coordinates of the data.
+@cython.cclass
+class BallPass(Pass):
+    """Geodesic balls (`GeodesicBall`), from `cosh` and `sinh` of their radii."""
 
-    `w` is in the frame of Z and the nominal part of the slope is written to g; ``c = covector(w)`` in the coordinates
-    of the data, where the part of the slope that is due to the noise is written to h. `unit`, `sinh` and `stretch` are
-    those of `OriginJacobian`, ``bend = cosh - stretch``. `shape` has no rows unless the set is an ellipsoid; `work` is
-    room, (2, d).
+    cosh: cython.double[::1]
+    sinh: cython.double[::1]
+
+    def __init__(
+        self,
+        Z: cython.double[:, ::1],
+        costs: cython.double[::1],
+        n: cython.Py_ssize_t,
+        threshold: cython.double,
+        cosh: cython.double[::1],
+        sinh: cython.double[::1],
+    ):
+        super().__init__(Z, costs, n, threshold)
+        self.cosh, self.sinh = cosh, sinh
+
+    def __call__(self, w: cython.double[::1], q: cython.double, g: cython.double[::1]):
+        """Risk at w and offset b of the cut there; the slope is written to g. ``q = q(w)``."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        total: cython.double = 0.0  # of cost * across
+        floor: cython.double = FLOOR if q < 0.0 else 0.0
+        root: cython.double = sqrt(-q) if q < 0.0 else 0.0
+        inverse: cython.double = 1.0 / root if q < 0.0 else 0.0
+        least: cython.double
+        step = cython.declare(cython.double[256])
+        inside = cython.declare(cython.double[256])
+        cosh = cython.declare(cython.double[256])
+        sinh = cython.declare(cython.double[256])
+        margin = cython.declare(cython.double[256])
+        tangent = cython.declare(cython.double[256])
+        worst = cython.declare(cython.double[256])
+        along = cython.declare(cython.double[256])  # z' = along z + across covector(w)
+        across = cython.declare(cython.double[256])
+        costs = cython.declare(cython.double[256])
+        chosen = cython.declare(cython.double[256])
+        self.risk = self.b = 0.0
+        for j in range(g.shape[0]):
+            g[j] = 0.0
+        for i in range(0, self.n, 256):
+            m = min(256, self.Z.shape[1] - i)
+            self.combine(self.Z, w, i, m, margin)
+            self.tangents(w, q, i, m, margin, tangent)
+            self.load(self.cosh, i, m, cosh)
+            self.load(self.sinh, i, m, sinh)
+            for e in range(m):
+                least = -floor * margin[e]
+                least = tangent[e] if tangent[e] >= least else least
+                step[e] = least if least > TINY else TINY
+                across[e] = sinh[e] if tangent[e] > 0.0 else 0.0
+                least = margin[e] if margin[e] < -tangent[e] else -tangent[e]
+                along[e] = cosh[e] if least < 0.0 else 1.0
+            for e in range(m):
+                worst[e] = cosh[e] * margin[e] - sinh[e] * tangent[e]
+                across[e] /= step[e]
+                along[e] -= across[e] * margin[e]
+            if q < 0.0:  # the ball may hold the normal itself: margin > 0 and tangent/margin < tanh(rho)
+                for e in range(m):
+                    inside[e] = 1.0 if tangent[e] * cosh[e] < sinh[e] * margin[e] else 0.0
+                for e in range(m):
+                    worst[e] = inside[e] * root + (1.0 - inside[e]) * worst[e]
+                    along[e] = (1.0 - inside[e]) * along[e]
+                    across[e] = inside[e] * inverse + (1.0 - inside[e]) * across[e]
+            self.load_costs(i, m, costs)
+            self.choose(worst, costs, m, chosen)
+            for e in range(m):
+                along[e] *= chosen[e]
+                across[e] *= chosen[e]
+            total += self.sum(across, m)
+            self.subtract_columns(along, i, m, g)
+        g[0] -= total * w[0]
+        for j in range(1, g.shape[0]):
+            g[j] += total * w[j]
+        return self.risk, self.b
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def tangents(
+        self,
+        w: cython.double[::1],
+        q: cython.double,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        margin: cython.p_double,
+        tangent: cython.p_double,
+    ) -> cython.void:
+        """Lengths of w's parts tangent at the points (`uncertainty.tangent_length`)."""
+        e: cython.Py_ssize_t
+        square: cython.double
+        for e in range(m):
+            tangent[e] = q + margin[e] * margin[e]
+        if q < 0.0:
+            for e in range(min(m, self.n - i)):
+                if tangent[e] < CANCELLING * margin[e] * margin[e]:
+                    tangent[e] = self.tangent_square(w, i + e, margin[e])
+            for e in range(m):
+                square = tangent[e]
+                tangent[e] = square if square > 0.0 else 0.0
+        self.roots(tangent, m)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def tangent_square(self, w: cython.double[::1], i: cython.Py_ssize_t, margin: cython.double) -> cython.double:
+        """``q + margin^2`` of sample i where that cancels, from the tangent part itself."""
+        j: cython.Py_ssize_t
+        part: cython.double
+        along: cython.double = 0.0
+        square: cython.double = 0.0
+        for j in range(1, self.Z.shape[0]):
+            part = w[j] + margin * self.Z[j, i]
+            along += self.Z[j, i] * part
+            square += part * part
+        along /= self.Z[0, i]
+        return square - along * along
+
+
+@cython.cclass
+class LinearisedPass(Pass):
+    """The sets ``x + J z`` (`LinearisedSet`), whose noise lives in the coordinates of the data.
+
+    `jacobian` has as columns the d of `unit` and then `sinh`, ``cosh - stretch`` and `stretch` of `OriginJacobian`.
+    `shape` is (d, d, .), one matrix for all or one a sample, and `shape_size` its Frobenius norm; it is (0, 0, 1) where
+    the set is no ellipsoid.
     """
-    n: cython.Py_ssize_t = Z.shape[0]
-    width: cython.Py_ssize_t = Z.shape[1]
-    d: cython.Py_ssize_t = width - 1
-    each: cython.Py_ssize_t = 1 if rho.shape[0] > 1 else 0
-    each_shape: cython.Py_ssize_t = 1 if shape.shape[0] > 1 else 0
-    shaped: cython.bint = shape.shape[0] > 0
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    margin: cython.double
-    blur: cython.double
-    widest: cython.double = 0.0
-    along: cython.double
-    length: cython.double
-    value: cython.double
-    worst: cython.double
-    cost: cython.double
-    risk: cython.double = 0.0
-    b: cython.double = 0.0
-    u: cython.double[::1] = work[0]
-    z: cython.double[::1] = work[1]
-    for j in range(width):
-        g[j] = 0.0
-        h[j] = 0.0
-    for j in range(d):
-        if fabs(c[j + 1]) > widest:
-            widest = fabs(c[j + 1])
-    for i in range(n):
-        margin = 0.0
-        for j in range(width):
-            margin += Z[i, j] * w[j]
-        along = 0.0
+
+    jacobian: cython.double[:, ::1]
+    rho: cython.double[::1]
+    norm: cython.int
+    shape: cython.double[:, :, ::1]
+    shape_size: cython.double[::1]
+    pulled: cython.double[:, ::1]  # J'c of a block, then the direction of its steps z
+    turned: cython.double[:, ::1]  # S'J'c
+
+    def __init__(
+        self,
+        Z: cython.double[:, ::1],
+        costs: cython.double[::1],
+        n: cython.Py_ssize_t,
+        threshold: cython.double,
+        jacobian: cython.double[:, ::1],
+        rho: cython.double[::1],
+        norm: cython.int,
+        shape: cython.double[:, :, ::1],
+        shape_size: cython.double[::1],
+    ):
+        super().__init__(Z, costs, n, threshold)
+        self.jacobian, self.rho, self.norm = jacobian, rho, norm
+        self.shape, self.shape_size = shape, shape_size
+        self.pulled = np.empty((Z.shape[0] - 1, 256))
+        self.turned = np.empty((shape.shape[0], 256))
+
+    def __call__(self, w: cython.double[::1], c: cython.double[::1], g: cython.double[::1], h: cython.double[::1]):
+        """Risk at w and offset b of the cut there; its slope is g in the frame of w plus h in that of c.
+
+        ``c = covector(w)`` in the coordinates of the data; g is the nominal part of the slope, h that of the noise.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        d: cython.Py_ssize_t = g.shape[0] - 1
+        widest: cython.double = 0.0
+        margin = cython.declare(cython.double[256])
+        blur = cython.declare(cython.double[256])
+        length = cython.declare(cython.double[256])
+        rho = cython.declare(cython.double[256])
+        sizes = cython.declare(cython.double[256])
+        costs = cython.declare(cython.double[256])
+        chosen = cython.declare(cython.double[256])
         for j in range(d):
-            along += unit[i, j] * c[j + 1]
-        along = sinh[i] * c[0] + bend[i] * along
-        # The length of J'c, or of S'J'c, in the dual norm; the label changes only signs.
-        length = 0.0
-        if shaped:
-            for j in range(d):
-                value = 0.0
-                for r in range(d):
-                    value += shape[i * each_shape, r, j] * (stretch[i] * c[r + 1] + along * unit[i, r])
-                u[j] = value
-                length += value * value
-            length = sqrt(length)
-        elif norm == 2:
-            for j in range(d):
-                value = stretch[i] * c[j + 1] + along * unit[i, j]
-                length += value * value
-            length = sqrt(length)
-        elif norm == 0:
-            for j in range(d):
-                length += fabs(stretch[i] * c[j + 1] + along * unit[i, j])
-        else:
-            for j in range(d):
-                value = fabs(stretch[i] * c[j + 1] + along * unit[i, j])
-                if value > length:
-                    length = value
-        worst = margin - rho[i * each] * length
-        if not worst < 1.0:
-            continue
-        cost = k[i]
-        risk += cost * (1.0 - worst)
-        if not worst < threshold:
-            continue
-        b += cost
-        for j in range(width):
-            g[j] -= cost * Z[i, j]
-        # The worst step z, times the label, by kind of set. At a kink of the norm, where many queries fall, rounding
-        # must not decide: entries that are nothing but rounding count as 0 or as tied (`LinearisedSet.unit_step`).
-        blur = stretch[i] * widest + fabs(along)
-        if not shaped:
-            for j in range(d):
-                u[j] = stretch[i] * c[j + 1] + along * unit[i, j]
-        if norm == 2:
-            blur *= BLUR_ROUND
-            if shaped:
-                value = 0.0
-                for j in range(d):
-                    for r in range(d):
-                        value += shape[i * each_shape, j, r] * shape[i * each_shape, j, r]
-                blur *= sqrt(value)
-            if length < blur:
-                length = blur
-            for j in range(d):
-                u[j] = -rho[i * each] * u[j] / length if length > 0.0 else 0.0
-                z[j] = u[j]
-        else:
-            blur *= BLUR
-            value = 0.0 if norm == 0 else 1e-300
-            if norm == 1:
-                for j in range(d):
-                    if fabs(u[j]) > blur and fabs(u[j]) >= length - blur:
-                        value += 1.0
-            for j in range(d):
-                if fabs(u[j]) <= blur or (norm == 1 and fabs(u[j]) < length - blur):
-                    z[j] = 0.0
+            if fabs(c[j + 1]) > widest:
+                widest = fabs(c[j + 1])
+        self.risk = self.b = 0.0
+        for j in range(d + 1):
+            g[j] = h[j] = 0.0
+        for i in range(0, self.n, 256):
+            m = min(256, self.Z.shape[1] - i)
+            self.combine(self.Z, w, i, m, margin)
+            self.pull_back(c, widest, i, m, blur)
+            if self.shape.shape[0] > 0:
+                self.turn(self.pulled, self.turned, True, i, m)
+                self.lengths(self.turned, m, length)
+            else:
+                self.lengths(self.pulled, m, length)
+            self.load(self.rho, i, m, rho)
+            for e in range(m):
+                margin[e] -= rho[e] * length[e]
+            self.load_costs(i, m, costs)
+            self.choose(margin, costs, m, chosen)
+            self.subtract_columns(chosen, i, m, g)
+            for e in range(m):
+                chosen[e] *= -rho[e]
+            self.load(self.shape_size, i, m, sizes)
+            self.steps(i, m, sizes, blur, length, chosen)
+            self.push_forward(i, m, chosen, h)
+        return self.risk, self.b
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def pull_back(
+        self,
+        c: cython.double[::1],
+        widest: cython.double,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        size: cython.p_double,
+    ) -> cython.void:
+        """``J'c`` of a block, and the size of the terms summed; labels change only signs, and are left out."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        d: cython.Py_ssize_t = self.pulled.shape[0]
+        J: cython.double[:, ::1] = self.jacobian
+        pulled: cython.double[:, ::1] = self.pulled
+        first: cython.double = c[0]
+        along = cython.declare(cython.double[256])
+        stretch = cython.declare(cython.double[256])
+        self.combine(J, c[1:], i, m, along)
+        for e in range(m):
+            stretch[e] = J[d + 2, i + e]
+            along[e] = J[d, i + e] * first + J[d + 1, i + e] * along[e]
+            size[e] = stretch[e] * widest + fabs(along[e])
+        for j in range(d):
+            first = c[j + 1]
+            for e in range(m):
+                pulled[j, e] = stretch[e] * first + along[e] * J[j, i + e]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def turn(
+        self,
+        vectors: cython.double[:, ::1],
+        out: cython.double[:, ::1],
+        transposed: cython.bint,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+    ) -> cython.void:
+        """``S`` or ``S'`` times the vectors of a block."""
+        j: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        d: cython.Py_ssize_t = self.shape.shape[0]
+        factor: cython.double
+        row: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        S: cython.double[:, :, ::1] = self.shape
+        for j in range(d):
+            for e in range(m):
+                out[j, e] = 0.0
+            for r in range(d):
+                row, column = (r, j) if transposed else (j, r)
+                if S.shape[2] == 1:
+                    factor = S[row, column, 0]
+                    for e in range(m):
+                        out[j, e] += factor * vectors[r, e]
                 else:
-                    z[j] = -rho[i * each] if u[j] > 0.0 else rho[i * each]
-                    if norm == 1:
-                        z[j] /= value
-        if shaped:
+                    for e in range(m):
+                        out[j, e] += S[row, column, i + e] * vectors[r, e]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def lengths(self, u: cython.double[:, ::1], m: cython.Py_ssize_t, length: cython.p_double) -> cython.void:
+        """Dual norms of the vectors of a block."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        value: cython.double
+        for e in range(m):
+            length[e] = 0.0
+        for j in range(u.shape[0]):
+            if self.norm == 0:
+                for e in range(m):
+                    length[e] += fabs(u[j, e])
+            elif self.norm == 1:
+                for e in range(m):
+                    value = fabs(u[j, e])
+                    length[e] = value if value > length[e] else length[e]
+            else:
+                for e in range(m):
+                    length[e] += u[j, e] * u[j, e]
+        if self.norm == 2:
+            self.roots(length, m)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def steps(
+        self,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        sizes: cython.p_double,
+        blur: cython.p_double,
+        length: cython.p_double,
+        weight: cython.p_double,
+    ) -> cython.void:
+        """Turn `pulled` into the directions of the worst steps; what is missing to their sizes goes to the weights.
+
+        At a kink of the norm, where many queries fall, rounding must not decide: entries that are nothing but rounding
+        count as 0 or as tied (`LinearisedSet.unit_step`).
+        """
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        value: cython.double
+        z: cython.double[:, ::1] = self.pulled
+        d: cython.Py_ssize_t = z.shape[0]
+        least = cython.declare(cython.double[256])
+        tied = cython.declare(cython.double[256])
+        if self.norm == 2:
+            for e in range(m):
+                value = blur[e] * BLUR_ROUND * sizes[e]
+                value = value if value > length[e] else length[e]
+                value = value if value > TINY else TINY
+                weight[e] /= value
+            if self.shape.shape[0] > 0:
+                self.turn(self.turned, z, False, i, m)
+            return
+        for e in range(m):
+            blur[e] *= BLUR
+        if self.norm == 0:
             for j in range(d):
-                value = 0.0
-                for r in range(d):
-                    value += shape[i * each_shape, j, r] * u[r]
-                z[j] = value
-        along = 0.0
+                for e in range(m):
+                    value = -1.0 if z[j, e] < -blur[e] else 0.0
+                    z[j, e] = 1.0 if z[j, e] > blur[e] else value
+            return
+        for e in range(m):
+            tied[e] = 0.0
+            least[e] = length[e] - blur[e]
         for j in range(d):
-            along += unit[i, j] * z[j]
-        h[0] -= cost * sinh[i] * along
-        along *= bend[i]
+            for e in range(m):
+                value = 1.0 if fabs(z[j, e]) >= least[e] else 0.0
+                value = value if fabs(z[j, e]) > blur[e] else 0.0
+                tied[e] += value
+                z[j, e] = value if z[j, e] > 0.0 else -value
+        for e in range(m):
+            weight[e] /= tied[e] if tied[e] > 1.0 else 1.0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def push_forward(
+        self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]
+    ) -> cython.void:
+        """Subtract the sum of ``weight covector(J z)``, without labels, over a block from h."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        J: cython.double[:, ::1] = self.jacobian
+        z: cython.double[:, ::1] = self.pulled
+        d: cython.Py_ssize_t = z.shape[0]
+        r: cython.Py_ssize_t
+        total: cython.double = 0.0
+        along = cython.declare(cython.double[256])
+        lane = cython.declare(cython.double[8])
+        if d % 2:
+            for e in range(m):
+                along[e] = J[0, i + e] * z[0, e]
+        else:
+            for e in range(m):
+                along[e] = J[0, i + e] * z[0, e] + J[1, i + e] * z[1, e]
+        for j in range(2 - d % 2, d, 2):
+            for e in range(m):
+                along[e] += J[j, i + e] * z[j, e] + J[j + 1, i + e] * z[j + 1, e]
+        for r in range(8):
+            lane[r] = 0.0
+        for e in range(0, m, 8):
+            for r in range(8):
+                along[e + r] *= weight[e + r]
+                lane[r] += along[e + r] * J[d, i + e + r]
+        for r in range(8):
+            total += lane[r]
+        h[0] -= total
+        for e in range(m):
+            along[e] *= J[d + 1, i + e]
+            weight[e] *= J[d + 2, i + e]
         for j in range(d):
-            h[j + 1] += cost * (stretch[i] * z[j] + along * unit[i, j])
-    return risk, b
+            for r in range(8):
+                lane[r] = 0.0
+            for e in range(0, m, 8):
+                for r in range(8):
+                    lane[r] += weight[e + r] * z[j, e + r] + along[e + r] * J[j, i + e + r]
+            total = 0.0
+            for r in range(8):
+                total += lane[r]
+            h[j + 1] += total

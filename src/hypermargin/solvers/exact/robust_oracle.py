@@ -6,6 +6,7 @@ instead: they belong to every set, and the slope of that cut is sure to be timel
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJaco
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.exact import robust_kernel
+from hypermargin.solvers.exact.evaluator import LANES
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 NORMS = {"l1": robust_kernel.L1, "max": robust_kernel.MAX, "l2": robust_kernel.L2}
@@ -22,10 +24,15 @@ NORMS = {"l1": robust_kernel.L1, "max": robust_kernel.MAX, "l2": robust_kernel.L
 class RobustOracle(HingeOracle, ABC):
     """``w -> (risk, b, g)`` for worst-case margins; subclasses do the pass."""
 
-    def __init__(self, problem: MarginProblem):
-        super().__init__(problem)
-        self._Z = np.ascontiguousarray(self._columns[:, : problem.n_samples].T)
-        self._costs = np.ascontiguousarray(self._costs)
+    @property
+    def _Z(self) -> Array:
+        return self._columns[:, : self._costs.size].T
+
+    @property
+    def _data(self) -> tuple[Array, Array, int, float]:
+        """What all compiled passes read."""
+        costs = self._costs[:1] if self._costs.strides[0] == 0 else self._costs
+        return self._columns, _sizes(costs), self._costs.size, self.threshold
 
     @property
     def arrays(self) -> None:
@@ -49,13 +56,12 @@ class BallOracle(RobustOracle):
     def __init__(self, problem: MarginProblem, ball: GeodesicBall):
         super().__init__(problem)
         self._ball = ball
-        self._cosh, self._sinh = np.cosh(np.atleast_1d(ball.rho)), np.sinh(np.atleast_1d(ball.rho))
+        self._pass = robust_kernel.BallPass(*self._data, _sizes(np.cosh(ball.rho)), _sizes(np.sinh(ball.rho)))
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        q = float(quadratic_form(w))
         if robust_kernel.is_compiled():
             g = np.empty_like(w)
-            risk, b = robust_kernel.ball_pass(self._Z, self._costs, self._cosh, self._sinh, w, q, g, self.threshold)
+            risk, b = self._pass(w, float(quadratic_form(w)), g)
             return risk, b, g
         along, across = self._ball.coefficients(self._Z, w)
         margins = self._ball.worst_of(fixed_order_product(self._Z, w[:, None])[:, 0], self._Z, w)
@@ -69,28 +75,35 @@ class LinearisedOracle(RobustOracle):
 
     def __init__(self, problem: MarginProblem, noise: LinearisedSet):
         super().__init__(problem)
-        self._noise, self._y = noise, np.array(problem.y)
-        self._rho = np.atleast_1d(np.array(noise.rho, dtype=np.float64))
-        self._jacobian = OriginJacobian.at(problem.X)
-        self._bend = self._jacobian.cosh - self._jacobian.stretch
-        shape = noise.shape if isinstance(noise, Ellipsoid) else np.empty((0, problem.dim, problem.dim))
-        self._shape = np.array(shape if shape.ndim == 3 else shape[None])
-        self._work = np.empty((2, problem.dim))
+        self._noise, self._X, self._y = noise, problem.X, problem.y
+        J = OriginJacobian.at(np.asfortranarray(problem.X))  # it is read by columns
+        parts = np.zeros((problem.dim + 3, self._columns.shape[1]))
+        for column, part in zip(parts, [*J.unit.T, J.sinh, J.cosh - J.stretch, J.stretch], strict=True):
+            column[: problem.n_samples] = part
+        shape, size = np.empty((0, 0, 1)), np.ones(1)
+        if isinstance(noise, Ellipsoid):
+            shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
+            size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
+        self._pass = robust_kernel.LinearisedPass(
+            *self._data, parts, _sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size)
+        )
+
+    @cached_property
+    def _jacobian(self) -> OriginJacobian:
+        """For passes in NumPy; compiled ones have columns of their own."""
+        return OriginJacobian.at(self._X)
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
         c = covector(self._outwards @ w)
-        J = self._jacobian
         if robust_kernel.is_compiled():
             g, h = np.empty_like(w), np.empty_like(w)
-            parts = J.unit, J.sinh, self._bend, J.stretch, self._rho, self._shape
-            norm = NORMS[self._noise.dual_norm]
-            risk, b = robust_kernel.linearised_pass(
-                self._Z, self._costs, *parts, norm, w, c, g, h, self._work, self.threshold
-            )
+            risk, b = self._pass(w, c, g, h)
             return risk, b, g + self._outwards @ h  # the boost is its own transpose
+        J = self._jacobian
+        rho = np.reshape(self._noise.rho, (-1, 1))
         pulled = self._y[:, None] * J.pull_back(c)
-        steps = self._rho[:, None] * self._noise.unit_step(pulled, J.pull_back_size(c))
-        margins = fixed_order_product(self._Z, w[:, None])[:, 0] - self._rho * self._noise.dual_length(pulled)
+        steps = rho * self._noise.unit_step(pulled, J.pull_back_size(c))
+        margins = fixed_order_product(self._Z, w[:, None])[:, 0] - rho[:, 0] * self._noise.dual_length(pulled)
         chosen = np.where(margins < self.threshold, self._costs, 0.0)
         noise = (chosen * self._y) @ covector(J.push_forward(steps))
         slope = -(chosen @ self._Z) - self._outwards @ noise
@@ -104,3 +117,17 @@ def make_robust_oracle(problem: MarginProblem) -> RobustOracle:
     if isinstance(problem.uncertainty, LinearisedSet):
         return LinearisedOracle(problem, problem.uncertainty)
     raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
+
+
+def _sizes(values: Array | float) -> Array:
+    """One number for all samples, shape (..., 1), as it is; one a sample padded."""
+    values = np.atleast_1d(values)
+    return np.array(values) if values.shape[-1] == 1 else _padded(values)
+
+
+def _padded(values: Array) -> Array:
+    """Zeros along the last axis up to a multiple of `LANES`."""
+    *others, n = values.shape
+    padded = np.zeros((*others, -(-n // LANES) * LANES))
+    padded[..., :n] = values
+    return padded
