@@ -43,7 +43,7 @@ def plain_svm_paragraph(summary: Summary) -> str:
     missing = f" One of the two is missing for {_listed(absent)}." if absent else ""
     return (
         "A plain linear SVM with an intercept on the raw Lorentz coordinates, which knows no hyperbolic geometry and "
-        "fits in milliseconds, has to be beaten first. Against the best hyperbolic method of this run it "
+        "comes with scikit-learn, has to be beaten first. Against the best hyperbolic method of this run it "
         + "; it ".join(parts)
         + f". (Its test accuracy : theirs, in per cent; best C, better scheme, means over folds.){missing} It depends "
         "on where the origin happens to lie, and certifies nothing about the hyperbolic margin."
