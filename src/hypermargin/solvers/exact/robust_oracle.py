@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hypermargin.geometry.blocks import row_blocks
 from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
@@ -76,16 +77,17 @@ class LinearisedOracle(RobustOracle):
     def __init__(self, problem: MarginProblem, noise: LinearisedSet):
         super().__init__(problem)
         self._noise, self._X, self._y = noise, problem.X, problem.y
-        J = OriginJacobian.at(np.asfortranarray(problem.X))  # it is read by columns
-        parts = np.zeros((problem.dim + 3, self._columns.shape[1]))
-        for column, part in zip(parts, [*J.unit.T, J.sinh, J.cosh - J.stretch, J.stretch], strict=True):
-            column[: problem.n_samples] = part
         shape, size = np.empty((0, 0, 1)), np.ones(1)
         if isinstance(noise, Ellipsoid):
             shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
             size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
         self._pass = robust_kernel.LinearisedPass(
-            *self._data, parts, _sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size)
+            *self._data,
+            _jacobian_columns(problem.X),
+            _sizes(noise.rho),
+            NORMS[noise.dual_norm],
+            _sizes(shape),
+            _sizes(size),
         )
 
     @cached_property
@@ -117,6 +119,17 @@ def make_robust_oracle(problem: MarginProblem) -> RobustOracle:
     if isinstance(problem.uncertainty, LinearisedSet):
         return LinearisedOracle(problem, problem.uncertainty)
     raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
+
+
+def _jacobian_columns(X: Array) -> Array:
+    """What `robust_kernel.LinearisedPass` reads of the Jacobians at X."""
+    n, width = X.shape
+    columns = np.zeros((width + 2, -(-n // LANES) * LANES))
+    for rows in row_blocks(n):
+        J = OriginJacobian.at(np.asfortranarray(X[rows]))  # operations along columns are the faster ones
+        for column, part in zip(columns, [*J.unit.T, J.sinh, J.cosh - J.stretch, J.stretch], strict=True):
+            column[rows.start : min(rows.stop, n)] = part
+    return columns
 
 
 def _sizes(values: Array | float) -> Array:
