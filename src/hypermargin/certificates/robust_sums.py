@@ -18,13 +18,15 @@ from hypermargin.certificates.members import BallMembers, LinearisedMembers
 from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import Array, lift
-from hypermargin.problems.linearised import LinearisedSet
+from hypermargin.problems.linearised import Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 
 BLOCK = 8192
 #: The arguments about roundings hold for fewer dimensions than this.
 MAX_DIM = 2000
+#: A matrix with more rows than this is large.
+LARGE_MATRIX = 32
 
 
 def robust_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[Array, Array]:
@@ -36,7 +38,8 @@ def robust_cut_sums(certificate: Certificate, problem: MarginProblem) -> tuple[A
     totals = np.zeros((len(certificate.points), problem.dim + 2))
     errors = np.zeros_like(totals)
     n_blocks = -(-problem.n_samples // BLOCK)
-    sums_of = (compiled_sums if members_kernel.is_compiled() else array_sums)(certificate, problem)
+    by_arrays = not members_kernel.is_compiled() or _multiplies_large_matrices(problem)
+    sums_of = (array_sums if by_arrays else compiled_sums)(certificate, problem)
     for start in range(0, problem.n_samples, BLOCK):
         counts, values, magnitudes, distances = sums_of(slice(start, start + BLOCK))
         # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
@@ -68,6 +71,12 @@ def array_sums(certificate: Certificate, problem: MarginProblem) -> Callable[[sl
         return counts, values, magnitudes, distances
 
     return sums_of
+
+
+def _multiplies_large_matrices(problem: MarginProblem) -> bool:
+    """Whether all samples share one large matrix: products with it are what arrays are faster at."""
+    noise = problem.uncertainty
+    return isinstance(noise, Ellipsoid) and noise.shape.ndim == 2 and problem.dim > LARGE_MATRIX
 
 
 def _outside(certificate: Certificate) -> Array:
