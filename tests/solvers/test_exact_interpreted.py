@@ -15,14 +15,14 @@ import pytest
 import hypermargin
 from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
-from hypermargin.solvers.exact import cuts, evaluator, master, region, robust_kernel
+from hypermargin.solvers.exact import cuts, evaluator, master, region, robust_kernel, robust_pass
 from reference.instances import FAMILIES, make_instance
 
 FOLDER = Path(hypermargin.__file__).parent / "solvers" / "exact"
 
 
 #: In an order in which each imports those before it only.
-COMPILED = (cuts, master, region, evaluator, robust_kernel)
+COMPILED = (cuts, master, region, evaluator, robust_pass, robust_kernel)
 
 
 def load_interpreted():

@@ -1,5 +1,6 @@
 """Robust problems solved: against SCIP, against closed forms, and by what must hold of any worst case."""
 
+import sys
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
@@ -13,7 +14,7 @@ from scipy.optimize import linprog
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
-from hypermargin.solvers.exact import robust_kernel, robust_oracle
+from hypermargin.solvers.exact import robust_kernel, robust_oracle, robust_pass
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from reference.objective import lift
 from reference.robust_scip import boost_columns, exponential_columns, solve_robust_scip
@@ -162,13 +163,15 @@ class TestExact:
         assert solution.gap <= 1e-6
 
 
-def load_interpreted_kernel():
+def load_interpreted_kernel(monkeypatch):
     """The source of the compiled passes, run by the interpreter."""
-    source = Path(robust_oracle.__file__).with_name("robust_kernel.py")
-    loader = SourceFileLoader("interpreted_robust_kernel", str(source))
-    module = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
+    for module in (robust_pass, robust_kernel):  # the second imports the first
+        name = module.__name__
+        loader = SourceFileLoader(name, str(Path(robust_oracle.__file__).with_name(f"{name.rpartition('.')[2]}.py")))
+        plain = module_from_spec(spec_from_loader(name, loader))
+        monkeypatch.setitem(sys.modules, name, plain)
+        loader.exec_module(plain)
+    return plain
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -177,7 +180,7 @@ def test_the_source_of_the_kernel_runs_in_the_interpreter(name, n, monkeypatch):
     X, y = clouds(7, n=n)
     problem = MarginProblem(X, y, uncertainty=SETS[name])
     in_numpy = make_robust_oracle(problem)
-    kernel = load_interpreted_kernel()
+    kernel = load_interpreted_kernel(monkeypatch)
     monkeypatch.setattr(robust_oracle, "robust_kernel", kernel)
     oracle = make_robust_oracle(problem)
     for w in (np.array([0.2, -0.9, 0.6]), oracle.to_frame(X[1]) + 1e-3 * np.arange(3)):

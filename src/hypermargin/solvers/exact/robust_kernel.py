@@ -2,18 +2,20 @@
 """Passes over the data with worst-case margins: risk and cut at a point, for every kind of uncertainty set.
 
 Compiled by Cython at installation, like `evaluator`; `robust_oracle` does the same in NumPy where there is no compiler.
-Data is read as columns, (k, n) and zeros up to a multiple of 8, in blocks of 256 samples: the loops over a block have
-no branches, so that compilers use vector instructions; selections and arithmetic are in different loops where compilers
-would make branches of them. Sizes and costs have one entry for all samples or are padded too.
+Blocks of samples are as in `robust_pass`; selections and arithmetic are in different loops where compilers would make
+branches of them.
 """
 
 import cython
 import numpy as np
 
 if cython.compiled:
+    from cython.cimports.hypermargin.solvers.exact.robust_pass import Pass
     from cython.cimports.libc.math import fabs, sqrt
 else:
     from math import fabs, sqrt
+
+    from hypermargin.solvers.exact.robust_pass import Pass
 
 # Dual norms of the linearised sets.
 L1 = 0
@@ -33,150 +35,6 @@ TINY = cython.declare(cython.double, 1e-200)
 def is_compiled() -> bool:
     """Whether this file runs as machine code (True) or is interpreted (False)."""
     return cython.compiled
-
-
-@cython.cclass
-class Pass:
-    """What all passes share: the points z_i as columns of Z, the costs of n samples, and the sums over a block.
-
-    Only samples whose worst margin is below the threshold belong to a cut.
-    """
-
-    Z: cython.double[:, ::1]
-    costs: cython.double[::1]
-    n: cython.Py_ssize_t
-    threshold: cython.double
-    risk: cython.double
-    b: cython.double
-
-    def __init__(
-        self, Z: cython.double[:, ::1], costs: cython.double[::1], n: cython.Py_ssize_t, threshold: cython.double
-    ):
-        self.Z, self.costs, self.n, self.threshold = Z, costs, n, threshold
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def load(
-        self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
-    ) -> cython.void:
-        """Entries i to i + m of one number for all (loaded with the first block only), or of one a sample."""
-        e: cython.Py_ssize_t
-        value: cython.double
-        if values.shape[0] == 1:
-            value = values[0]
-            for e in range(0 if i else 256):
-                out[e] = value
-        else:
-            for e in range(m):
-                out[e] = values[i + e]
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def combine(
-        self,
-        columns: cython.double[:, ::1],
-        w: cython.double[::1],
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        out: cython.p_double,
-    ) -> cython.void:
-        """Scalar products with w, summed in the order of the coordinates, as the checker of certificates does.
-
-        Two coordinates at a time, which reads and writes less.
-        """
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        odd: cython.Py_ssize_t = w.shape[0] % 2
-        factor: cython.double = w[0]
-        other: cython.double
-        if odd:
-            for e in range(m):
-                out[e] = factor * columns[0, i + e]
-        else:
-            other = w[1]
-            for e in range(m):
-                out[e] = factor * columns[0, i + e] + other * columns[1, i + e]
-        for j in range(2 - odd, w.shape[0], 2):
-            factor, other = w[j], w[j + 1]
-            for e in range(m):
-                out[e] = out[e] + factor * columns[j, i + e] + other * columns[j + 1, i + e]
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def roots(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.void:
-        """Square roots in place."""
-        e: cython.Py_ssize_t
-        for e in range(m):
-            values[e] = sqrt(values[e])
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def sum(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.double:
-        """The sum of m values, m a multiple of 8: in so many parts, which a processor may treat at once."""
-        e: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        total: cython.double = 0.0
-        lane = cython.declare(cython.double[8])
-        for r in range(8):
-            lane[r] = 0.0
-        for e in range(0, m, 8):
-            for r in range(8):
-                lane[r] += values[e + r]
-        for r in range(8):
-            total += lane[r]
-        return total
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def subtract_columns(
-        self, weights: cython.p_double, i: cython.Py_ssize_t, m: cython.Py_ssize_t, g: cython.double[::1]
-    ) -> cython.void:
-        """Subtract ``sum weights[e] z_(i + e)`` from g."""
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        total: cython.double
-        Z: cython.double[:, ::1] = self.Z
-        lane = cython.declare(cython.double[8])
-        for j in range(g.shape[0]):
-            for r in range(8):
-                lane[r] = 0.0
-            for e in range(0, m, 8):
-                for r in range(8):
-                    lane[r] += weights[e + r] * Z[j, i + e + r]
-            total = 0.0
-            for r in range(8):
-                total += lane[r]
-            g[j] -= total
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def load_costs(self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, costs: cython.p_double) -> cython.void:
-        """The costs of a block."""
-        e: cython.Py_ssize_t
-        self.load(self.costs, i, m, costs)
-        for e in range(self.n - i, m):  # the padding costs nothing
-            costs[e] = 0.0
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def choose(
-        self, worst: cython.p_double, costs: cython.p_double, m: cython.Py_ssize_t, chosen: cython.p_double
-    ) -> cython.void:
-        """Costs of the samples that belong to the cut, 0 for others; adds the block to risk and offset."""
-        e: cython.Py_ssize_t
-        threshold: cython.double = self.threshold
-        cost: cython.double
-        value: cython.double
-        cost_below: cython.double
-        loss = cython.declare(cython.double[256])
-        for e in range(m):
-            cost, value = costs[e], worst[e]
-            cost_below = cost if value < 1.0 else 0.0
-            loss[e] = cost_below * (1.0 - value)
-            chosen[e] = cost if value < threshold else 0.0
-        self.risk += self.sum(loss, m)
-        self.b += self.sum(chosen, m)
 
 
 @cython.cclass
