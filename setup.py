@@ -18,7 +18,7 @@ KERNELS = [
     "hypermargin.solvers.exact.master",
     "hypermargin.solvers.exact.region",
     "hypermargin.solvers.exact.robust_kernel",
-    "hypermargin.solvers.exact.robust_pass",
+    "hypermargin.solvers.exact.passes",
     "hypermargin.solvers.moment.cone_kernel",
     "hypermargin.solvers.moment.elimination_kernel",
     "hypermargin.solvers.moment.newton_kernel",

@@ -57,7 +57,7 @@ def test_an_interrupted_run_resumes_with_what_is_missing(tmp_path):
 def test_a_damaged_result_is_computed_again(tmp_path):
     cache = Cache(tmp_path)
     cache.write(cell(), {"state": FINISHED, "folds": []})
-    assert cache.settled(cell(), 1.0) is not None
+    assert cache.settled(cell(), 1.0)["state"] == FINISHED
     path = cache.path(cell())
     path.write_text(path.read_text()[:-5])
     assert cache.settled(cell(), 1.0) is None
@@ -80,7 +80,7 @@ def test_a_time_limit_stops_a_cell_and_its_like_are_not_begun(tmp_path):
     assert results[slow[1]]["state"] == SKIPPED
     assert f"{limit:g} s" in results[slow[1]]["reason"]
     # The hole is settled for the same limit, and tried again with a longer one.
-    assert Cache(tmp_path).settled(slow[0], limit) is not None
+    assert Cache(tmp_path).settled(slow[0], limit)["state"] == TIMED_OUT
     assert Cache(tmp_path).settled(slow[0], 2.0 * limit) is None
     assert expected_seconds(slow, limit) == pytest.approx(limit)
 

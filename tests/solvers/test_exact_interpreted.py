@@ -15,14 +15,14 @@ import pytest
 import hypermargin
 from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
-from hypermargin.solvers.exact import cuts, evaluator, master, region, robust_kernel, robust_pass
+from hypermargin.solvers.exact import cuts, evaluator, master, passes, region, robust_kernel
 from reference.instances import FAMILIES, make_instance
 
 FOLDER = Path(hypermargin.__file__).parent / "solvers" / "exact"
 
 
 #: In an order in which each imports those before it only.
-COMPILED = (cuts, master, region, evaluator, robust_pass, robust_kernel)
+COMPILED = (cuts, master, region, passes, evaluator, robust_kernel)
 
 
 def load_interpreted():
@@ -142,7 +142,7 @@ class InMemory:
     """An oracle that hands over its arrays, so that the kernel makes the passes."""
 
     def __init__(self, Z, costs, factor, threshold):
-        columns = np.zeros((Z.shape[1], -(-len(Z) // evaluator.LANES) * evaluator.LANES))
+        columns = np.zeros((Z.shape[1], -(-len(Z) // passes.LANES) * passes.LANES))
         columns[:, : len(Z)] = Z.T
         self.arrays = columns, costs, factor, threshold
 
@@ -157,9 +157,9 @@ def test_a_pass_over_the_data_is_the_same(n, uniform):
         short = 1.0 - Z @ w
         chosen = costs * (short > 1e-9)
         expected = float(costs @ np.maximum(0.0, short)), float(chosen.sum()), -chosen @ Z
-        for pools, passes in ((cuts, evaluator), (INTERPRETED[cuts], INTERPRETED[evaluator])):
+        for pools, rounds in ((cuts, evaluator), (INTERPRETED[cuts], INTERPRETED[evaluator])):
             pool = pools.CutPool(4)
-            value = passes.Evaluator(pool, InMemory(Z, costs, 3.0, 1.0 - 1e-9), False, 1).evaluate(w)
+            value = rounds.Evaluator(pool, InMemory(Z, costs, 3.0, 1.0 - 1e-9), False, 1).evaluate(w)
             b, g, point, risk = pool.cut(1)
             assert value == pytest.approx(risk + 0.5 * max(w[1:] @ w[1:] - w[0] ** 2, 0.0), rel=1e-13)
             assert risk == pytest.approx(3.0 * expected[0], rel=1e-13)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
-from hypermargin.solvers.exact import robust_kernel, robust_oracle, robust_pass
+from hypermargin.solvers.exact import passes, robust_kernel, robust_oracle
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from reference.objective import lift
 from reference.robust_scip import boost_columns, exponential_columns, solve_robust_scip
@@ -165,7 +165,7 @@ class TestExact:
 
 def load_interpreted_kernel(monkeypatch):
     """The source of the compiled passes, run by the interpreter."""
-    for module in (robust_pass, robust_kernel):  # the second imports the first
+    for module in (passes, robust_kernel):  # the second imports the first
         name = module.__name__
         loader = SourceFileLoader(name, str(Path(robust_oracle.__file__).with_name(f"{name.rpartition('.')[2]}.py")))
         plain = module_from_spec(spec_from_loader(name, loader))

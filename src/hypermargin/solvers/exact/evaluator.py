@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Passes over the data, and the rounds of a region that they serve: the inner loop of the exact method.
+"""The rounds of a region and the passes over the data that they ask for: the inner loop of the exact method.
 
 Compiled by Cython at installation; without a compiler the interpreter runs this file.
 """
@@ -11,18 +11,18 @@ from hypermargin.solvers.exact.region import QUERY, SETTLED
 
 if cython.compiled:
     from cython.cimports.hypermargin.solvers.exact.cuts import CutPool, lift_into, push_out, quadratic_form
+    from cython.cimports.hypermargin.solvers.exact.passes import Pass
     from cython.cimports.hypermargin.solvers.exact.region import Region
     from cython.cimports.libc.math import fabs
 else:
     from math import fabs
 
     from hypermargin.solvers.exact.cuts import CutPool, lift_into, push_out, quadratic_form
+    from hypermargin.solvers.exact.passes import Pass
     from hypermargin.solvers.exact.region import Region
 
 NEARLY_BEST = cython.declare(cython.double, 0.01)  # a lightlike point that close to the best is followed up
 MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at no more multiples of it than this
-
-LANES = 8  # samples that a processor may treat at once: passes keep their sums in so many parts
 
 
 def is_compiled() -> bool:
@@ -42,10 +42,8 @@ class Evaluator:
     pool: CutPool
     oracle: object
     in_memory: cython.bint
-    Z: cython.double[:, ::1]
-    costs: cython.const[cython.double][:]
+    data: Pass
     factor: cython.double
-    threshold: cython.double
     timelike_allowed: cython.bint
     b: cython.double  # offset
     g: cython.double[::1]  # and slope of the last cut
@@ -61,7 +59,8 @@ class Evaluator:
         arrays = oracle.arrays
         self.in_memory = arrays is not None
         if self.in_memory:
-            self.Z, self.costs, self.factor, self.threshold = arrays
+            points, costs, self.factor, threshold = arrays
+            self.data = Pass(points, costs, threshold)
         self.g, self.ray, self.trial = np.zeros(pool.width), np.zeros(pool.width), np.zeros(pool.width)
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, most_passes
 
@@ -79,78 +78,13 @@ class Evaluator:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _hinge_pass(self, w: cython.double[::1]) -> cython.double:
-        """Risk ``factor sum_i c_i max(0, 1 - z_i.w)`` at w; the cut there is left in `b` and `g`.
-
-        The cut has ``b = factor sum c_i``, ``g = -factor sum c_i z_i`` over the samples of margin below the threshold.
-        Margins are summed in the order of the coordinates, as the checker of certificates does.
-        """
-        i: cython.Py_ssize_t
+        """A pass here: returns the risk, and leaves the cut in `b` and `g`, all times the common factor."""
         j: cython.Py_ssize_t
-        e: cython.Py_ssize_t  # of a block
-        r: cython.Py_ssize_t  # of a lane
-        m: cython.Py_ssize_t
-        Z: cython.double[:, ::1] = self.Z
-        n: cython.Py_ssize_t = self.costs.shape[0]
-        width: cython.Py_ssize_t = Z.shape[0]
-        uniform: cython.bint = self.costs.strides[0] == 0
-        threshold: cython.double = self.threshold
-        factor: cython.double
-        risk: cython.double = 0.0
-        b: cython.double = 0.0
-        total: cython.double
-        cost_below: cython.double
-        cost = cython.declare(cython.double[256])
-        margin = cython.declare(cython.double[256])
-        chosen = cython.declare(cython.double[256])
-        lane = cython.declare(cython.double[8])
-        other = cython.declare(cython.double[8])
-        for j in range(width):
-            self.g[j] = 0.0
-        if uniform:
-            for e in range(256):
-                cost[e] = self.costs[0]
-        for i in range(0, n, 256):
-            m = min(256, n - i)
-            if not uniform:
-                for e in range(m):
-                    cost[e] = self.costs[i + e]
-            r, m = m, (m + 7) // 8 * 8
-            for e in range(r, m):  # the padding costs nothing
-                cost[e] = 0.0
-            factor = w[0]
-            for e in range(m):
-                margin[e] = factor * Z[0, i + e]
-            for j in range(1, width):
-                factor = w[j]
-                for e in range(m):
-                    margin[e] += factor * Z[j, i + e]
-            for e in range(m):
-                chosen[e] = cost[e] if margin[e] < threshold else 0.0
-                cost_below = cost[e] if margin[e] < 1.0 else 0.0
-                margin[e] = cost_below * (1.0 - margin[e])
-            for r in range(8):
-                lane[r] = other[r] = 0.0
-            for e in range(0, m, 8):
-                for r in range(8):
-                    lane[r] += margin[e + r]
-                    other[r] += chosen[e + r]
-            for r in range(8):
-                risk += lane[r]
-                b += other[r]
-            for j in range(width):
-                for r in range(8):
-                    lane[r] = 0.0
-                for e in range(0, m, 8):
-                    for r in range(8):
-                        lane[r] += chosen[e + r] * Z[j, i + e + r]
-                total = 0.0
-                for r in range(8):
-                    total += lane[r]
-                self.g[j] -= total
-        for j in range(width):
+        self.data.hinge(w, self.g)
+        for j in range(self.g.shape[0]):
             self.g[j] *= self.factor
-        self.b = self.factor * b
-        return self.factor * risk
+        self.b = self.factor * self.data.b
+        return self.factor * self.data.risk
 
     @cython.ccall
     def record(

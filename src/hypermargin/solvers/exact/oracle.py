@@ -9,7 +9,8 @@ from hypermargin.geometry.blocks import row_blocks
 from hypermargin.geometry.isometries import boost, inverse
 from hypermargin.geometry.lorentz import Array, fixed_order_product
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.evaluator import LANES, is_compiled
+from hypermargin.solvers.exact.evaluator import is_compiled
+from hypermargin.solvers.exact.passes import LANES
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.

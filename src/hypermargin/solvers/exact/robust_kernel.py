@@ -2,7 +2,7 @@
 """Passes over the data with worst-case margins: risk and cut at a point, for every kind of uncertainty set.
 
 Compiled by Cython at installation, like `evaluator`; `robust_oracle` does the same in NumPy where there is no compiler.
-Blocks of samples are as in `robust_pass`; selections and arithmetic are in different loops where compilers would make
+Blocks of samples are as in `passes`; selections and arithmetic are in different loops where compilers would make
 branches of them.
 """
 
@@ -10,12 +10,12 @@ import cython
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.hypermargin.solvers.exact.robust_pass import Pass
+    from cython.cimports.hypermargin.solvers.exact.passes import Pass
     from cython.cimports.libc.math import fabs, sqrt
 else:
     from math import fabs, sqrt
 
-    from hypermargin.solvers.exact.robust_pass import Pass
+    from hypermargin.solvers.exact.passes import Pass
 
 # Dual norms of the linearised sets.
 L1 = 0
@@ -47,13 +47,12 @@ class BallPass(Pass):
     def __init__(
         self,
         Z: cython.double[:, ::1],
-        costs: cython.double[::1],
-        n: cython.Py_ssize_t,
+        costs: cython.const[cython.double][:],
         threshold: cython.double,
         cosh: cython.double[::1],
         sinh: cython.double[::1],
     ):
-        super().__init__(Z, costs, n, threshold)
+        super().__init__(Z, costs, threshold)
         self.cosh, self.sinh = cosh, sinh
 
     def __call__(self, w: cython.double[::1], q: cython.double, g: cython.double[::1]):
@@ -178,8 +177,7 @@ class LinearisedPass(Pass):
     def __init__(
         self,
         Z: cython.double[:, ::1],
-        costs: cython.double[::1],
-        n: cython.Py_ssize_t,
+        costs: cython.const[cython.double][:],
         threshold: cython.double,
         jacobian: cython.double[:, ::1],
         rho: cython.double[::1],
@@ -187,7 +185,7 @@ class LinearisedPass(Pass):
         shape: cython.double[:, :, ::1],
         shape_size: cython.double[::1],
     ):
-        super().__init__(Z, costs, n, threshold)
+        super().__init__(Z, costs, threshold)
         self.jacobian, self.rho, self.norm = jacobian, rho, norm
         self.shape, self.shape_size = shape, shape_size
         self.pulled = np.empty((Z.shape[0] - 1, 256))

@@ -16,8 +16,8 @@ from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJaco
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.exact import robust_kernel
-from hypermargin.solvers.exact.evaluator import LANES
 from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.passes import LANES
 
 NORMS = {"l1": robust_kernel.L1, "max": robust_kernel.MAX, "l2": robust_kernel.L2}
 
@@ -30,10 +30,9 @@ class RobustOracle(HingeOracle, ABC):
         return self._columns[:, : self._costs.size].T
 
     @property
-    def _data(self) -> tuple[Array, Array, int, float]:
+    def _data(self) -> tuple[Array, Array, float]:
         """What all compiled passes read."""
-        costs = self._costs[:1] if self._costs.strides[0] == 0 else self._costs
-        return self._columns, _sizes(costs), self._costs.size, self.threshold
+        return self._columns, self._costs, self.threshold
 
     @property
     def arrays(self) -> None:

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What passes with worst-case margins share: products, sums and choices over a block of samples.
+"""Passes over the data: products, sums and choices over a block of samples, and the plain pass made of them.
 
-Compiled by Cython at installation, with the C types of `robust_pass.pxd`. Data is read as columns, (k, n) and zeros up
-to a multiple of 8, in blocks of 256 samples: the loops over a block have no branches, so that compilers use vector
-instructions. Sizes and costs have one entry for all samples or are padded too.
+Compiled by Cython at installation, with the C types of `passes.pxd`. Data is read as columns, (k, n) and zeros up to a
+multiple of LANES, in blocks of 256 samples: the loops over a block have no branches, so that compilers use vector
+instructions. `robust_kernel` has the passes with worst-case margins.
 """
 
 import cython
@@ -13,19 +13,40 @@ if cython.compiled:
 else:
     from math import sqrt
 
+LANES = 8  # samples that a processor may treat at once: passes keep their sums in so many parts
+
 
 @cython.cclass
 class Pass:
-    """What all passes share: the points z_i as columns of Z, the costs of n samples, and the sums over a block.
+    """The points z_i as columns of Z and the costs of n samples; a pass leaves `risk` and the offset `b` of a cut.
 
-    Only samples whose worst margin is below the threshold belong to a cut.
+    Only samples whose margin is below the threshold belong to a cut.
     """
 
-    def __init__(
-        self, Z: cython.double[:, ::1], costs: cython.double[::1], n: cython.Py_ssize_t, threshold: cython.double
-    ):
-        self.Z, self.costs, self.n, self.threshold = Z, costs, n, threshold
+    def __init__(self, Z: cython.double[:, ::1], costs: cython.const[cython.double][:], threshold: cython.double):
+        self.Z, self.costs, self.n, self.threshold = Z, costs, costs.shape[0], threshold
         self.risk = self.b = 0.0
+
+    def hinge(self, w: cython.double[::1], g: cython.double[::1]) -> cython.void:
+        """The pass at w with the margins ``z_i.w`` as they are; the slope of the cut is written to g.
+
+        ``risk = sum c_i max(0, 1 - z_i.w)``; the cut has ``b = sum c_i`` and ``g = -sum c_i z_i`` over its samples.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        margin = cython.declare(cython.double[256])
+        costs = cython.declare(cython.double[256])
+        chosen = cython.declare(cython.double[256])
+        self.risk = self.b = 0.0
+        for j in range(g.shape[0]):
+            g[j] = 0.0
+        for i in range(0, self.n, 256):
+            m = min(256, self.Z.shape[1] - i)
+            self.combine(self.Z, w, i, m, margin)
+            self.load_costs(i, m, costs)
+            self.choose(margin, costs, m, chosen)
+            self.subtract_columns(chosen, i, m, g)
 
     def load(
         self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
@@ -113,9 +134,14 @@ class Pass:
             g[j] -= total
 
     def load_costs(self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, costs: cython.p_double) -> cython.void:
-        """The costs of a block."""
+        """The costs of a block: one number for all is loaded with the first."""
         e: cython.Py_ssize_t
-        self.load(self.costs, i, m, costs)
+        if self.costs.strides[0] == 0:
+            for e in range(0 if i else 256):
+                costs[e] = self.costs[0]
+        else:
+            for e in range(min(m, self.n - i)):
+                costs[e] = self.costs[i + e]
         for e in range(self.n - i, m):  # the padding costs nothing
             costs[e] = 0.0
 
