@@ -1,5 +1,12 @@
 """Cells, cache and engine: right numbers, nothing lost by an interrupt, holes instead of crashes."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -8,7 +15,7 @@ from sklearn.svm import SVC
 from hypermargin.experiments import data, engine
 from hypermargin.experiments.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT, Cache
 from hypermargin.experiments.cells import Cell
-from hypermargin.experiments.limits import LimitedWorker
+from hypermargin.experiments.limits import Answer, LimitedWorker
 from hypermargin.experiments.methods import METHODS
 from hypermargin.experiments.plan import Selection, grid_groups, make_plan
 from hypermargin.experiments.run import expected_seconds, run_missing, split_by_cache
@@ -154,3 +161,66 @@ def test_the_digest_is_that_of_the_data_and_not_of_the_last_bits(monkeypatch):
     ):
         monkeypatch.setattr(data, "load", lambda _, answer=(points, labels): answer)
         assert (data.digest.__wrapped__("gaussian_1") == before) is is_same
+
+
+def test_a_device_is_for_the_moment_relaxations_only():
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'hypermargin[gpu]'")
+    assert torch.zeros(1).device.type == "cpu"
+    cells = [cell("moment"), cell("sdp")]
+    here, there = (dict(engine.run_cells(cells, jobs=1, limit=100.0, device=name)) for name in (None, "cpu"))
+    assert [there[c]["folds"][0]["device"] for c in cells] == ["cpu", None]
+    assert [here[c]["folds"][0]["device"] for c in cells] == [None, None]
+    for c in cells:
+        objectives = [run[c]["folds"][0]["objective_hinge"] for run in (here, there)]
+        np.testing.assert_allclose(*objectives, rtol=1e-6)
+
+
+def test_a_worker_takes_one_thread_and_a_device_no_part_of_the_name():
+    method = METHODS["moment"]
+    assert method.build("gaussian_1", 1.0, "ovr").solver_options == {"n_jobs": 1}
+    on_gpu = method.build("gaussian_1", 1.0, "ovr", "cuda").solver_options
+    assert on_gpu == {"library": "torch", "device": "cuda"}
+    assert METHODS["sdp"].build("gaussian_1", 1.0, "ovr", "cuda").solver_options == {}
+    assert method.settings("gaussian_1")["options"] == {}
+
+
+def test_estimates_for_processors_do_not_stop_a_device(monkeypatch):
+    far = cell("moment-published", folds=(0, 1, 2, 3, 4))
+    asked = []
+    monkeypatch.setattr(LimitedWorker, "call", lambda self, task, limit: asked.append(task) or Answer(value=[]))
+    results = dict(engine.run_cells([far], jobs=1, limit=0.1 * far.estimate(), device="cuda"))
+    assert results[far]["state"] == FINISHED
+    assert [task["device"] for task in asked] == ["cuda"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for the worker in /proc")
+def test_a_worker_does_not_outlive_who_asked(tmp_path):
+    """A parent that is killed can tell nobody; its worker is in the middle of a long task then."""
+    begun = tmp_path / "begun"
+    solver = tmp_path / "sleeper.py"
+    solver.write_text(f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n")
+    script = (
+        "from hypermargin.experiments.limits import LimitedWorker\n"
+        "worker = LimitedWorker()\n"
+        "print(worker._running().pid, flush=True)\n"
+        f"worker.call({{'kind': 'load', 'solver': {str(solver)!r}}}, 600.0)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    worker = int(parent.stdout.readline())
+    while not begun.exists():
+        time.sleep(0.05)
+    parent.kill()
+    parent.communicate()
+    for _ in range(100):
+        if not _runs(worker):
+            return
+        time.sleep(0.1)
+    os.kill(worker, signal.SIGKILL)
+    pytest.fail("the worker goes on after its parent's end")
+
+
+def _runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

@@ -15,7 +15,14 @@ from hypermargin.experiments.methods import METHODS
 from hypermargin.experiments.paper import BEST
 from hypermargin.experiments.summary import Summary
 from hypermargin.experiments.tables import performance_tables
-from hypermargin.experiments.truth_tables import all_gaps, certified_table, holes_table, suboptimality_summary
+from hypermargin.experiments.truth_tables import (
+    all_gaps,
+    certified_table,
+    everything_table,
+    holes_table,
+    runtime_table,
+    suboptimality_summary,
+)
 
 
 def finished(method, folds, C=10.0, dataset="gaussian_1"):
@@ -132,3 +139,13 @@ def test_html_is_escaped_and_holds_the_values():
     assert reader.cells[0]["data-value"] == "1.5"
     assert reader.cells[0]["title"] == WHY.text
     assert "A &lt;title&gt;" in to_html(TABLE)
+
+
+def test_times_on_a_device_say_so(one_fold, results):
+    results.append(finished("moment-published", [one_fold(k, 0.9, [11.0], [None], device="a GPU") for k in range(5)]))
+    summary = Summary(results)
+    (row,) = runtime_table(summary).rows
+    texts = dict(zip(runtime_table(summary).columns, (entry.text for entry in row), strict=True))
+    assert texts["Moment, published"] == "0.5 on a GPU"
+    assert texts["PGD"] == "0.5"
+    assert [row[-1].text for row in everything_table(summary).rows] == ["0.5", "0.5 on a GPU", "0.5"]

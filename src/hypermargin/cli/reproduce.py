@@ -22,6 +22,8 @@ EXAMPLES = """examples:
   hypermargin reproduce --datasets karate,paul --methods exact,pgd,svm-lorentz -C 1,10
   hypermargin reproduce --dask tcp://scheduler:8786
       on a cluster whose workers have this package, and the data where HYPERMARGIN_DATA says
+  hypermargin reproduce --methods moment,moment-published --device cuda
+      the long ones on a GPU (pip install 'hypermargin[gpu]'), into the same folder
 
 The embeddings are read from the folder HYPERMARGIN_DATA, or fetched once from their public repository.
 """
@@ -45,6 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"for one cell; then it is a labelled hole ({QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g})",
     )
     parser.add_argument("--dask", metavar="ADDRESS", help="run the cells on the Dask cluster with this scheduler")
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="run the moment relaxations by PyTorch on this device, such as cuda; the report says which they were",
+    )
     parser.add_argument("--no-grid", action="store_true", help="leave out the Gaussian grid")
     parser.add_argument("--fresh", action="store_true", help="run finished cells again")
     parser.add_argument("--plan", action="store_true", help="print the plan and stop")
@@ -54,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin.experiments.cache import Cache
+    from hypermargin.experiments.environment import check_device
     from hypermargin.experiments.plan import Selection, make_plan
     from hypermargin.experiments.run import expected_seconds, run_missing, split_by_cache
 
@@ -70,6 +78,8 @@ def run(args: argparse.Namespace) -> None:
         grid=not args.no_grid,
         quick=args.quick,
     )
+    if args.device is not None and args.dask is None:  # a cluster's workers have their own
+        check_device(args.device)
     plan = make_plan(selection)
     if not plan.cells:
         raise CommandError("the plan is empty; choose more data sets or methods, or leave out --quick")
@@ -86,7 +96,9 @@ def run(args: argparse.Namespace) -> None:
         try:
             results += _with_progress(
                 missing,
-                lambda tell: run_missing(missing, cache, jobs=args.jobs, limit=limit, dask=args.dask, tell=tell),
+                lambda tell: run_missing(
+                    missing, cache, jobs=args.jobs, limit=limit, dask=args.dask, device=args.device, tell=tell
+                ),
             )
         except KeyboardInterrupt:
             say(f"finished cells are kept in {cache.folder}; the same command goes on from there", error=True)

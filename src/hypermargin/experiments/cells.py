@@ -9,6 +9,7 @@ from typing import Any
 
 from hypermargin import __version__
 from hypermargin.experiments.data import class_sizes, digest, fold, fold_seed, grid_parameters
+from hypermargin.experiments.environment import device_name
 from hypermargin.experiments.methods import Method, get_method
 from hypermargin.experiments.metrics import accuracies, margin_measures
 from hypermargin.experiments.paper import in_paper
@@ -85,20 +86,26 @@ class Cell:
         return cls(**{**values, "folds": tuple(values["folds"])})
 
 
-def run_cell(cell: Cell) -> list[dict[str, Any]]:
-    """Fit and measure every fold of a cell; one record of plain values a fold."""
+def run_cell(cell: Cell, device: str | None = None) -> list[dict[str, Any]]:
+    """Fit and measure every fold of a cell, on PyTorch's `device` if its method can; one record of plain values a fold.
+
+    The device is no part of the cell: it decides how long an answer takes, not which problem is answered.
+    """
     method = get_method(cell.method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how solves ended is recorded with them
-        return [_run_fold(cell, method, number) for number in cell.folds]
+        return [_run_fold(cell, method, number, device) for number in cell.folds]
 
 
-def _run_fold(cell: Cell, method: Method, number: int) -> dict[str, Any]:
+def _run_fold(cell: Cell, method: Method, number: int, device: str | None) -> dict[str, Any]:
     X_train, y_train, X_test, y_test = fold(cell.dataset, number)
-    model: Any = method.build(cell.dataset, cell.C, cell.scheme)
-    start = time.process_time()  # a worker has one thread, and other people's work on the machine is not counted
+    device = device if method.runs_on_devices else None
+    model: Any = method.build(cell.dataset, cell.C, cell.scheme, device)
+    # A worker has one thread, and other people's work on the machine is not counted; a device has no such clock.
+    clock = time.process_time if device is None else time.perf_counter
+    start = clock()
     model.fit(X_train, y_train)
-    record: dict[str, Any] = {"fold": number, "seconds": time.process_time() - start}
+    record: dict[str, Any] = {"fold": number, "seconds": clock() - start, "device": device_name(device)}
     record |= accuracies(model, X_train, y_train, "train") | accuracies(model, X_test, y_test, "test")
     if method.is_margin:
         record |= margin_measures(model, (X_train, y_train), (X_test, y_test))

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed, parallel_config
 from hypermargin.experiments.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT
 from hypermargin.experiments.cells import Cell
 from hypermargin.experiments.limits import LimitedWorker
+from hypermargin.experiments.methods import get_method
 
 #: A cell whose estimate is this many times the limit is not begun: estimates are rough, but not as rough as that.
 FAR = 3.0
@@ -19,7 +20,7 @@ _WORKERS: list[LimitedWorker] = []
 
 
 def run_cells(
-    cells: Iterable[Cell], *, jobs: int, limit: float, dask: str | None = None
+    cells: Iterable[Cell], *, jobs: int, limit: float, dask: str | None = None, device: str | None = None
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """Run cells and yield ``(cell, record)`` in the order they finish.
 
@@ -32,12 +33,15 @@ def run_cells(
         Seconds a cell may take. Once a cell has run out of time, the others of its group are not begun.
     dask : str, optional
         Address of a Dask scheduler. Its workers need this package and the data.
+    device : str, optional
+        PyTorch's name of an accelerator, "cuda", for the methods that can use one. Their estimates are for processors,
+        and then stop nothing.
     """
     hopeless: dict[tuple[str, str, str], Cell] = {}
 
     def tasks() -> Iterator[Any]:
         for cell in cells:
-            yield delayed(work)(cell, limit, hopeless.get(cell.group))
+            yield delayed(work)(cell, limit, hopeless.get(cell.group), device)
 
     try:
         with _backend(jobs, dask):
@@ -57,19 +61,22 @@ def run_cells(
             _WORKERS.pop().close()
 
 
-def work(cell: Cell, limit: float, hopeless: Cell | None = None) -> tuple[Cell, dict[str, Any]]:
+def work(
+    cell: Cell, limit: float, hopeless: Cell | None = None, device: str | None = None
+) -> tuple[Cell, dict[str, Any]]:
     """One cell in the worker process of this thread."""
+    on_device = device is not None and get_method(cell.method).runs_on_devices
     if hopeless is not None:
         reason = f"{describe(hopeless)} took more than {limit:g} s"
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
-    if cell.estimate() > FAR * limit:
+    if not on_device and cell.estimate() > FAR * limit:
         reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
     if not hasattr(_HERE, "worker"):
         _HERE.worker = LimitedWorker()
         _WORKERS.append(_HERE.worker)
     start = time.perf_counter()
-    answer = _HERE.worker.call({"kind": "cell", "cell": cell.to_dict()}, limit)
+    answer = _HERE.worker.call({"kind": "cell", "cell": cell.to_dict(), "device": device}, limit)
     record: dict[str, Any] = {"state": FINISHED, "limit": limit, "elapsed": time.perf_counter() - start}
     if answer.timed_out:
         record |= {"state": TIMED_OUT, "reason": f"took more than {limit:g} s"}

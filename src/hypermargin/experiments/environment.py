@@ -30,6 +30,27 @@ def describe_environment() -> dict[str, str]:
     return described
 
 
+def check_device(device: str) -> None:
+    """A `ValueError` that says what is wrong where PyTorch cannot work on `device`."""
+    try:
+        import torch
+    except ImportError:
+        raise ValueError("--device needs PyTorch: pip install 'hypermargin[gpu]'") from None
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"PyTorch cannot use the device {device!r} ({str(error).splitlines()[0]})") from None
+
+
+def device_name(device: str | None) -> str | None:
+    """What PyTorch calls an accelerator, such as "NVIDIA H200"; the given name where it has none."""
+    if device is None:
+        return None
+    import torch
+
+    return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
+
+
 def commit() -> str:
     """The commit of the checkout this package runs from, "+" where files differ from it; "unknown" elsewhere."""
     folder = Path(__file__).parent

@@ -53,6 +53,11 @@ class Method:
         """Whether it is one of the paper's two relaxations, for which it gives its eta."""
         return self.paper_column in ("sdp", "moment")
 
+    @property
+    def runs_on_devices(self) -> bool:
+        """Whether its work is batched linear algebra that PyTorch can do on an accelerator."""
+        return self.solver == "moment"
+
     def settings(self, dataset: str) -> dict[str, Any]:
         """Everything besides C and the scheme that its answer depends on, as plain values."""
         options = dict(self.options)
@@ -63,13 +68,15 @@ class Method:
             settings["extraction"] = self.estimator.__name__
         return settings
 
-    def build(self, dataset: str, C: float | None, scheme: str) -> ClassifierMixin:
-        """An unfitted classifier that takes Lorentz points."""
+    def build(self, dataset: str, C: float | None, scheme: str, device: str | None = None) -> ClassifierMixin:
+        """An unfitted classifier that takes Lorentz points; it works on one thread, or on PyTorch's `device`."""
         if self.build_baseline is not None:
             return self.build_baseline(C)
         assert C is not None
         settings = self.settings(dataset)
         settings.pop("extraction", None)
+        if self.runs_on_devices:
+            settings["options"] |= {"n_jobs": 1} if device is None else {"library": "torch", "device": device}
         return self.estimator(
             C=C,
             solver_options=settings.pop("options"),

@@ -33,12 +33,13 @@ def run_missing(
     jobs: int,
     limit: float,
     dask: str | None = None,
+    device: str | None = None,
     tell: Callable[[Cell, dict[str, Any]], None] | None = None,
 ) -> Results:
     """Compute cells, keep each as it finishes, and call `tell` with it."""
     made_by = commit()
     results: Results = []
-    for cell, record in run_cells(cells, jobs=jobs, limit=limit, dask=dask):
+    for cell, record in run_cells(cells, jobs=jobs, limit=limit, dask=dask, device=device):
         record["commit"] = made_by
         cache.write(cell, record)
         results.append((cell, record))

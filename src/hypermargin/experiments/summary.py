@@ -75,6 +75,11 @@ class Summary:
         """Why there is no result: "failed", "time limit", "skipped"; None where it was not asked for."""
         return self._holes.get(_place(dataset, scheme, C, method))
 
+    def device(self, dataset: str, scheme: str, C: float | None, method: str) -> str | None:
+        """The accelerators on which folds of this place were fitted, in words; None: all on a processor."""
+        folds = self.folds(dataset, scheme, C, method).values()
+        return ", ".join(sorted({record["device"] for record in folds if record.get("device")})) or None
+
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def stat(self, dataset: str, scheme: str, C: float | str | None, method: str, metric: str) -> Stat | None:

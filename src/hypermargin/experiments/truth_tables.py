@@ -159,7 +159,8 @@ def runtime_table(summary: Summary) -> Table:
         ["data", "scheme", *(METHODS[name].label for name in methods)],
         rows,
         "Processor time of one thread, mean over folds and C; beside them the paper's seconds, by the clock on 8 cores "
-        "of another machine and with MOSEK, so that no difference is marked.",
+        "of another machine and with MOSEK, so that no difference is marked. What names a device was fitted on it, and "
+        "is by the clock.",
         "Runtimes",
         n_text=2,
     )
@@ -175,7 +176,14 @@ def _seconds(summary: Summary, dataset: str, scheme: str, method: str) -> Entry:
         holes = [summary.hole(dataset, scheme, C, method) for C in summary.values_of_C(dataset)]
         return Entry(next(filter(None, holes), "not run"), None, paper, is_hole=True)
     mean = float(np.mean(means))
-    return Entry(f"{mean:.3g}", mean, paper)
+    devices = sorted(
+        {*filter(None, (summary.device(dataset, scheme, C, method) for C in summary.values_of_C(dataset)))}
+    )
+    return Entry(f"{mean:.3g}{_on(devices)}", mean, paper)
+
+
+def _on(devices: Sequence[str]) -> str:
+    return f" on {', '.join(devices)}" if devices else ""
 
 
 def everything_table(summary: Summary) -> Table:
@@ -189,7 +197,9 @@ def everything_table(summary: Summary) -> Table:
         row.append(Entry("–" if C is None else f"{C:g}", C))
         for metric in EVERYTHING:
             stat = summary.stat(dataset, scheme, C, method, metric)
-            row.append(Entry("–") if stat is None else Entry(stat_text(stat, metric), stat.mean))
+            device = summary.device(dataset, scheme, C, method) if metric == "seconds" else None
+            on = _on([device] if device else [])
+            row.append(Entry("–") if stat is None else Entry(stat_text(stat, metric) + on, stat.mean))
         rows.append(row)
     return Table(
         "everything",

@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 import sys
+import threading
+import time
 from typing import Any, TextIO
 
 from hypermargin.experiments.cells import Cell, run_cell
@@ -16,7 +18,7 @@ from hypermargin.experiments.scoring import load_solver, run_solver
 def perform(task: dict[str, Any]) -> Any:
     """Run one task."""
     if task["kind"] == "cell":
-        return run_cell(Cell.from_dict(task["cell"]))
+        return run_cell(Cell.from_dict(task["cell"]), task["device"])
     if task["kind"] == "score":
         return run_solver(task["solver"], task["problem"])
     if task["kind"] == "load":
@@ -43,7 +45,15 @@ def serve(requests: TextIO, replies: TextIO) -> None:
         replies.flush()
 
 
+def end_with(parent: int) -> None:
+    """Do not outlive the process that asked: it may have been killed in the middle of a task."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
 def main() -> None:
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     # What a solver prints must not be taken for an answer.
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
