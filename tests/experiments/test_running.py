@@ -101,6 +101,12 @@ def test_what_is_far_above_the_limit_is_not_begun():
     assert record["reason"] == f"estimated at {far.estimate():.0f} s, far more than {limit:g} s"
 
 
+def test_draws_of_the_grid_that_are_alike_are_given_up_together():
+    groups = {c.group for g in grid_groups(Selection(methods=["moment"])) for c in g if c.method == "moment"}
+    classes = {data.grid_parameters(c.dataset)[0] for g in grid_groups(Selection(methods=["moment"])) for c in g}
+    assert len(groups) == len(classes) == len(data.GRID_CLASSES)
+
+
 def test_what_the_paper_has_comes_first():
     names = [(c.dataset, c.scheme, c.method) for c in make_plan(Selection(datasets=["gaussian_2", "polbooks"])).cells]
     # Its synthetic table is one-vs-rest only; the judge and the baselines are wanted everywhere.
@@ -190,6 +196,7 @@ def test_estimates_for_processors_do_not_stop_a_device(monkeypatch):
     monkeypatch.setattr(LimitedWorker, "call", lambda self, task, limit: asked.append(task) or Answer(value=[]))
     results = dict(engine.run_cells([far], jobs=1, limit=0.1 * far.estimate(), device="cuda"))
     assert results[far]["state"] == FINISHED
+    assert expected_seconds([far], 0.1 * far.estimate(), "cuda") == pytest.approx(0.1 * far.estimate())
     assert [task["device"] for task in asked] == ["cuda"]
 
 

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> None:
     folder = make_folder(args.output)
     cache = Cache(folder / "cells")
     done, missing = split_by_cache(plan.cells, cache, 0.0 if args.report_only else limit, args.fresh)
-    _show_plan(plan, len(done), missing, expected_seconds(missing, limit), args.jobs, limit)
+    _show_plan(plan, len(done), missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
     if args.plan:
         return
     results = list(done)

@@ -41,8 +41,9 @@ class Cell:
 
     @property
     def group(self) -> tuple[str, str, str]:
-        """Cells that take about as long."""
-        return self.dataset, self.scheme, self.method
+        """Cells that take about as long: all draws of the Gaussian grid with as many classes are alike."""
+        drawn = grid_parameters(self.dataset)
+        return self.dataset if drawn is None else f"grid, {drawn[0]} classes", self.scheme, self.method
 
     def key(self) -> str:
         """A name made of everything the result depends on: data, settings, folds and version."""
@@ -56,6 +57,10 @@ class Cell:
             "format": RECORD_FORMAT,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+    def runs_on(self, device: str | None) -> bool:
+        """Whether its method can and shall use this accelerator."""
+        return device is not None and get_method(self.method).runs_on_devices
 
     def estimate(self) -> float:
         """Seconds this cell may take."""

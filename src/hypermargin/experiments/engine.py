@@ -11,7 +11,6 @@ from joblib import Parallel, delayed, parallel_config
 from hypermargin.experiments.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT
 from hypermargin.experiments.cells import Cell
 from hypermargin.experiments.limits import LimitedWorker
-from hypermargin.experiments.methods import get_method
 
 #: A cell whose estimate is this many times the limit is not begun: estimates are rough, but not as rough as that.
 FAR = 3.0
@@ -65,11 +64,10 @@ def work(
     cell: Cell, limit: float, hopeless: Cell | None = None, device: str | None = None
 ) -> tuple[Cell, dict[str, Any]]:
     """One cell in the worker process of this thread."""
-    on_device = device is not None and get_method(cell.method).runs_on_devices
     if hopeless is not None:
         reason = f"{describe(hopeless)} took more than {limit:g} s"
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
-    if not on_device and cell.estimate() > FAR * limit:
+    if not cell.runs_on(device) and cell.estimate() > FAR * limit:
         reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
     if not hasattr(_HERE, "worker"):
