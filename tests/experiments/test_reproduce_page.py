@@ -100,3 +100,25 @@ def test_mistakes_are_one_line(arguments, complaint, capsys, tmp_path):
     error = capsys.readouterr().err
     assert complaint in error
     assert error.count("\n") == 1
+
+
+def test_a_report_of_a_cache_says_why_cells_are_missing(folder, tmp_path, capsys):
+    shutil.copytree(folder / "cells", tmp_path / "cells")
+    asked = ["reproduce", "--datasets", "gaussian_1", "--methods", "moment-published,svm-lorentz"]
+    report = [*asked, "--output", str(tmp_path), "--report-only", "--results-page", str(tmp_path / "results.md")]
+    assert main(report) == 0
+    assert "run: full, unfinished, 10 cells finished, 5 missing" in (tmp_path / "results.md").read_text("utf-8")
+    # A run with a limit that such cells are far above is finished, although they are holes.
+    assert main([*asked, "--output", str(tmp_path), "--time-limit", "0.1"]) == 0
+    assert main(report) == 0
+    page = (tmp_path / "results.md").read_text("utf-8")
+    assert "run: full, 10 cells finished, 5 missing" in page
+    assert re.search(r"Moment, published \| skipped \| 5 \| estimated at \d+ s, far more than 0.1 s", page)
+    assert "5 cells: skipped; the report lists them" in capsys.readouterr().err
+
+
+def test_a_device_that_is_not_there_is_one_line(tmp_path, capsys):
+    assert main(["reproduce", "--output", str(tmp_path), "--device", "no-such-device"]) == 2
+    error = capsys.readouterr().err
+    assert "--device needs PyTorch" in error or "PyTorch cannot use the device 'no-such-device'" in error
+    assert error.count("\n") == 1

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.experiments.cache import Cache
+    from hypermargin.experiments.cache import NOT_RUN, Cache
     from hypermargin.experiments.environment import check_device
     from hypermargin.experiments.plan import Selection, make_plan
     from hypermargin.experiments.run import expected_seconds, run_missing, split_by_cache
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> None:
         return
     results = list(done)
     if args.report_only:
-        results += [(cell, {"state": "not run", "reason": "not run yet"}) for cell in missing]
+        results += [(cell, cache.read(cell) or {"state": NOT_RUN, "reason": "not run yet"}) for cell in missing]
     elif missing:
         try:
             results += _with_progress(
@@ -107,13 +107,15 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
+    from hypermargin.experiments.cache import NOT_RUN
     from hypermargin.experiments.environment import describe_environment
     from hypermargin.experiments.report import write_report
     from hypermargin.experiments.results_page import write_results_page
     from hypermargin.experiments.summary import Summary
 
     summary = Summary(results)
-    kind = ("quick" if args.quick else "full") + (", unfinished" if summary.holes else "")
+    unfinished = any(record["state"] == NOT_RUN for _, record in summary.holes)
+    kind = ("quick" if args.quick else "full") + (", unfinished" if unfinished else "")
     facts = {
         "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, {limit:g} s a cell at most",
         "cells made at": ", ".join(

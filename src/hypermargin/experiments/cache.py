@@ -7,7 +7,7 @@ from typing import Any
 
 from hypermargin.experiments.cells import Cell
 
-FINISHED, TIMED_OUT, FAILED, SKIPPED = "finished", "time limit", "failed", "skipped"
+FINISHED, TIMED_OUT, FAILED, SKIPPED, NOT_RUN = "finished", "time limit", "failed", "skipped", "not run"
 
 
 class Cache:

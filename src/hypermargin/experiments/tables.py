@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypermargin.experiments import data
+from hypermargin.experiments.cache import NOT_RUN
 from hypermargin.experiments.entries import Entry, Table
 from hypermargin.experiments.explanations import differs, explain
 from hypermargin.experiments.methods import METHODS, REFERENCE, get_method
@@ -61,7 +62,7 @@ def _run_methods(summary: Summary, experiment: Experiment, datasets: Sequence[st
     return [
         method
         for method in summary.methods()
-        if any(compared(summary, experiment, name, method, "test_f1").text != "not run" for name in datasets)
+        if any(compared(summary, experiment, name, method, "test_f1").text != NOT_RUN for name in datasets)
     ]
 
 
@@ -133,7 +134,7 @@ def _missing(
         return Entry("timelike" if margin else "–", None, paper, is_hole=margin)
     holes = {summary.hole(dataset, scheme, c, method) for c in (summary.values_of_C(dataset) if C == BEST else [value])}
     reason = next((hole for hole in sorted(filter(None, holes))), None)
-    return Entry(reason or "not run", None, paper, is_hole=True)
+    return Entry(reason or NOT_RUN, None, paper, is_hole=True)
 
 
 def _with_best(entries: list[Entry]) -> list[Entry]:

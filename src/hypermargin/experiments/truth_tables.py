@@ -6,6 +6,7 @@ from dataclasses import astuple
 import numpy as np
 
 from hypermargin.experiments import data
+from hypermargin.experiments.cache import NOT_RUN
 from hypermargin.experiments.entries import Entry, Table
 from hypermargin.experiments.methods import METHODS, REFERENCE, Method
 from hypermargin.experiments.paper import paper_cell
@@ -88,7 +89,7 @@ def suboptimality_table(summary: Summary) -> Table:
                 median = float(np.quantile(gaps, 0.5, method="higher"))
                 row += [_gap(median), Entry(f"{np.sum(gaps <= CLOSE)}/{gaps.size}", float(np.mean(gaps <= CLOSE)))]
             else:
-                hole = summary.hole(dataset, scheme, C, method.name) or "not run"
+                hole = summary.hole(dataset, scheme, C, method.name) or NOT_RUN
                 row += [Entry(hole, is_hole=True), Entry("–", is_hole=True)]
         rows.append(row)
     columns = [f"{m.label}: {what}" for m in methods for what in ("median gap", "within 1e-3")]
@@ -174,7 +175,7 @@ def _seconds(summary: Summary, dataset: str, scheme: str, method: str) -> Entry:
     means = [value.mean for value in values if value is not None]
     if not means:
         holes = [summary.hole(dataset, scheme, C, method) for C in summary.values_of_C(dataset)]
-        return Entry(next(filter(None, holes), "not run"), None, paper, is_hole=True)
+        return Entry(next(filter(None, holes), NOT_RUN), None, paper, is_hole=True)
     mean = float(np.mean(means))
     devices = sorted(
         {*filter(None, (summary.device(dataset, scheme, C, method) for C in summary.values_of_C(dataset)))}
