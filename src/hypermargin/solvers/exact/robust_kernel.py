@@ -173,6 +173,8 @@ class LinearisedPass(Pass):
     shape_size: cython.double[::1]
     pulled: cython.double[:, ::1]  # J'c of a block, then the direction of its steps z
     turned: cython.double[:, ::1]  # S'J'c
+    kept_jacobian: cython.double[:, ::1]  # of those samples of a block that belong to the cut
+    kept_shape: cython.double[:, :, ::1]
 
     def __init__(
         self,
@@ -190,6 +192,8 @@ class LinearisedPass(Pass):
         self.shape, self.shape_size = shape, shape_size
         self.pulled = np.empty((Z.shape[0] - 1, 256))
         self.turned = np.empty((shape.shape[0], 256))
+        self.kept_jacobian = np.zeros((jacobian.shape[0], 256))
+        self.kept_shape = shape if shape.shape[2] == 1 else np.zeros((shape.shape[0], shape.shape[0], 256))
 
     def __call__(self, w: cython.double[::1], c: cython.double[::1], g: cython.double[::1], h: cython.double[::1]):
         """Risk at w and offset b of the cut there; its slope is g in the frame of w plus h in that of c.
@@ -220,7 +224,7 @@ class LinearisedPass(Pass):
             self.combine(self.Z, w, i, m, margin)
             self.pull_back(c, widest, i, m, blur)
             if self.shape.shape[0] > 0:
-                self.turn(self.pulled, self.turned, True, i, m)
+                self.turn(self.shape, self.pulled, self.turned, True, i, m)
                 self.lengths(self.turned, m, length)
             else:
                 self.lengths(self.pulled, m, length)
@@ -233,9 +237,59 @@ class LinearisedPass(Pass):
             for e in range(m):
                 chosen[e] *= -rho[e]
             self.load(self.shape_size, i, m, sizes)
-            self.steps(i, m, sizes, blur, length, chosen)
-            self.push_forward(i, m, chosen, h)
+            m = self.keep(i, m, chosen, sizes, blur, length)
+            self.steps(m, sizes, blur, length, chosen)
+            self.push_forward(m, chosen, h)
         return self.risk, self.b
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def keep(
+        self,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        weight: cython.p_double,
+        sizes: cython.p_double,
+        blur: cython.p_double,
+        length: cython.p_double,
+    ) -> cython.Py_ssize_t:
+        """Move the samples of a block that have a weight to its front; how many, up to a multiple of 8.
+
+        The worst steps of all others are not wanted, and they are most of the data.
+        """
+        e: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        count: cython.Py_ssize_t = 0
+        index = cython.declare(cython.Py_ssize_t[256])
+        for e in range(m):
+            index[count] = e
+            count += 1 if weight[e] != 0.0 else 0
+        for k in range(count):
+            e = index[k]
+            weight[k], blur[k], length[k] = weight[e], blur[e], length[e]
+        if self.shape_size.shape[0] > 1:  # one size for all is loaded once
+            for k in range(count):
+                sizes[k] = sizes[index[k]]
+        for j in range(self.pulled.shape[0]):
+            for k in range(count):
+                self.pulled[j, k] = self.pulled[j, index[k]]
+        for j in range(self.turned.shape[0]):
+            for k in range(count):
+                self.turned[j, k] = self.turned[j, index[k]]
+        for j in range(self.jacobian.shape[0]):
+            for k in range(count):
+                self.kept_jacobian[j, k] = self.jacobian[j, i + index[k]]
+        if self.shape.shape[2] > 1:
+            for j in range(self.shape.shape[0]):
+                for r in range(self.shape.shape[0]):
+                    for k in range(count):
+                        self.kept_shape[j, r, k] = self.shape[j, r, i + index[k]]
+        while count % 8:
+            weight[count] = 0.0
+            count += 1
+        return count
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -270,21 +324,21 @@ class LinearisedPass(Pass):
     @cython.exceptval(check=False)
     def turn(
         self,
+        S: cython.double[:, :, ::1],
         vectors: cython.double[:, ::1],
         out: cython.double[:, ::1],
         transposed: cython.bint,
         i: cython.Py_ssize_t,
         m: cython.Py_ssize_t,
     ) -> cython.void:
-        """``S`` or ``S'`` times the vectors of a block."""
+        """``S`` or ``S'`` times the vectors of a block; S[..., i] belongs to the first of them."""
         j: cython.Py_ssize_t
         r: cython.Py_ssize_t
         e: cython.Py_ssize_t
-        d: cython.Py_ssize_t = self.shape.shape[0]
+        d: cython.Py_ssize_t = S.shape[0]
         factor: cython.double
         row: cython.Py_ssize_t
         column: cython.Py_ssize_t
-        S: cython.double[:, :, ::1] = self.shape
         for j in range(d):
             for e in range(m):
                 out[j, e] = 0.0
@@ -325,7 +379,6 @@ class LinearisedPass(Pass):
     @cython.exceptval(check=False)
     def steps(
         self,
-        i: cython.Py_ssize_t,
         m: cython.Py_ssize_t,
         sizes: cython.p_double,
         blur: cython.p_double,
@@ -351,7 +404,7 @@ class LinearisedPass(Pass):
                 value = value if value > TINY else TINY
                 weight[e] /= value
             if self.shape.shape[0] > 0:
-                self.turn(self.turned, z, False, i, m)
+                self.turn(self.kept_shape, self.turned, z, False, 0, m)
             return
         for e in range(m):
             blur[e] *= BLUR
@@ -375,13 +428,11 @@ class LinearisedPass(Pass):
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def push_forward(
-        self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]
-    ) -> cython.void:
-        """Subtract the sum of ``weight covector(J z)``, without labels, over a block from h."""
+    def push_forward(self, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]) -> cython.void:
+        """Subtract the sum of ``weight covector(J z)``, without labels, over the samples kept from h."""
         j: cython.Py_ssize_t
         e: cython.Py_ssize_t
-        J: cython.double[:, ::1] = self.jacobian
+        J: cython.double[:, ::1] = self.kept_jacobian
         z: cython.double[:, ::1] = self.pulled
         d: cython.Py_ssize_t = z.shape[0]
         r: cython.Py_ssize_t
@@ -390,31 +441,31 @@ class LinearisedPass(Pass):
         lane = cython.declare(cython.double[8])
         if d % 2:
             for e in range(m):
-                along[e] = J[0, i + e] * z[0, e]
+                along[e] = J[0, e] * z[0, e]
         else:
             for e in range(m):
-                along[e] = J[0, i + e] * z[0, e] + J[1, i + e] * z[1, e]
+                along[e] = J[0, e] * z[0, e] + J[1, e] * z[1, e]
         for j in range(2 - d % 2, d, 2):
             for e in range(m):
-                along[e] += J[j, i + e] * z[j, e] + J[j + 1, i + e] * z[j + 1, e]
+                along[e] += J[j, e] * z[j, e] + J[j + 1, e] * z[j + 1, e]
         for r in range(8):
             lane[r] = 0.0
         for e in range(0, m, 8):
             for r in range(8):
                 along[e + r] *= weight[e + r]
-                lane[r] += along[e + r] * J[d, i + e + r]
+                lane[r] += along[e + r] * J[d, e + r]
         for r in range(8):
             total += lane[r]
         h[0] -= total
         for e in range(m):
-            along[e] *= J[d + 1, i + e]
-            weight[e] *= J[d + 2, i + e]
+            along[e] *= J[d + 1, e]
+            weight[e] *= J[d + 2, e]
         for j in range(d):
             for r in range(8):
                 lane[r] = 0.0
             for e in range(0, m, 8):
                 for r in range(8):
-                    lane[r] += weight[e + r] * z[j, e + r] + along[e + r] * J[j, i + e + r]
+                    lane[r] += weight[e + r] * z[j, e + r] + along[e + r] * J[j, e + r]
             total = 0.0
             for r in range(8):
                 total += lane[r]
