@@ -112,7 +112,7 @@ def test_a_report_of_a_cache_says_why_cells_are_missing(folder, tmp_path, capsys
     assert main([*asked, "--output", str(tmp_path), "--time-limit", "0.1"]) == 0
     assert main(report) == 0
     page = (tmp_path / "results.md").read_text("utf-8")
-    assert "run: full, 10 cells finished, 5 missing" in page
+    assert "run: full, 10 cells finished, 5 missing, 0.1 to 900 s a cell at most" in page
     assert re.search(r"Moment, published \| skipped \| 5 \| estimated at \d+ s, far more than 0.1 s", page)
     assert "5 cells: skipped; the report lists them" in capsys.readouterr().err
 

@@ -116,8 +116,11 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     summary = Summary(results)
     unfinished = any(record["state"] == NOT_RUN for _, record in summary.holes)
     kind = ("quick" if args.quick else "full") + (", unfinished" if unfinished else "")
+    # Cells of a cache may have been given other limits than those of this run.
+    limits = sorted({f"{record.get('limit', limit):g}" for _, record in results}, key=float)
+    allowed = limits[0] if len(limits) == 1 else f"{limits[0]} to {limits[-1]}"
     facts = {
-        "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, {limit:g} s a cell at most",
+        "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, {allowed} s a cell at most",
         "cells made at": ", ".join(
             sorted({str(record.get("commit", "?")) for _, record in results if "folds" in record})
         ),
