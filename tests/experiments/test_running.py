@@ -86,9 +86,9 @@ def test_a_time_limit_stops_a_cell_and_its_like_are_not_begun(tmp_path):
     assert results[slow[0]]["state"] == TIMED_OUT
     assert results[slow[1]]["state"] == SKIPPED
     assert f"{limit:g} s" in results[slow[1]]["reason"]
-    # The hole is settled for the same limit, and tried again with a longer one.
-    assert Cache(tmp_path).settled(slow[0], limit)["state"] == TIMED_OUT
-    assert Cache(tmp_path).settled(slow[0], 2.0 * limit) is None
+    # Holes are settled for the same limit, and tried again with a longer one.
+    assert [Cache(tmp_path).settled(c, limit)["state"] for c in slow] == [TIMED_OUT, SKIPPED]
+    assert [Cache(tmp_path).settled(c, 2.0 * limit) for c in slow] == [None, None]
     assert expected_seconds(slow, limit) == pytest.approx(limit)
 
 
@@ -198,6 +198,14 @@ def test_estimates_for_processors_do_not_stop_a_device(monkeypatch):
     assert results[far]["state"] == FINISHED
     assert expected_seconds([far], 0.1 * far.estimate(), "cuda") == pytest.approx(0.1 * far.estimate())
     assert [task["device"] for task in asked] == ["cuda"]
+
+
+def test_what_was_given_up_on_a_processor_is_tried_on_a_device(tmp_path):
+    cache, cells = Cache(tmp_path), [cell("moment"), cell("sdp")]
+    for c in cells:
+        cache.write(c, {"state": TIMED_OUT, "limit": 60.0})
+    assert split_by_cache(cells, cache, 60.0)[1] == []
+    assert split_by_cache(cells, cache, 60.0, device="cuda")[1] == cells[:1]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for the worker in /proc")

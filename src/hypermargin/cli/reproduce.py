@@ -85,8 +85,8 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError("the plan is empty; choose more data sets or methods, or leave out --quick")
     folder = make_folder(args.output)
     cache = Cache(folder / "cells")
-    done, missing = split_by_cache(plan.cells, cache, 0.0 if args.report_only else limit, args.fresh)
-    _show_plan(plan, len(done), missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
+    done, missing = split_by_cache(plan.cells, cache, 0.0 if args.report_only else limit, args.fresh, args.device)
+    _show_plan(plan, done, missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
     if args.plan:
         return
     results = list(done)
@@ -135,7 +135,9 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     say(f"wrote {page}, and the same as report.md, tables/ and figures/")
 
 
-def _show_plan(plan: "Plan", n_done: int, missing: Sequence["Cell"], seconds: float, jobs: int, limit: float) -> None:
+def _show_plan(
+    plan: "Plan", done: "Results", missing: Sequence["Cell"], seconds: float, jobs: int, limit: float
+) -> None:
     methods = sorted({cell.method for cell in plan.cells})
     names = {cell.dataset for cell in plan.cells}
     draws = sum(name.startswith("grid_") for name in names)
@@ -143,7 +145,9 @@ def _show_plan(plan: "Plan", n_done: int, missing: Sequence["Cell"], seconds: fl
     say(f"plan: {len(plan.cells)} cells: {len(names) - draws} data sets{grid}; methods {', '.join(methods)}")
     if plan.left_out:
         say(f"      {len(plan.left_out)} cells are left out of --quick because they take long")
-    say(f"      {n_done} finished before; {len(missing)} to run, {limit:g} s each at most")
+    finished = sum("folds" in record for _, record in done)
+    given_up = f" and {len(done) - finished} given up" if finished < len(done) else ""
+    say(f"      {finished} finished{given_up} before; {len(missing)} to run, {limit:g} s each at most")
     say(f"      estimated time: {_duration(seconds / jobs)} with {jobs} job{'s' if jobs > 1 else ''}")
 
 

@@ -28,13 +28,16 @@ class Cache:
             return None
         return record if isinstance(record, dict) and "state" in record else None
 
-    def settled(self, cell: Cell, limit: float) -> dict[str, Any] | None:
-        """The record of a cell that need not be run again: it finished, or it ran out of at least as much time."""
+    def settled(self, cell: Cell, limit: float, device: str | None = None) -> dict[str, Any] | None:
+        """The record of a cell that need not be run again: it finished, or was given up with at least as much time.
+
+        What was given up on a processor is another matter on a device.
+        """
         record = self.read(cell)
         if record is None:
             return None
-        ran_out = record["state"] == TIMED_OUT and record.get("limit", 0.0) >= limit
-        return record if record["state"] == FINISHED or ran_out else None
+        given_up = record["state"] in (TIMED_OUT, SKIPPED) and record.get("limit", 0.0) >= limit
+        return record if record["state"] == FINISHED or (given_up and not cell.runs_on(device)) else None
 
     def write(self, cell: Cell, record: dict[str, Any]) -> None:
         """Put the record in place in one step, so that no reader ever sees half of it."""

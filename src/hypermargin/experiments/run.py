@@ -12,13 +12,13 @@ Results = list[tuple[Cell, dict[str, Any]]]
 
 
 def split_by_cache(
-    cells: Sequence[Cell], cache: Cache, limit: float, fresh: bool = False
+    cells: Sequence[Cell], cache: Cache, limit: float, fresh: bool = False, device: str | None = None
 ) -> tuple[Results, list[Cell]]:
     """Results that need not be computed again, and the cells that must be; with `fresh` all of them."""
     done: Results = []
     missing = []
     for cell in cells:
-        record = None if fresh else cache.settled(cell, limit)
+        record = None if fresh else cache.settled(cell, limit, device)
         if record is None:
             missing.append(cell)
         else:
