@@ -268,24 +268,17 @@ class LinearisedPass(Pass):
             count += 1 if weight[e] != 0.0 else 0
         for k in range(count):
             e = index[k]
-            weight[k], blur[k], length[k] = weight[e], blur[e], length[e]
-        if self.shape_size.shape[0] > 1:  # one size for all is loaded once
-            for k in range(count):
-                sizes[k] = sizes[index[k]]
-        for j in range(self.pulled.shape[0]):
-            for k in range(count):
-                self.pulled[j, k] = self.pulled[j, index[k]]
-        for j in range(self.turned.shape[0]):
-            for k in range(count):
-                self.turned[j, k] = self.turned[j, index[k]]
-        for j in range(self.jacobian.shape[0]):
-            for k in range(count):
-                self.kept_jacobian[j, k] = self.jacobian[j, i + index[k]]
-        if self.shape.shape[2] > 1:
-            for j in range(self.shape.shape[0]):
-                for r in range(self.shape.shape[0]):
-                    for k in range(count):
-                        self.kept_shape[j, r, k] = self.shape[j, r, i + index[k]]
+            weight[k], sizes[k], blur[k], length[k] = weight[e], sizes[e], blur[e], length[e]
+            for j in range(self.pulled.shape[0]):
+                self.pulled[j, k] = self.pulled[j, e]
+            for j in range(self.turned.shape[0]):
+                self.turned[j, k] = self.turned[j, e]
+            for j in range(self.jacobian.shape[0]):
+                self.kept_jacobian[j, k] = self.jacobian[j, i + e]
+            if self.shape.shape[2] > 1:
+                for j in range(self.shape.shape[0]):
+                    for r in range(self.shape.shape[0]):
+                        self.kept_shape[j, r, k] = self.shape[j, r, i + e]
         while count % 8:
             weight[count] = 0.0
             count += 1
@@ -435,38 +428,21 @@ class LinearisedPass(Pass):
         J: cython.double[:, ::1] = self.kept_jacobian
         z: cython.double[:, ::1] = self.pulled
         d: cython.Py_ssize_t = z.shape[0]
-        r: cython.Py_ssize_t
-        total: cython.double = 0.0
         along = cython.declare(cython.double[256])
-        lane = cython.declare(cython.double[8])
-        if d % 2:
+        term = cython.declare(cython.double[256])
+        for e in range(m):
+            along[e] = J[0, e] * z[0, e]
+        for j in range(1, d):
             for e in range(m):
-                along[e] = J[0, e] * z[0, e]
-        else:
-            for e in range(m):
-                along[e] = J[0, e] * z[0, e] + J[1, e] * z[1, e]
-        for j in range(2 - d % 2, d, 2):
-            for e in range(m):
-                along[e] += J[j, e] * z[j, e] + J[j + 1, e] * z[j + 1, e]
-        for r in range(8):
-            lane[r] = 0.0
-        for e in range(0, m, 8):
-            for r in range(8):
-                along[e + r] *= weight[e + r]
-                lane[r] += along[e + r] * J[d, e + r]
-        for r in range(8):
-            total += lane[r]
-        h[0] -= total
+                along[e] += J[j, e] * z[j, e]
+        for e in range(m):
+            along[e] *= weight[e]
+            term[e] = along[e] * J[d, e]
+        h[0] -= self.sum(term, m)
         for e in range(m):
             along[e] *= J[d + 1, e]
             weight[e] *= J[d + 2, e]
         for j in range(d):
-            for r in range(8):
-                lane[r] = 0.0
-            for e in range(0, m, 8):
-                for r in range(8):
-                    lane[r] += weight[e + r] * z[j, e + r] + along[e + r] * J[j, e + r]
-            total = 0.0
-            for r in range(8):
-                total += lane[r]
-            h[j + 1] += total
+            for e in range(m):
+                term[e] = weight[e] * z[j, e] + along[e] * J[j, e]
+            h[j + 1] += self.sum(term, m)
