@@ -80,7 +80,7 @@ def test_keys_tell_apart_all_that_matters_and_nothing_else():
 
 
 def test_a_time_limit_stops_a_cell_and_its_like_are_not_begun(tmp_path):
-    slow = [cell("pgd-published", folds=(0, 1, 2, 3, 4), C=C) for C in (1.0, 10.0)]
+    slow = [cell("pgd-published", folds=folds) for folds in ((0, 1, 2, 3, 4), (4, 3, 2, 1, 0))]
     limit = 0.4 * slow[0].estimate()
     results = dict(run_missing([*slow, cell()], Cache(tmp_path), jobs=1, limit=limit))
     assert results[slow[0]]["state"] == TIMED_OUT
@@ -103,8 +103,8 @@ def test_what_is_far_above_the_limit_is_not_begun():
 
 def test_draws_of_the_grid_that_are_alike_are_given_up_together():
     groups = {c.group for g in grid_groups(Selection(methods=["moment"])) for c in g if c.method == "moment"}
-    classes = {data.grid_parameters(c.dataset)[0] for g in grid_groups(Selection(methods=["moment"])) for c in g}
-    assert len(groups) == len(classes) == len(data.GRID_CLASSES)
+    assert len(groups) == len(data.GRID_CLASSES) * len(data.GRID_SCALES) * len(data.GRID_C)
+    assert cell("pgd", C=1.0).group == cell("pgd", C=1.0, folds=(3,)).group != cell("pgd", C=10.0).group
 
 
 def test_what_the_paper_has_comes_first():

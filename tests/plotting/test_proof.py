@@ -192,8 +192,8 @@ def test_solution_without_history_is_the_proof_alone():
     problem = MarginProblem(gaussian().X, np.ones(50))  # one class: nothing had to be searched
     solution = solve(problem)
     (ax,) = plot_proof(solution, problem, resolution=5).axes
-    assert ax.get_legend() is not None
     drawn = {line.get_label(): line for line in ax.lines}
+    assert "least objective found at t" in {text.get_text() for text in ax.get_legend().get_texts()}
     assert np.min(drawn["least objective found at t"].get_ydata()) == pytest.approx(0.0, abs=1e-9)
 
 

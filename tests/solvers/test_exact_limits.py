@@ -19,8 +19,6 @@ def solve_and_check(X, y, C, best, *, weight=None, **options):
     """Solve, and hold the answer against `best`, the value at some feasible point (an upper bound on the optimum)."""
     problem = MarginProblem(X, y, C=C, sample_weight=weight)
     solution = solve(problem, method="exact", **options)
-    assert np.all(np.isfinite(solution.w))
-    assert np.isfinite(solution.objective)
     assert not np.isnan(solution.lower_bound)
     assert solution.lower_bound <= best * (1.0 + 1e-9)
     if solution.certificate is not None:
@@ -146,5 +144,6 @@ def test_time_limit_is_honoured(case):
     start = time.perf_counter()
     solution = solve(problem, method="exact", tol=1e-13, time_limit=1.0)
     assert time.perf_counter() - start < 1.5  # the limit is one second; half of one is for a busy machine
-    assert np.isfinite(solution.objective)
+    true = float(hinge_value(signed_rows(X, y), problem.costs, onto_cone(solution.w[None]))[0])
+    assert solution.objective == pytest.approx(true, rel=1e-9)
     assert solution.lower_bound <= solution.objective

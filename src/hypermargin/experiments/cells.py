@@ -18,6 +18,7 @@ from hypermargin.experiments.paper import in_paper
 RECORD_FORMAT = 2
 #: The scheme of scikit-learn's classifiers, which have their own way with many classes.
 OWN_SCHEME = "own"
+Group = tuple[str | tuple[int, float], str, float | None, str]
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,13 @@ class Cell:
         return cls(dataset, scheme, C if method.uses_C else None, method.name, folds)
 
     @property
-    def group(self) -> tuple[str, str, str]:
-        """Cells that take about as long: all draws of the Gaussian grid with as many classes are alike."""
+    def group(self) -> Group:
+        """Cells that take about as long: other folds, or draws of the Gaussian grid that differ by their seed only.
+
+        C is part of it: a small one can take five times as long as a large one.
+        """
         drawn = grid_parameters(self.dataset)
-        return self.dataset if drawn is None else f"grid, {drawn[0]} classes", self.scheme, self.method
+        return self.dataset if drawn is None else drawn[:2], self.scheme, self.C, self.method
 
     def key(self) -> str:
         """A name made of everything the result depends on: data, settings, folds and version."""

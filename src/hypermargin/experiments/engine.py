@@ -9,7 +9,7 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 
 from hypermargin.experiments.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT
-from hypermargin.experiments.cells import Cell
+from hypermargin.experiments.cells import Cell, Group
 from hypermargin.experiments.limits import LimitedWorker
 
 #: A cell whose estimate is this many times the limit is not begun: estimates are rough, but not as rough as that.
@@ -36,7 +36,7 @@ def run_cells(
         PyTorch's name of an accelerator, "cuda", for the methods that can use one. Their estimates are for processors,
         and then stop nothing.
     """
-    hopeless: dict[tuple[str, str, str], Cell] = {}
+    hopeless: dict[Group, Cell] = {}
 
     def tasks() -> Iterator[Any]:
         for cell in cells:

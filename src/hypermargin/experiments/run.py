@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypermargin.experiments.cache import Cache
-from hypermargin.experiments.cells import Cell
+from hypermargin.experiments.cells import Cell, Group
 from hypermargin.experiments.engine import FAR, run_cells
 from hypermargin.experiments.environment import commit
 
@@ -51,10 +51,10 @@ def run_missing(
 def expected_seconds(cells: Sequence[Cell], limit: float, device: str | None = None) -> float:
     """Seconds of one core for these cells: none takes longer than the limit, and a group that meets it does so once.
 
-    What is far above the limit is not begun, except on a device, for which the estimates are too high.
+    What is far above the limit is not begun, except on a device, for which no estimates were made.
     """
     total = 0.0
-    over: set[tuple[str, str, str]] = set()
+    over: set[Group] = set()
     for cell in cells:
         estimate = cell.estimate()
         if estimate < limit:
