@@ -6,7 +6,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from hypermargin.solvers.moment.elimination import Elimination
+from hypermargin.solvers.moment.elimination import Elimination, inverse_root
 from hypermargin.solvers.moment.operators import RelaxationOperator, symmetric
 
 
@@ -78,6 +78,6 @@ class ArrayAlgebra:
             if matrices is S:
                 return roots
         xp = self.operator.xp
-        roots = [xp.linalg.inv(xp.linalg.cholesky(Sk)) for Sk in S]
+        roots = [inverse_root(Sk, xp) for Sk in S]
         self._known[:] = [*self._known[-1:], (S, roots)]
         return roots

@@ -55,7 +55,7 @@ class Elimination:
         M = self._newton_matrices(*chunk)
         scale = 1.0 / xp.sqrt(positive(xp.linalg.diagonal(M), xp))
         M = M * scale[:, :, None] * scale[:, None, :]
-        lower_inverse = xp.linalg.inv(xp.linalg.cholesky(nudged(M[:, :n_private, :n_private], xp)))
+        lower_inverse = inverse_root(nudged(M[:, :n_private, :n_private], xp), xp)
         coupling = xp.matmul(lower_inverse, M[:, :n_private, n_private:])
         rest = M[:, n_private:, n_private:] - xp.matmul(xp.permute_dims(coupling, (0, 2, 1)), coupling)
         unscale = 1.0 / scale[:, n_private:]
@@ -96,6 +96,15 @@ class Elimination:
 
 #: What is added to a unit diagonal, rounding's own size, so that Cholesky does not meet zero.
 NUDGE = 1e-14
+
+
+def inverse_root(matrices: Any, xp: Any) -> Any:
+    """Inverses of the lower Cholesky factors of a batch, or a LinAlgError where one is not positive definite."""
+    lower = xp.linalg.cholesky(matrices)
+    if not hasattr(xp.linalg, "solve_triangular"):  # it is not in the array API, but PyTorch has it
+        return xp.linalg.inv(lower)
+    identity = xp.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
+    return xp.linalg.solve_triangular(lower, xp.broadcast_to(identity, lower.shape), upper=False)
 
 
 def positive(diagonal: Any, xp: Any) -> Any:

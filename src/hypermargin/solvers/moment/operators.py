@@ -48,7 +48,7 @@ class BlockOperator:
         self._hankel = array(hankel.ravel())
         self._patterns = self._make_patterns(hankel, n_private, xp, device)
         self._incidence = array(incidence)
-        self._shift = [array(np.ascontiguousarray(shift[:, p])) for p in range(n_terms)]
+        self._shift = array(shift.ravel())
         self._one_hot = array(one_hot.reshape(n_terms, -1))
         self._one_hot_inner = array(np.ascontiguousarray(one_hot[:, :, :-1]).reshape(n_terms, -1))
         self.coefficients = array(np.ascontiguousarray(block.coefficients))
@@ -66,9 +66,8 @@ class BlockOperator:
         if self.is_plain:
             y = local
         else:
-            y = self.coefficients[:, :1] * xp.take(local, self._shift[0], axis=1)
-            for p in range(1, self.n_terms):
-                y = y + self.coefficients[:, p : p + 1] * xp.take(local, self._shift[p], axis=1)
+            shifted = xp.reshape(xp.take(local, self._shift, axis=1), (self.copies, self.n_localised, self.n_terms))
+            y = xp.matmul(shifted, self.coefficients[:, :, None])[:, :, 0]
         return xp.reshape(xp.take(y, self._hankel, axis=1), (self.copies, self.size, self.size))
 
     def adjoint(self, X: Any) -> Any:
@@ -77,7 +76,7 @@ class BlockOperator:
         y = xp.matmul(xp.reshape(X, (self.copies, -1)), self._incidence)
         if self.is_plain:
             return y
-        terms = xp.concat([y * self.coefficients[:, p : p + 1] for p in range(self.n_terms)], axis=1)
+        terms = xp.reshape(self.coefficients[:, :, None] * y[:, None, :], (self.copies, -1))
         out = xp.matmul(terms, xp.reshape(self._one_hot, (-1, self.n_moments)))
         return out if self.identity_groups else self.sum_by_group(out, 0, self.n_groups)
 
