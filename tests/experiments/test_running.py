@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,20 @@ def test_a_worker_that_dies_says_so_and_is_replaced():
         assert worker.call({"kind": "other"}, 60.0).error.startswith("ValueError: unknown kind")
     finally:
         worker.close()
+
+
+def test_a_worker_can_be_ended_in_the_middle_of_a_task(tmp_path):
+    """As an interrupted run does, from another thread than the one that waits for the answer."""
+    begun, solver = tmp_path / "begun", tmp_path / "sleeper.py"
+    solver.write_text(f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n")
+    worker = LimitedWorker()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(worker.call, {"kind": "load", "solver": str(solver)}, 600.0)
+        while not begun.exists():
+            time.sleep(0.05)
+        worker.close()
+        assert "exit code -9" in answer.result(timeout=30).error
+    assert worker.call({"kind": "other"}, 60.0) == Answer(error="the run was ended")
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence():

@@ -70,7 +70,7 @@ def work(
     if not cell.runs_on(device) and cell.estimate() > FAR * limit:
         reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
-    if not hasattr(_HERE, "worker"):
+    if getattr(_HERE, "worker", None) not in _WORKERS:  # none yet, or that of a run which is over
         _HERE.worker = LimitedWorker()
         _WORKERS.append(_HERE.worker)
     start = time.perf_counter()

@@ -29,9 +29,23 @@ class LimitedWorker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._errors: Any = None
+        self._busy = threading.Lock()
+        self._ended = False
 
     def call(self, task: dict[str, Any], limit: float) -> Answer:
         """Perform `task` (see `worker.perform`) within `limit` seconds."""
+        with self._busy:
+            return Answer(error="the run was ended") if self._ended else self._perform(task, limit)
+
+    def close(self) -> None:
+        """End the process, in the middle of another thread's task if need be, and begin no other."""
+        self._ended = True
+        if (process := self._process) is not None:
+            process.kill()
+        with self._busy:
+            self._discard()
+
+    def _perform(self, task: dict[str, Any], limit: float) -> Answer:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -56,22 +70,12 @@ class LimitedWorker:
             return Answer(value=reply.get("value"), error=reply.get("error"))
         code = process.wait()
         message = None if expired.is_set() else f"the process ended with exit code {code}{self._last_words()}"
-        self.close()
+        self._discard()
         return Answer(timed_out=expired.is_set(), error=message)
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-        if self._errors is not None:
-            self._errors.close()
-            self._errors = None
 
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is None or self._process.poll() is not None:
-            self.close()
+            self._discard()
             self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in `close`
             self._process = subprocess.Popen(
                 COMMAND,
@@ -85,7 +89,18 @@ class LimitedWorker:
             # Time limits are for tasks: they begin when the worker has imported what it needs.
             assert self._process.stdout is not None
             self._process.stdout.readline()
+            if self._ended:  # meanwhile, and `close` may have seen no process yet
+                self._process.kill()
         return self._process
+
+    def _discard(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None
 
     def _last_words(self) -> str:
         """The last line on standard error, which names what ended the process."""
