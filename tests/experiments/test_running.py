@@ -171,6 +171,19 @@ def test_the_grid_is_the_papers():
     assert len(cells) == 8 * 15
 
 
+def test_the_grid_goes_with_what_is_chosen():
+    def drawn(**choice):
+        cells = make_plan(Selection(methods=["exact"], **choice)).cells
+        return {(c.dataset.startswith(data.GRID), c.C) for c in cells}
+
+    assert drawn(datasets=["grid"]) == {(True, 0.1), (True, 10.0)}
+    assert drawn(datasets=["grid", "karate"], C=[10.0]) == {(True, 10.0), (False, 10.0)}
+    assert drawn(datasets=["karate"], C=[0.1]) == {(False, 0.1)}
+    assert drawn(C=[1.0]) == {(False, 1.0)}
+    assert {grid for grid, _ in drawn(schemes=["ovo"])} == {False}
+    assert {grid for grid, _ in drawn(grid=False)} == {False}
+
+
 def test_the_digest_is_that_of_the_data_and_not_of_the_last_bits(monkeypatch):
     X, y = data.load("gaussian_1")
     before = data.digest("gaussian_1")

@@ -32,7 +32,7 @@ QUICK_LIMIT, FULL_LIMIT = 60.0, 900.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="smaller data, one C, fewer folds where they are long")
-    parser.add_argument("--datasets", metavar="A,B,...", help="data sets (default: all, and the Gaussian grid)")
+    parser.add_argument("--datasets", metavar="A,B,...", help="data sets; grid for the Gaussian grid (default: all)")
     parser.add_argument("--methods", metavar="A,B,...", help="methods (default: all; exact is added as the judge)")
     parser.add_argument("--schemes", metavar="A,B", default="ovr,ovo", help="multi-class schemes (%(default)s)")
     parser.add_argument("-C", "--C", metavar="A,B,...", help="values of C (default: the paper's)")
@@ -141,8 +141,9 @@ def _show_plan(
     methods = sorted({cell.method for cell in plan.cells})
     names = {cell.dataset for cell in plan.cells}
     draws = sum(name.startswith("grid_") for name in names)
-    grid = f" and {draws} draws of the Gaussian grid" if draws else ""
-    say(f"plan: {len(plan.cells)} cells: {len(names) - draws} data sets{grid}; methods {', '.join(methods)}")
+    sets = len(names) - draws
+    counted = [f"{sets} data sets"] * bool(sets) + [f"{draws} draws of the Gaussian grid"] * bool(draws)
+    say(f"plan: {len(plan.cells)} cells: {' and '.join(counted)}; methods {', '.join(methods)}")
     if plan.left_out:
         say(f"      {len(plan.left_out)} cells are left out of --quick because they take long")
     finished = sum("folds" in record for _, record in done)

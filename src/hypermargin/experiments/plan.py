@@ -30,9 +30,9 @@ class Selection:
 
     def __post_init__(self) -> None:
         for name in self.datasets:
-            if name not in (*data.SYNTHETIC, *data.REAL):
+            if name not in (*data.SYNTHETIC, *data.REAL, data.GRID):
                 known = ", ".join((*data.SYNTHETIC, *data.REAL))
-                raise ValueError(f"unknown data set {name!r}; the data sets are {known}")
+                raise ValueError(f"unknown data set {name!r}; the data sets are {known}, and {data.GRID}")
         for name in self.methods:
             get_method(name)
         for scheme in self.schemes:
@@ -83,6 +83,8 @@ def table_groups(selection: Selection) -> list[list[Cell]]:
     """Cells of the synthetic and the real tables, one group a data set, scheme, C and method."""
     groups = []
     for name in selection.datasets or (*data.SYNTHETIC, *data.REAL):
+        if name == data.GRID:
+            continue
         if selection.quick and sum(data.class_sizes(name)) > QUICK_POINTS:
             continue
         synthetic = name in data.SYNTHETIC
@@ -100,15 +102,16 @@ def _default_C(synthetic: bool, quick: bool) -> tuple[float, ...]:
 
 
 def grid_groups(selection: Selection) -> list[list[Cell]]:
-    """Cells of the Gaussian grid; all folds of a draw are one cell, because each is short."""
-    if not selection.grid or selection.datasets:
+    """Cells of the Gaussian grid, one-vs-rest; all folds of a draw are one cell, because each is short."""
+    wanted = selection.grid and (not selection.datasets or data.GRID in selection.datasets)
+    if not wanted or "ovr" not in selection.schemes:
         return []
     groups = []
     methods = [get_method(name) for name in selection.chosen_methods if name in GRID_METHODS]
     for n_classes in data.GRID_CLASSES:
         for scale in data.GRID_SCALES:
             for seed in data.GRID_SEEDS[:2] if selection.quick else data.GRID_SEEDS:
-                for C in data.GRID_C:
+                for C in [C for C in data.GRID_C if C in (selection.C or data.GRID_C)]:
                     for method in methods:
                         name = data.grid_name(n_classes, scale, seed)
                         groups.append([Cell.of(name, "ovr", C, method, ALL_FOLDS)])
