@@ -75,7 +75,8 @@ class PublishedSDP(AsPublished):
 
     def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float]:
         relaxed = solve_as_stated(problem)
-        offered = [c.w for c in candidates(relaxed.W, relaxed.w) if c.name != "eigenvector (-)"]
+        drawn = candidates(relaxed.W, relaxed.w, seed=self.random_state)
+        offered = [c.w for c in drawn if c.name != "eigenvector (-)"]
         feasible = [w for w in offered if quadratic_form(w) >= 0.0] or offered
         return min(feasible, key=lambda w: problem.risk(w, "asinh")), relaxed.value
 
