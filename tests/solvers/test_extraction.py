@@ -97,4 +97,4 @@ def test_with_the_hard_margin_a_separating_candidate_is_scaled_to_margin_one():
 
 def test_the_papers_eta_by_hand():
     assert paper_eta(3.0, 1.0) == pytest.approx(2.0 / 5.0)
-    assert paper_eta(1.0, 3.0) == pytest.approx(2.0 / 5.0)  # its code takes the absolute value
+    assert paper_eta(1.0, 3.0) == pytest.approx(2.0 / 5.0)  # the formula has an absolute value

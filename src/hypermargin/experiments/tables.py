@@ -102,8 +102,9 @@ def _gap_table(summary: Summary, experiment: Experiment, datasets: Sequence[str]
         f"{experiment.title}: the paper's η and the true gap",
         ["data", *(f"η {METHODS[m].label}" for m in relaxed), *(f"gap {METHODS[m].label}" for m in methods)],
         rows,
-        "η as the paper's code computes it: an asinh objective against a hinge bound, with 1 in the denominator; so it "
-        "is not 0 for the certified optimum either, and below the value in that column it says nothing. "
+        "η by the paper's formula, between what its code takes: an asinh objective and a hinge bound, with 1 in the "
+        "denominator; so it is not 0 for the certified optimum either, and below the value in that column it says "
+        "nothing. "
         "Gap: relative excess of the hinge objective (summed over binary problems) over the certified lower bound. "
         "Exact, timelike is measured against its own certified bound, as its problem is another one.",
         experiment.section,

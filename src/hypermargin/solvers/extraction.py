@@ -134,9 +134,10 @@ def shortened(problem: MarginProblem, candidate: Candidate, loss: str) -> Candid
 
 
 def paper_eta(objective_asinh: float, relaxation_value: float) -> float:
-    """The paper's relative gap as its code computes it (eq. opt-gap): the asinh objective against a hinge bound.
+    """The paper's relative gap (eq. opt-gap), between what its code takes: the asinh objective and a hinge bound.
 
-    Kept for comparison only. The two values belong to different losses, so the difference bounds nothing.
+    Kept for comparison only. The two values belong to different losses, so the difference bounds nothing. The public
+    code leaves out the absolute value of the paper's formula.
     """
     difference = abs(objective_asinh - relaxation_value)
     return difference / (1.0 + abs(relaxation_value) + abs(objective_asinh))
