@@ -18,7 +18,7 @@ from hypermargin.experiments.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT, 
 from hypermargin.experiments.cells import Cell
 from hypermargin.experiments.limits import Answer, LimitedWorker
 from hypermargin.experiments.methods import METHODS
-from hypermargin.experiments.plan import Selection, grid_groups, make_plan
+from hypermargin.experiments.plan import Selection, grid_groups, make_plan, table_groups
 from hypermargin.experiments.run import expected_seconds, run_missing, split_by_cache
 
 
@@ -108,7 +108,7 @@ def test_draws_of_the_grid_that_are_alike_are_given_up_together():
     assert cell("pgd", C=1.0).group == cell("pgd", C=1.0, folds=(3,)).group != cell("pgd", C=10.0).group
 
 
-def test_what_the_paper_has_comes_first():
+def test_what_the_paper_has_comes_first(paper_data):
     names = [(c.dataset, c.scheme, c.method) for c in make_plan(Selection(datasets=["gaussian_2", "polbooks"])).cells]
     # Its synthetic table is one-vs-rest only; the judge and the baselines are wanted everywhere.
     extra = [("gaussian_2", "ovo", "pgd"), ("gaussian_2", "ovo", "moment")]
@@ -173,15 +173,12 @@ def test_the_grid_is_the_papers():
 
 def test_the_grid_goes_with_what_is_chosen():
     def drawn(**choice):
-        cells = make_plan(Selection(methods=["exact"], **choice)).cells
-        return {(c.dataset.startswith(data.GRID), c.C) for c in cells}
+        return {c.C for group in grid_groups(Selection(methods=["exact"], **choice)) for c in group}
 
-    assert drawn(datasets=["grid"]) == {(True, 0.1), (True, 10.0)}
-    assert drawn(datasets=["grid", "karate"], C=[10.0]) == {(True, 10.0), (False, 10.0)}
-    assert drawn(datasets=["karate"], C=[0.1]) == {(False, 0.1)}
-    assert drawn(C=[1.0]) == {(False, 1.0)}
-    assert {grid for grid, _ in drawn(schemes=["ovo"])} == {False}
-    assert {grid for grid, _ in drawn(grid=False)} == {False}
+    assert drawn(datasets=["grid"]) == {0.1, 10.0}
+    assert table_groups(Selection(datasets=["grid"])) == []
+    assert drawn(datasets=["grid", "karate"], C=[10.0, 1.0]) == {10.0}
+    assert drawn(datasets=["karate"]) == drawn(C=[1.0]) == drawn(schemes=["ovo"]) == drawn(grid=False) == set()
 
 
 def test_the_digest_is_that_of_the_data_and_not_of_the_last_bits(monkeypatch):
