@@ -210,18 +210,27 @@ def measure(operator: RelaxationOperator, point: Point) -> Residuals:
 def direction(
     newton: ArrowSystem, point: Point, residuals: Residuals, *, target: float, second_order: Point | None = None
 ) -> Point:
-    """The step towards ``X S = target I``; `second_order` is the predictor whose products are corrected for."""
+    """The step towards ``X S = target I``; `second_order` is the predictor whose products are corrected for.
+
+    Residuals are to fall as far as mu, not ahead of it. Without a ball the SOS side has no interior, so Gram matrices
+    that satisfy its equations too soon lie at the boundary of the cone, where only short steps are left.
+    """
     operator, algebra = newton.operator, newton.algebra
+    kept = target / residuals.mu
+    missing = [(1.0 - kept) * R for R in residuals.matrices]
     wanted = []  # what the Gram matrices would become if the moments stayed where they are
-    for k, (X, Si, R) in enumerate(zip(point.X, newton.S_inverse, residuals.matrices, strict=True)):
+    for k, (X, Si, R) in enumerate(zip(point.X, newton.S_inverse, missing, strict=True)):
         change = target * Si - algebra.sandwich(X, R, Si)
         if second_order is not None:
             change = change - algebra.sandwich(second_order.X[k], second_order.S[k], Si)
         wanted.append(change)
     sos_private, sos_shared, _ = operator.adjoint(wanted)
-    private, shared = newton.solve(sos_private - operator.private_cost, sos_shared - operator.shared_cost)
+    private, shared = newton.solve(
+        sos_private - operator.private_cost + kept * residuals.private,
+        sos_shared - operator.shared_cost + kept * residuals.shared,
+    )
     moved = operator.matrices(private, shared)
-    S = [M + R for M, R in zip(moved, residuals.matrices, strict=True)]
+    S = [M + R for M, R in zip(moved, missing, strict=True)]
     X = [
         Wk - Xk - algebra.sandwich(Xk, M, Si)
         for Wk, Xk, M, Si in zip(wanted, point.X, moved, newton.S_inverse, strict=True)
