@@ -52,6 +52,19 @@ def test_without_a_ball_order_two_is_order_one(family):
     assert not paper.info["bounded"]
 
 
+@pytest.mark.parametrize(("radius", "spread", "angle"), [(3.0, 0.2, 0.5), (5.0, 0.05, 0.2), (7.0, 0.1, 0.3)])
+def test_without_a_ball_many_points_far_out_are_no_obstacle(radius, spread, angle):
+    """Two clusters of 200: the first steps must not end at the boundary of the cone, hundreds of costs away."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(400) % 2, 1.0, -1.0)
+    around = np.where(y > 0.0, 0.0, angle) + spread * rng.normal(size=400)
+    out = radius + 0.5 * rng.normal(size=400)
+    X = np.column_stack((np.cosh(out), np.sinh(out) * np.cos(around), np.sinh(out) * np.sin(around)))
+    problem = MarginProblem(X, y, C=1.0)
+    paper = solve(problem, "moment", bounded=False, verify=False)
+    assert paper.info["relaxation_value"] == pytest.approx(lp_value(problem), abs=1e-3 * float(np.sum(problem.costs)))
+
+
 @pytest.mark.parametrize(("family", "n", "seed"), [("surrounded", 5, 1), ("surrounded", 5, 2), ("duplicates", 6, 1)])
 def test_dense_and_higher_orders_are_never_lower(family, n, seed):
     problem, scip = made(family, n=n, seed=seed)

@@ -25,6 +25,8 @@ STEP_FRACTION = 0.9
 SHORTEST_STEP = 1e-4
 #: Iterations without a better point after which the method stops, once a point was as good as NEAR.
 PATIENCE, NEAR = 5, 1e-3
+#: Relative gap above which residuals may not fall ahead of it.
+FAR = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +214,11 @@ def direction(
 ) -> Point:
     """The step towards ``X S = target I``; `second_order` is the predictor whose products are corrected for.
 
-    Residuals are to fall as far as mu, not ahead of it. Without a ball the SOS side has no interior, so Gram matrices
-    that satisfy its equations too soon lie at the boundary of the cone, where only short steps are left.
+    While the gap is large, residuals fall with mu and not ahead of it. Without a ball the SOS side has no interior, so
+    Gram matrices that satisfy its equations too soon lie at the boundary of the cone, where only short steps are left.
     """
     operator, algebra = newton.operator, newton.algebra
-    kept = target / residuals.mu
+    kept = target / residuals.mu if residuals.gap > FAR else 0.0
     missing = [(1.0 - kept) * R for R in residuals.matrices]
     wanted = []  # what the Gram matrices would become if the moments stayed where they are
     for k, (X, Si, R) in enumerate(zip(point.X, newton.S_inverse, missing, strict=True)):
