@@ -229,8 +229,11 @@ def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(capsys, mistake
     assert re.search(message, err), err
 
 
-def test_the_installed_command_shows_no_traceback(folder):
-    command = [sys.executable, "-c", "import sys; from hypermargin.cli import main; sys.exit(main())"]
+@pytest.mark.parametrize(
+    "command", [["-c", "import sys; from hypermargin.cli import main; sys.exit(main())"], ["-m", "hypermargin"]]
+)
+def test_the_installed_command_shows_no_traceback(folder, command):
+    command = [sys.executable, *command]
     done = subprocess.run([*command, "fit", "absent.csv", "-o", "m.npz"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "hypermargin: error: there is no file absent.csv\n"
