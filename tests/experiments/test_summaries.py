@@ -141,11 +141,14 @@ def test_html_is_escaped_and_holds_the_values():
     assert "A &lt;title&gt;" in to_html(TABLE)
 
 
-def test_times_on_a_device_say_so(one_fold, results):
-    results.append(finished("moment-published", [one_fold(k, 0.9, [11.0], [None], device="a GPU") for k in range(5)]))
+@pytest.mark.parametrize(("on_device", "words"), [(5, "0.5 on a GPU"), (2, "0.5 on a GPU, in part"), (0, "0.5")])
+def test_times_on_a_device_say_so(one_fold, results, on_device, words):
+    devices = ["a GPU"] * on_device + [None] * (5 - on_device)
+    folds = [one_fold(k, 0.9, [11.0], [None], device=device) for k, device in enumerate(devices)]
+    results.append(finished("moment-published", folds))
     summary = Summary(results)
     (row,) = runtime_table(summary).rows
     texts = dict(zip(runtime_table(summary).columns, (entry.text for entry in row), strict=True))
-    assert texts["Moment, published"] == "0.5 on a GPU"
+    assert texts["Moment, published"] == words
     assert texts["PGD"] == "0.5"
-    assert [row[-1].text for row in everything_table(summary).rows] == ["0.5", "0.5 on a GPU", "0.5"]
+    assert [row[-1].text for row in everything_table(summary).rows] == ["0.5", words, "0.5"]

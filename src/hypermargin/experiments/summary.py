@@ -75,10 +75,9 @@ class Summary:
         """Why there is no result: "failed", "time limit", "skipped"; None where it was not asked for."""
         return self._holes.get(_place(dataset, scheme, C, method))
 
-    def device(self, dataset: str, scheme: str, C: float | None, method: str) -> str | None:
-        """The accelerators on which folds of this place were fitted, in words; None: all on a processor."""
-        folds = self.folds(dataset, scheme, C, method).values()
-        return ", ".join(sorted({record["device"] for record in folds if record.get("device")})) or None
+    def devices(self, dataset: str, scheme: str, C: float | None, method: str) -> set[str | None]:
+        """The accelerators on which folds of this place were fitted; None is among them if some were on a processor."""
+        return {record.get("device") for record in self.folds(dataset, scheme, C, method).values()}
 
     # -- numbers ------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """What is behind the paper's tables: true suboptimality, runtimes, everything measured, and what is missing."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import astuple
 
 import numpy as np
@@ -161,7 +161,7 @@ def runtime_table(summary: Summary) -> Table:
         rows,
         "Processor time of one thread, mean over folds and C; beside them the paper's seconds, by the clock on 8 cores "
         "of another machine and with MOSEK, so that no difference is marked. What names a device was fitted on it, and "
-        "is by the clock.",
+        'is by the clock; "in part": some folds were, others on a processor.',
         "Runtimes",
         n_text=2,
     )
@@ -177,14 +177,14 @@ def _seconds(summary: Summary, dataset: str, scheme: str, method: str) -> Entry:
         holes = [summary.hole(dataset, scheme, C, method) for C in summary.values_of_C(dataset)]
         return Entry(next(filter(None, holes), NOT_RUN), None, paper, is_hole=True)
     mean = float(np.mean(means))
-    devices = sorted(
-        {*filter(None, (summary.device(dataset, scheme, C, method) for C in summary.values_of_C(dataset)))}
-    )
-    return Entry(f"{mean:.3g}{_on(devices)}", mean, paper)
+    devices = set().union(*(summary.devices(dataset, scheme, C, method) for C in summary.values_of_C(dataset)))
+    return Entry(f"{mean:.3g}{on_devices(devices)}", mean, paper)
 
 
-def _on(devices: Sequence[str]) -> str:
-    return f" on {', '.join(devices)}" if devices else ""
+def on_devices(devices: Set[str | None]) -> str:
+    """Words that follow seconds, of the devices they are from; None is a processor, of which nothing is said."""
+    named = ", ".join(sorted(filter(None, devices)))
+    return "" if not named else f" on {named}, in part" if None in devices else f" on {named}"
 
 
 def everything_table(summary: Summary) -> Table:
@@ -198,8 +198,7 @@ def everything_table(summary: Summary) -> Table:
         row.append(Entry("–" if C is None else f"{C:g}", C))
         for metric in EVERYTHING:
             stat = summary.stat(dataset, scheme, C, method, metric)
-            device = summary.device(dataset, scheme, C, method) if metric == "seconds" else None
-            on = _on([device] if device else [])
+            on = on_devices(summary.devices(*place)) if metric == "seconds" else ""
             row.append(Entry("–") if stat is None else Entry(stat_text(stat, metric) + on, stat.mean))
         rows.append(row)
     return Table(

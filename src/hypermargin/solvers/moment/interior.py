@@ -25,7 +25,7 @@ STEP_FRACTION = 0.9
 SHORTEST_STEP = 1e-4
 #: Iterations without a better point after which the method stops, once a point was as good as NEAR.
 PATIENCE, NEAR = 5, 1e-3
-#: Relative gap above which residuals may not fall ahead of it.
+#: Relative gap above which residuals fall with mu, not ahead of it.
 FAR = 0.1
 
 
