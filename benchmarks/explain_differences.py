@@ -24,7 +24,7 @@ from hypermargin.geometry.lorentz import quadratic_form
 #: Data set, scheme, C, folds; then the interior-point method's steps.
 STOPS = [
     ("polbooks", "ovo", 1.0, tuple(range(N_FOLDS)), (30, 40, 50, 200)),
-    ("krumsiek", "ovr", 10.0, (0, 1), (30, 60, 100)),
+    ("krumsiek", "ovr", 10.0, (0, 1), (30, 60, 100, 200)),
 ]
 #: Data set, scheme and C; then how many seeds.
 SEEDS = [
