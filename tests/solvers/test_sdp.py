@@ -143,3 +143,27 @@ def test_svec_keeps_inner_products_and_smat_undoes_it():
     A, B = (M + M.T for M in rng.normal(size=(2, 4, 4)))
     assert svec(A) @ svec(B) == pytest.approx(np.trace(A @ B))
     np.testing.assert_allclose(smat(svec(A)), A)
+
+
+def thin_gap(weight, spread=20.0, gap=1e-4):
+    """Classes next to each other, which only a long w tells apart, and a sample of some weight on the wrong side."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-spread, spread, size=(120, 2))
+    labels = np.sign(points[:, 0])
+    near = np.abs(points[:, 0]) < 0.2 * spread
+    points[near, 0] = labels[near] * gap * (1.0 + rng.random(near.sum()))
+    weights = np.ones(len(points))
+    if weight:
+        labels[-1], weights[-1] = -labels[-1], weight
+    return MarginProblem(lift(points), labels, sample_weight=weights)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-2, 1e-1])
+def test_where_w_has_to_be_long_value_and_bound_are_still_those_of_the_linear_program(weight):
+    """The conic solver alone calls a value of 13 solved here."""
+    problem = thin_gap(weight)
+    solution, expected = solve(problem, "sdp"), lp_value(problem)
+    assert solution.info["relaxation_value"] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert solution.lower_bound == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert problem.risk(solution.info["risk_minimiser"]) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert solution.certificate.verify(problem) == pytest.approx(solution.lower_bound, rel=1e-15, abs=1e-300)

@@ -82,10 +82,11 @@ class PublishedSDP(AsPublished):
 
 
 class PublishedMoment(AsPublished):
-    """The moment relaxation, of which the first moments are read off."""
+    """The moment relaxation, of which the first moments are read off; by the SDP, what they tend to."""
 
     def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float]:
-        return np.array(solution.info["w"]), solution.info["relaxation_value"]
+        w = solution.info.get("risk_minimiser", solution.info["w"])
+        return np.array(w), solution.info["relaxation_value"]
 
 
 class PublishedPGD(AsPublished):

@@ -1,10 +1,11 @@
 """The paper's semidefinite relaxation (eq. soft-margin-first-order-sdp), solved by Clarabel.
 
 Minimise ``Tr(GW)/2 + sum_i c_i xi_i`` over ``Tr(GW) >= 0``, ``[[1, w'], [w, W]] >= 0`` and the margin constraints. Its
-value is that of the linear program ``min_w risk(w)``: see docs/relaxations.md for the proof.
+value is that of the linear program ``min_w risk(w)``: see docs/relaxations.md for the proof. Where w has to be long,
+Clarabel can report a solution far from it; then the linear program has the last word.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import clarabel
@@ -18,11 +19,14 @@ from hypermargin.solvers.base import Outcome, Solver, Status, register, relative
 from hypermargin.solvers.conic import ConicSolution, ConicStatus, solve_conic
 from hypermargin.solvers.dual_certificate import certify_infeasible, certify_weights
 from hypermargin.solvers.dual_weights import DualBound, Samples, repair
-from hypermargin.solvers.extraction import extract, paper_eta
+from hypermargin.solvers.extraction import Candidate, extract, paper_eta
 from hypermargin.solvers.moment.frame import Frame, unbounded_frame
+from hypermargin.solvers.risk_program import hinge_risk, least_risk
 from hypermargin.solvers.svec import smat, svec, triangle
 from hypermargin.solvers.worst_margins import WorstMargins
 
+#: How far, relatively, value and risk may lie above the bound before the linear program is asked.
+SETTLED = 1e-6
 #: What a conic status means for a solve whose bound is not within the tolerance.
 STATUS = {
     ConicStatus.ITERATION_LIMIT: Status.ITERATION_LIMIT,
@@ -63,7 +67,11 @@ class SDP(Solver):
             time_limit=self.time_limit,
             verbose=self.verbose,
         )
-        info: dict[str, Any] = {"relaxation_value": relaxed.value, "solver_status": relaxed.conic.status.value}
+        info: dict[str, Any] = {
+            "relaxation_value": relaxed.value,
+            "value_from": relaxed.value_from,
+            "solver_status": relaxed.conic.status.value,
+        }
         if relaxed.conic.status is ConicStatus.INFEASIBLE:
             return infeasible_outcome(problem, samples, relaxed)
         weights = samples.spread(relaxed.bound.weights, problem)
@@ -72,10 +80,12 @@ class SDP(Solver):
         if self.verify and not problem.is_hard and robust is None:
             certificate, proved = certify_weights(problem, weights)
             bound = max(proved, 0.0) if certificate is not None else bound
-        found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed)
+        extra = [] if relaxed.risk_minimiser is relaxed.w else [Candidate("risk minimiser", relaxed.risk_minimiser)]
+        found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed, extra=extra)
         info |= {
             "W": relaxed.W,
             "w": relaxed.w,
+            "risk_minimiser": relaxed.risk_minimiser,
             "xi": np.maximum(0.0, 1.0 - problem.margins(relaxed.w)) / SQRT2,
             "dual_weights": weights,
             "candidate": found.winner.name,
@@ -116,13 +126,19 @@ def infeasible_outcome(problem: MarginProblem, samples: Samples, relaxed: "Relax
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """The relaxation's solution in the problem's own coordinates, its value, and the bound its multipliers prove."""
+    """The relaxation's solution in the problem's own coordinates, its value, and the bound its multipliers prove.
+
+    (W, w) are Clarabel's. Where they do not settle the value, it comes from the linear program, and where w does not
+    have the least risk, so does `risk_minimiser`.
+    """
 
     W: Array
     w: Array
     value: float
     bound: DualBound
     conic: ConicSolution
+    risk_minimiser: Array
+    value_from: str = "the semidefinite program"
 
 
 def solve_sdp(
@@ -160,7 +176,29 @@ def solve_sdp(
         if not problem.is_hard:
             nearly = robust.bound(margin_multipliers, members, problem.centre)
             bound = nearly if nearly.value > bound.value else bound
-    return Relaxed(frame.second_moments(v, V), w, value, bound, conic)
+    relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
+    return relaxed if problem.is_hard or robust is not None else settled(relaxed, samples, frame)
+
+
+def settled(relaxed: Relaxed, samples: Samples, frame: Frame) -> Relaxed:
+    """The same where its bound meets its value and the risk of its w; else with what the linear program says."""
+    risk = hinge_risk(samples, relaxed.w)
+    if _meets(max(relaxed.value, risk), relaxed.bound.value):
+        return relaxed
+    least = least_risk(samples, frame.basis)
+    if least is None:
+        return relaxed
+    return replace(
+        relaxed,
+        value=least.risk,
+        value_from="the linear program",
+        bound=max(relaxed.bound, least.bound, key=lambda proved: proved.value),
+        risk_minimiser=relaxed.w if _meets(risk, least.risk) else least.w,
+    )
+
+
+def _meets(above: float, below: float) -> bool:
+    return above - below <= SETTLED * (1.0 + abs(above))
 
 
 def _program(
