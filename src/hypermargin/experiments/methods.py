@@ -159,7 +159,7 @@ METHODS = {
             "moment-lp",
             "Moment, by LP",
             "what the published one tends to: without a ball its bound is that of the risk alone, and its w minimises "
-            "the risk; read off the SDP in milliseconds",
+            "the risk; found in milliseconds by the SDP or the linear program it equals",
             (0.011, 6e-5),
             "sdp",
             estimator=PublishedMoment,
