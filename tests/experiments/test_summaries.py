@@ -6,11 +6,14 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 
+from hypermargin.experiments import data
 from hypermargin.experiments.cells import Cell
 from hypermargin.experiments.entries import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin.experiments.explanations import Explanation
 from hypermargin.experiments.findings import plain_svm_paragraph
+from hypermargin.experiments.grid_figures import grid_gaps
 from hypermargin.experiments.methods import METHODS
 from hypermargin.experiments.paper import BEST
 from hypermargin.experiments.summary import Summary
@@ -67,6 +70,21 @@ def test_a_timelike_answer_has_no_gap_and_is_counted(one_fold, results):
     assert np.isinf(all_gaps(summary, "euclidean")).tolist() == [True]
     rows = {row[0].text: row[-1].text for row in suboptimality_summary(summary).rows}
     assert rows == {"PGD": "0", "Euclidean": "1"}
+
+
+def test_the_grid_of_gaps_counts_draws_with_timelike_answers(one_fold):
+    """A box of the draws that happen to be spacelike says little without the number of the others."""
+    results = []
+    for seed, value in ((data.GRID_SEEDS[0], 12.5), (data.GRID_SEEDS[1], None)):
+        draw = data.grid_name(2, 1.0, seed)
+        results.append(finished("exact", [one_fold(0, 0.9, [10.0], [10.0])], dataset=draw))
+        results.append(finished("moment-lp", [one_fold(0, 0.9, [value], [None])], dataset=draw))
+    figure = grid_gaps("gap", "true gap")(Summary(results))
+    (panel,) = (ax for ax in figure.axes if ax.get_title() == "K = 2, s = 1, C = 10 (2 draws)")
+    assert [text.get_text() for text in panel.texts] == ["1 of 2 timelike"]
+    drawn = np.concatenate([line.get_ydata() for line in panel.lines])
+    np.testing.assert_allclose(drawn, 2.5 / 12.5)  # the box of one value, without the infinite one
+    plt.close(figure)
 
 
 def test_the_best_C_is_that_of_the_highest_f1_and_of_equals_the_largest(one_fold):

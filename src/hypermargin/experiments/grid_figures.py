@@ -1,7 +1,9 @@
 """Box plots of the Gaussian grid (paper, app. gaussian): a panel for each configuration, a box for each method."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
@@ -25,6 +27,8 @@ _COLOURS = (
     "#009E73",
 )
 COLOURS = dict(zip(METHODS, _COLOURS, strict=False))
+#: Counts are written upwards from the foot of a panel.
+_BESIDE: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#606060"}
 Draw = Callable[[Summary], Figure | None]
 
 
@@ -54,7 +58,9 @@ def grid_gaps(metric: str, label: str) -> Draw:
 
         def values(name: str, C: float, method: str) -> float | None:
             stat = summary.stat(name, "ovr", C, method, metric)
-            return None if stat is None else (stat.mean if metric == "eta" else max(stat.mean, 1e-9))
+            if metric == "eta" or stat is not None:
+                return None if stat is None else (stat.mean if metric == "eta" else max(stat.mean, 1e-9))
+            return np.inf if np.inf in summary.problem_gaps(name, "ovr", C, method) else None
 
         return _grid_boxes(methods, values, label, logarithmic=metric == "gap")
 
@@ -69,7 +75,10 @@ def _grid_boxes(
     zero: bool = False,
     logarithmic: bool = False,
 ) -> Figure | None:
-    """One panel a configuration (classes, scale, C), one box a method, one value a seed."""
+    """One panel a configuration (classes, scale, C), one box a method, one value a seed.
+
+    Infinite values (of answers with q < 0, which have no objective) are counted beside the box of the others.
+    """
     panels = [(K, s, C) for K in data.GRID_CLASSES for s in data.GRID_SCALES for C in data.GRID_C]
     found = {
         (panel, method): kept
@@ -86,12 +95,17 @@ def _grid_boxes(
         K, s, C = panel
         ax.set_title(f"K = {K}, s = {s:g}, C = {C:g} ({max(map(len, boxes.values()), default=0)} draws)", fontsize=9)
         if boxes:
+            finite = {position: [v for v in values if v < np.inf] for position, values in boxes.items()}
             drawn = ax.boxplot(
-                list(boxes.values()), positions=list(boxes), widths=0.6, patch_artist=True, showfliers=False
+                list(finite.values()), positions=list(finite), widths=0.6, patch_artist=True, showfliers=False
             )
-            for box, position in zip(drawn["boxes"], boxes, strict=True):
+            for box, position in zip(drawn["boxes"], finite, strict=True):
                 box.set(facecolor=COLOURS[shown[position]], alpha=0.55, linewidth=0.8)
             plt.setp(drawn["medians"], color="black")
+            for position, values in boxes.items():
+                if timelike := len(values) - len(finite[position]):
+                    where = ax.get_xaxis_transform()
+                    ax.text(position, 0.03, f"{timelike} of {len(values)} timelike", transform=where, **_BESIDE)
             if logarithmic:
                 ax.set_yscale("log")
         else:
