@@ -15,16 +15,10 @@ from hypermargin.solvers.dual_weights import DualBound, Samples, repair
 
 @dataclass(frozen=True, eq=False)
 class LeastRisk:
-    """A minimiser w of the hinge risk, its risk, and the bound that the dual weights prove."""
+    """A minimiser w of the hinge risk and the bound that the dual weights prove."""
 
     w: Array
-    risk: float
     bound: DualBound
-
-
-def hinge_risk(samples: Samples, w: Array) -> float:
-    """``sum_i c_i max(0, 1 - z_i.w)/sqrt2``."""
-    return float(samples.upper @ np.maximum(0.0, 1.0 - samples.Z @ w))
 
 
 def least_risk(samples: Samples, basis: Array) -> LeastRisk | None:
@@ -36,7 +30,6 @@ def least_risk(samples: Samples, basis: Array) -> LeastRisk | None:
         bounds=np.column_stack((np.zeros(len(samples.Z)), samples.upper)),
         method="highs-ds",
     )
-    if found.x is None:
+    if not found.success:
         return None
-    w = -basis @ found.eqlin.marginals
-    return LeastRisk(w, hinge_risk(samples, w), repair(found.x, samples))
+    return LeastRisk(-basis @ found.eqlin.marginals, repair(found.x, samples))

@@ -21,7 +21,7 @@ from hypermargin.solvers.dual_certificate import certify_infeasible, certify_wei
 from hypermargin.solvers.dual_weights import DualBound, Samples, repair
 from hypermargin.solvers.extraction import Candidate, extract, paper_eta
 from hypermargin.solvers.moment.frame import Frame, unbounded_frame
-from hypermargin.solvers.risk_program import hinge_risk, least_risk
+from hypermargin.solvers.risk_program import least_risk
 from hypermargin.solvers.svec import smat, svec, triangle
 from hypermargin.solvers.worst_margins import WorstMargins
 
@@ -177,23 +177,24 @@ def solve_sdp(
             nearly = robust.bound(margin_multipliers, members, problem.centre)
             bound = nearly if nearly.value > bound.value else bound
     relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
-    return relaxed if problem.is_hard or robust is not None else settled(relaxed, samples, frame)
+    return relaxed if problem.is_hard or robust is not None else settled(relaxed, problem, samples, frame)
 
 
-def settled(relaxed: Relaxed, samples: Samples, frame: Frame) -> Relaxed:
+def settled(relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame) -> Relaxed:
     """The same where its bound meets its value and the risk of its w; else with what the linear program says."""
-    risk = hinge_risk(samples, relaxed.w)
+    risk = problem.risk(relaxed.w)
     if _meets(max(relaxed.value, risk), relaxed.bound.value):
         return relaxed
     least = least_risk(samples, frame.basis)
     if least is None:
         return relaxed
+    value = problem.risk(least.w)
     return replace(
         relaxed,
-        value=least.risk,
+        value=value,
         value_from="the linear program",
         bound=max(relaxed.bound, least.bound, key=lambda proved: proved.value),
-        risk_minimiser=relaxed.w if _meets(risk, least.risk) else least.w,
+        risk_minimiser=relaxed.w if _meets(risk, value) else least.w,
     )
 
 
