@@ -167,3 +167,11 @@ def test_where_w_has_to_be_long_value_and_bound_are_still_those_of_the_linear_pr
     assert solution.lower_bound == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert problem.risk(solution.info["risk_minimiser"]) == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert solution.certificate.verify(problem) == pytest.approx(solution.lower_bound, rel=1e-15, abs=1e-300)
+
+
+def test_the_linear_program_gets_only_the_time_that_is_left_and_a_value_it_did_not_settle_says_so():
+    problem = thin_gap(1e-2)
+    solution = solve(problem, "sdp", time_limit=1e-6)
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.info["value_from"] == "the semidefinite program, unproved"
+    assert 0.0 <= solution.lower_bound <= lp_value(problem) * (1 + 1e-9)

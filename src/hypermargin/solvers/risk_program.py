@@ -21,14 +21,15 @@ class LeastRisk:
     bound: DualBound
 
 
-def least_risk(samples: Samples, basis: Array) -> LeastRisk | None:
-    """Minimise the risk with w in coordinates of the basis, for scale; None where HiGHS finds no answer."""
+def least_risk(samples: Samples, basis: Array, *, time_limit: float = np.inf) -> LeastRisk | None:
+    """Minimise the risk with w in coordinates of the basis, for scale; None where HiGHS finds no answer in time."""
     found = linprog(
         -np.ones(len(samples.Z)),
         A_eq=(samples.Z @ basis).T,
         b_eq=np.zeros(basis.shape[1]),
         bounds=np.column_stack((np.zeros(len(samples.Z)), samples.upper)),
         method="highs-ds",
+        options={"time_limit": max(time_limit, 0.0)},
     )
     if not found.success:
         return None

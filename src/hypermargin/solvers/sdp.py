@@ -6,6 +6,7 @@ Clarabel can report a solution far from it; then the linear program has the last
 """
 
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, ClassVar
 
 import clarabel
@@ -155,6 +156,7 @@ def solve_sdp(
 
     With worst-case margins the weights and the bound are for members of the sets that the multipliers name.
     """
+    started = perf_counter()
     frame = unbounded_frame(problem, samples.Z, samples.costs)
     program = _program(problem, samples, frame)
     first_margin = len(samples.costs) * (not problem.is_hard)
@@ -177,17 +179,21 @@ def solve_sdp(
             nearly = robust.bound(margin_multipliers, members, problem.centre)
             bound = nearly if nearly.value > bound.value else bound
     relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
-    return relaxed if problem.is_hard or robust is not None else settled(relaxed, problem, samples, frame)
+    if problem.is_hard or robust is not None:
+        return relaxed
+    return settled(relaxed, problem, samples, frame, time_limit=time_limit - (perf_counter() - started))
 
 
-def settled(relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame) -> Relaxed:
+def settled(
+    relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame, *, time_limit: float = np.inf
+) -> Relaxed:
     """The same where its bound meets its value and the risk of its w; else with what the linear program says."""
     risk = problem.risk(relaxed.w)
     if _meets(max(relaxed.value, risk), relaxed.bound.value):
         return relaxed
-    least = least_risk(samples, frame.basis)
+    least = least_risk(samples, frame.basis, time_limit=time_limit)
     if least is None:
-        return relaxed
+        return replace(relaxed, value_from="the semidefinite program, unproved")
     value = problem.risk(least.w)
     return replace(
         relaxed,
