@@ -234,14 +234,15 @@ class TestHardMargin:
         assert problem.margins(solution.w).min() >= 1.0 - 1e-9
         assert solution.objective > solve(replace(problem, uncertainty=None)).objective
 
+    @pytest.mark.parametrize("method", ["exact", "sdp", "moment"])
     @pytest.mark.parametrize("d", [2, 3])
     @pytest.mark.parametrize("noise", [GeodesicBall(4.0), Box(2.0), CrossPolytope(4.0), Ball(3.0)])
-    def test_sets_that_overlap_are_proved_to(self, noise, d):
+    def test_sets_that_overlap_are_proved_to(self, noise, d, method):
         """Clouds that a hyperplane separates, with sets so large that none does; certificates are for these alone."""
         X, y = clouds(14, n=24, d=d, shift=2.5)
         plain, problem = (MarginProblem(X, y, C=np.inf, uncertainty=s) for s in (None, noise))
         assert solve(plain).status is Status.OPTIMAL
-        solution = solve(problem)
+        solution = solve(problem, method)
         assert solution.status is Status.INFEASIBLE
         assert solution.certificate.verify(problem) == np.inf
         with pytest.raises(CertificateError, match="do not prove"):
@@ -251,6 +252,13 @@ class TestHardMargin:
         """Around two points at distance 3: those of radius 1.49 can be separated, those of radius 1.51 cannot."""
         assert solve(self.problem(1.49)).status is Status.OPTIMAL
         assert solve(self.problem(1.51)).status is Status.INFEASIBLE
+
+    @pytest.mark.parametrize("method", ["sdp", "moment"])
+    def test_the_relaxations_separate_what_they_can_and_prove_the_rest(self, method):
+        within = solve(self.problem(1.4), method)
+        assert within.lower_bound <= 0.5 / np.sinh(0.1) ** 2
+        assert self.problem(1.4).margins(within.w).min() >= 1.0 - 1e-6
+        assert solve(self.problem(1.51), method).status is Status.INFEASIBLE
 
 
 class TestProjectedGradient:

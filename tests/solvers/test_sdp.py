@@ -175,3 +175,10 @@ def test_the_linear_program_gets_only_the_time_that_is_left_and_a_value_it_did_n
     assert solution.status is Status.TIME_LIMIT
     assert solution.info["value_from"] == "the semidefinite program, unproved"
     assert 0.0 <= solution.lower_bound <= lp_value(problem) * (1 + 1e-9)
+
+
+def test_a_hard_margin_value_that_is_not_the_true_zero_is_called_unproved():
+    """What separates has the value 0 in the relaxation (docs/relaxations.md); the conic solver says 65 million here."""
+    solution = solve(thin_gap(0.0).with_C(np.inf), "sdp")
+    assert solution.lower_bound == 0.0
+    assert abs(solution.info["relaxation_value"]) <= 1e-6 or "unproved" in solution.info["value_from"]

@@ -6,15 +6,8 @@ with ``|t|`` faster than q can fall (docs/exact.md).
 """
 
 import numpy as np
-from scipy.optimize import linprog
 
-from hypermargin.certificates import (
-    Certificate,
-    CertificateError,
-    Combination,
-    InfeasibilityCertificate,
-    RegionProof,
-)
+from hypermargin.certificates import Certificate, CertificateError, Combination, RegionProof
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
@@ -67,20 +60,3 @@ def _centroid(X: Array) -> Array:
     mean = np.mean(X, axis=0)
     space = mean[1:] / np.sqrt(mean[0] ** 2 - mean[1:] @ mean[1:])
     return np.concatenate(([np.sqrt(1.0 + space @ space)], space))
-
-
-def certify_infeasible(problem: MarginProblem) -> InfeasibilityCertificate | None:
-    """Few samples whose covectors have a positive relation: a vertex of ``{a >= 0, sum a_i z_i = 0}`` names them."""
-    used = np.flatnonzero(problem.costs > 0.0)
-    Z = problem.signed_covectors[used]
-    equations = np.column_stack((Z, np.ones(len(Z)))).T
-    right = np.concatenate((np.zeros(Z.shape[1]), [1.0]))
-    found = linprog(np.zeros(len(Z)), A_eq=equations, b_eq=right, bounds=(0.0, None), method="highs-ds")
-    if found.x is None:
-        return None
-    certificate = InfeasibilityCertificate(tuple(int(i) for i in used[found.x > 0.0]))
-    try:
-        certificate.verify(problem)
-    except CertificateError:
-        return None
-    return certificate

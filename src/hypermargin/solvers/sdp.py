@@ -18,10 +18,11 @@ from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.conic import ConicSolution, ConicStatus, solve_conic
-from hypermargin.solvers.dual_certificate import certify_infeasible, certify_weights
+from hypermargin.solvers.dual_certificate import certify_weights
 from hypermargin.solvers.dual_weights import DualBound, Samples, repair
 from hypermargin.solvers.extraction import Candidate, extract, paper_eta
 from hypermargin.solvers.moment.frame import Frame, unbounded_frame
+from hypermargin.solvers.overlap import prove_overlap
 from hypermargin.solvers.risk_program import least_risk
 from hypermargin.solvers.svec import smat, svec, triangle
 from hypermargin.solvers.worst_margins import WorstMargins
@@ -73,7 +74,7 @@ class SDP(Solver):
             "value_from": relaxed.value_from,
             "solver_status": relaxed.conic.status.value,
         }
-        if relaxed.conic.status is ConicStatus.INFEASIBLE:
+        if problem.is_hard and relaxed.finds_no_separator:
             return infeasible_outcome(problem, samples, relaxed)
         weights = samples.spread(relaxed.bound.weights, problem)
         bound = max(relaxed.bound.value, 0.0)  # f is never negative
@@ -109,8 +110,8 @@ class SDP(Solver):
 
 
 def infeasible_outcome(problem: MarginProblem, samples: Samples, relaxed: "Relaxed") -> Outcome:
-    """No w, spacelike or not, has all margins at least 1; the certificate names samples that prove it."""
-    certificate = certify_infeasible(problem)
+    """No w, spacelike or not, has all margins at least 1; the certificate names samples or members that prove it."""
+    certificate = prove_overlap(problem)
     return Outcome(
         w=np.zeros(problem.dim + 1),
         status=Status.FAILED if certificate is None else Status.INFEASIBLE,
@@ -140,6 +141,11 @@ class Relaxed:
     conic: ConicSolution
     risk_minimiser: Array
     value_from: str = "the semidefinite program"
+
+    @property
+    def finds_no_separator(self) -> bool:
+        """For hard margins: Clarabel says so, or multipliers that cancel do."""
+        return self.conic.status is ConicStatus.INFEASIBLE or self.bound.value > 0.0
 
 
 def solve_sdp(
@@ -179,19 +185,21 @@ def solve_sdp(
             nearly = robust.bound(margin_multipliers, members, problem.centre)
             bound = nearly if nearly.value > bound.value else bound
     relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
-    if problem.is_hard or robust is not None:
-        return relaxed
     return settled(relaxed, problem, samples, frame, time_limit=time_limit - (perf_counter() - started))
 
 
 def settled(
     relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame, *, time_limit: float = np.inf
 ) -> Relaxed:
-    """The same where its bound meets its value and the risk of its w; else with what the linear program says."""
-    risk = problem.risk(relaxed.w)
+    """The same where its bound meets its value and the risk of its w; else with what the linear program says.
+
+    A hard margin and worst-case margins have no such program: a value that is not proved only says so.
+    """
+    risk = 0.0 if problem.is_hard else problem.risk(relaxed.w)
     if _meets(max(relaxed.value, risk), relaxed.bound.value):
         return relaxed
-    least = least_risk(samples, frame.basis, time_limit=time_limit)
+    is_linear = not problem.is_hard and problem.uncertainty is None
+    least = least_risk(samples, frame.basis, time_limit=time_limit) if is_linear else None
     if least is None:
         return replace(relaxed, value_from="the semidefinite program, unproved")
     value = problem.risk(least.w)

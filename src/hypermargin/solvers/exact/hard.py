@@ -2,23 +2,22 @@
 
 For C large enough the soft margin has the same solution, and for every C its optimum is a lower bound. So C grows, with
 all cuts kept, until the soft solution, scaled to margins of at least 1, meets the bound. If the classes overlap no C
-will do; then a linear programme finds a few samples that prove it.
+will do; then a few samples prove it.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import linprog
 
-from hypermargin.certificates import CertificateError, HardMarginCertificate, InfeasibilityCertificate
+from hypermargin.certificates import HardMarginCertificate
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.oracle import HingeOracle
-from hypermargin.solvers.exact.robust_overlap import robust_overlap
 from hypermargin.solvers.exact.search import Search
+from hypermargin.solvers.overlap import prove_overlap
 
 GROWTH = 5.0
 MAX_ROUNDS = 30
@@ -34,7 +33,7 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     for _ in range(MAX_ROUNDS):
         w = _scaled_to_margin(problem, outcome.w)
         if w is None:
-            overlap = _overlap(problem) or robust_overlap(problem)
+            overlap = prove_overlap(problem)
             if overlap is not None:
                 return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap)
         elif relative_gap(problem.objective(w), outcome.lower_bound) <= tol:
@@ -60,25 +59,3 @@ def _scaled_to_margin(problem: MarginProblem, w: Array) -> Array | None:
     """w times a positive number so that the least margin is 1; None if w does not separate."""
     least = float(problem.margins(w)[problem.costs > 0.0].min())
     return w / least if least > 0.0 else None
-
-
-def _overlap(problem: MarginProblem) -> InfeasibilityCertificate | None:
-    """Samples with a positive relation ``sum a_i z_i = 0`` between them, checked exactly; None if there are none.
-
-    A vertex of ``{a >= 0 : sum a_i = 1, sum a_i z_i = 0}`` has at most d + 2 positive entries.
-    """
-    used = np.flatnonzero(problem.costs > 0.0)
-    Z = problem.covectors_around(problem.centre)[used]
-    A = np.vstack([Z.T / np.abs(Z).max(), np.ones(used.size)])
-    result = linprog(np.zeros(used.size), A_eq=A, b_eq=np.eye(problem.dim + 2)[-1], method="highs-ds")
-    if result.status != 0:
-        return None
-    order = used[np.argsort(-result.x, kind="stable")]
-    for count in range(problem.dim + 2, 1, -1):  # a degenerate vertex has fewer positive entries
-        certificate = InfeasibilityCertificate(tuple(int(i) for i in order[:count]))
-        try:
-            certificate.verify(problem)
-        except CertificateError:
-            continue
-        return certificate
-    return None

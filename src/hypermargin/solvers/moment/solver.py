@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -101,6 +102,7 @@ class Moment(Solver):
             raise ValueError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        deadline = perf_counter() + self.time_limit
         robust = WorstMargins.of(problem)
         samples = Samples.of(problem) if robust is None else robust.samples
         if robust is not None and robust.norm == "l2" and self.loss != "hinge":
@@ -108,8 +110,8 @@ class Moment(Solver):
         wants_ball = self.order > 1 if self.bounded is None else self.bounded
         frame, shor = None, None
         if self.order > 1 or wants_ball or problem.is_hard or robust is not None:
-            shor = solve_sdp(problem, samples, robust, tol=1e-9)
-            if problem.is_hard and shor.bound.value > 0.0:
+            shor = solve_sdp(problem, samples, robust, tol=1e-9, time_limit=self.time_limit)
+            if problem.is_hard and shor.finds_no_separator:
                 return infeasible_outcome(problem, samples, shor)
             frame = self._ball(problem, samples, robust, shor) if wants_ball else None
         bounded = frame is not None
@@ -139,7 +141,7 @@ class Moment(Solver):
                 device=self.device,
                 tol=min(1e-7, 0.1 * tol),
                 max_iter=self.max_iter,
-                time_limit=self.time_limit,
+                time_limit=max(deadline - perf_counter(), 0.0),
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 callback=callback,

@@ -7,8 +7,7 @@ relation between them, or gives a w at whose worst points the next members are.
 import numpy as np
 from scipy.optimize import linprog
 
-from hypermargin.certificates import CertificateError
-from hypermargin.certificates.robust_overlap import RobustInfeasibilityCertificate
+from hypermargin.certificates import CertificateError, RobustInfeasibilityCertificate
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
