@@ -19,6 +19,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.hard import solve_hard_margin
+from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.proof import make_certificate
 from hypermargin.solvers.exact.search import Search
@@ -101,9 +102,12 @@ class Exact(Solver):
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)
-        w = oracle.to_original(search.best)
+        w, upper = oracle.to_original(search.best), search.upper
+        free = None if search.n_regions else best_along_axes(problem)
+        if free is not None and problem.objective(free) < upper:
+            w, upper = free, problem.objective(free)
         certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - PROVED * tol))
-        bound, status = self._check(problem, certificate, search, w, tol, limit)
+        bound, status = self._check(problem, certificate, w, upper, search.lower, tol, limit)
         return Outcome(
             w=w,
             status=status,
@@ -118,7 +122,7 @@ class Exact(Solver):
         )
 
     def _limit_reached(self, problem: MarginProblem, search: Search, deadline: float) -> Status | None:
-        if search.n_passes >= self.max_iter or not 0 < search.n_regions < self.max_regions:
+        if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
         check = CHECK_TIME * problem.X.size * search.pool.count() if self.verify else 0.0
         if time.perf_counter() + check >= deadline:
@@ -129,15 +133,16 @@ class Exact(Solver):
         self,
         problem: MarginProblem,
         certificate: Certificate,
-        search: Search,
         w: Array,
+        upper: float,
+        lower: float,
         tol: float,
         limit: Status | None,
     ) -> tuple[float, Status]:
         """The bound to report, proved if `verify` is on, and the status that follows from it."""
         if not self.verify:
-            met = relative_gap(search.upper, search.lower) <= tol
-            return search.lower, Status.UNVERIFIED if met else limit or Status.GAP_REMAINS
+            met = relative_gap(upper, lower) <= tol
+            return lower, Status.UNVERIFIED if met else limit or Status.GAP_REMAINS
         try:
             bound = certificate.verify(problem)
         except CertificateError:

@@ -23,8 +23,6 @@ from hypermargin.solvers.exact.region import EXHAUSTED, STALLED, Region
 TAIL_CUTS = (2, 3)
 #: Numbers read and passes made in one step at most, so that time limits are noticed.
 WORK_PER_STEP, PASSES_PER_STEP = 4_000_000, 20
-#: Doublings of a lightlike w after which even the farthest sample has a margin of 1.
-MOST_DOUBLINGS = 64
 
 
 class Oracle(Protocol):
@@ -106,12 +104,10 @@ class Search:
         apex = origin.copy()
         apex[0] = 1.0
         evaluate = self.evaluator.evaluate
-        if self.pool.count() == 1:
-            evaluate(origin)
-            if self.evaluator.most_passes < 3:
+        for point in (origin, apex, -apex)[self.pool.count() - 1 :]:
+            if self.n_passes >= self.evaluator.most_passes:
                 return
-            evaluate(apex)
-            evaluate(-apex)
+            evaluate(point)
         if first is not None:
             evaluate(first)
             if not self.allow_timelike and quadratic_form(first) < 0.0:
@@ -119,18 +115,9 @@ class Search:
         self.master = Master(self.pool)
         ahead, behind = (self.pool.tail(cut, self.upper) for cut in TAIL_CUTS)
         if ahead is None or behind is None:
-            self._use_no_risk(apex if ahead is None else -apex)
             return
         self._add_half(1.0, TAIL_CUTS[0], *ahead)
         self._add_half(-1.0, TAIL_CUTS[1], *behind)
-
-    def _use_no_risk(self, apex: Array) -> None:
-        """With one class only, a lightlike w far out has every margin above 1."""
-        w = lift(apex)
-        for _ in range(MOST_DOUBLINGS):
-            if self.n_passes >= self.evaluator.most_passes or self.evaluator.evaluate(w) == 0.0:
-                return
-            w = 2.0 * w
 
     def rescaled(self, factor: float, oracle: Oracle, n_passes: int = 0) -> "Search":
         """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one.

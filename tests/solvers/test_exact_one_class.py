@@ -1,0 +1,69 @@
+"""Samples that count of one class only, as where a fold's weights leave no other: the best w costs nothing."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from hypermargin import MarginProblem, Status, solve, solve_path
+from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
+from hypermargin.solvers.exact.one_class import best_along_axes
+from reference.objective import lift
+
+
+def samples(d, n, scale=1.0, seed=0):
+    return lift(scale * np.random.default_rng(seed).normal(size=(n, d)))
+
+
+@pytest.mark.parametrize("noise", [None, GeodesicBall(0.5), Box(0.2), CrossPolytope(0.2), Ball(0.2)], ids=str)
+@pytest.mark.parametrize("C", [1e-6, 1.0, np.inf])
+@pytest.mark.parametrize("label", [1.0, -1.0])
+@pytest.mark.parametrize(("d", "n", "scale"), [(1, 5, 1.0), (2, 1, 1.0), (2, 50, 1.0), (3, 50, 20.0), (6, 9, 1.0)])
+def test_nothing_is_lost_and_that_is_proved(d, n, scale, label, C, noise):
+    problem = MarginProblem(samples(d, n, scale), np.full(n, label), C=C, uncertainty=noise)
+    solution = solve(problem)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == solution.lower_bound == 0.0
+    assert solution.certificate.verify(problem) == 0.0
+    assert problem.margins(solution.w).min() >= 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_samples_without_weight_are_of_no_class(C):
+    X = samples(2, 20)
+    y, weights = np.repeat([1.0, -1.0], 10), np.repeat([1.0, 0.0], 10)
+    solution = solve(MarginProblem(X, y, C=C, sample_weight=weights))
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == 0.0
+
+
+def test_without_the_check_the_status_says_so():
+    assert solve(MarginProblem(samples(2, 5), np.ones(5)), verify=False).status is Status.UNVERIFIED
+
+
+@pytest.mark.parametrize("noise", [Box(0.69), Box(1.5), Ball(0.9)], ids=str)
+def test_sets_that_leave_the_hyperboloid_get_the_best_multiple_of_an_axis(noise):
+    problem = MarginProblem(samples(2, 30), np.ones(30), uncertainty=noise)
+
+    def least_risk(direction):
+        found = minimize_scalar(lambda a: problem.risk(a * direction), bounds=(0.0, 50.0), method="bounded")
+        return min(found.fun, problem.risk(0.0 * direction))
+
+    rays = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, -1.0]])
+    best = min(least_risk(ray) for ray in rays)
+    assert problem.objective(best_along_axes(problem)) == pytest.approx(best, rel=1e-5)
+    solution = solve(problem)
+    assert solution.status is Status.GAP_REMAINS
+    assert 0.0 == solution.lower_bound < solution.objective <= best * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 4])
+def test_a_path_stopped_within_the_first_passes_goes_on_with_them(max_iter):
+    rng = np.random.default_rng(1)
+    problem = MarginProblem(samples(2, 30), np.sign(rng.normal(size=30)))
+    Cs = [0.1, 1.0, 10.0]
+    for C, solution in zip(Cs, solve_path(problem, Cs, "exact", max_iter=max_iter), strict=True):
+        optimum = solve(problem.with_C(C))
+        assert solution.n_iter == max_iter
+        assert solution.status is Status.ITERATION_LIMIT
+        assert solution.lower_bound <= optimum.objective
+        assert optimum.lower_bound <= solution.objective
