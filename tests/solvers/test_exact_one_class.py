@@ -36,6 +36,14 @@ def test_samples_without_weight_are_of_no_class(C):
     assert solution.objective == 0.0
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_where_timelike_normals_are_allowed_rounding_adds_nothing_either(seed):
+    problem = MarginProblem(samples(2, 2, seed=seed), np.ones(2), allow_timelike=True)
+    solution = solve(problem)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == 0.0
+
+
 def test_without_the_check_the_status_says_so():
     assert solve(MarginProblem(samples(2, 5), np.ones(5)), verify=False).status is Status.UNVERIFIED
 

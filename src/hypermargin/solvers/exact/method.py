@@ -104,7 +104,7 @@ class Exact(Solver):
             limit = self._limit_reached(problem, search, deadline)
         w, upper = oracle.to_original(search.best), search.upper
         free = None if search.n_regions else best_along_axes(problem)
-        if free is not None and problem.objective(free) < upper:
+        if free is not None and problem.objective(free) <= upper:
             w, upper = free, problem.objective(free)
         certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - PROVED * tol))
         bound, status = self._check(problem, certificate, w, upper, search.lower, tol, limit)
