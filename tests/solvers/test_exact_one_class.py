@@ -36,9 +36,11 @@ def test_samples_without_weight_are_of_no_class(C):
     assert solution.objective == 0.0
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_where_timelike_normals_are_allowed_rounding_adds_nothing_either(seed):
-    problem = MarginProblem(samples(2, 2, seed=seed), np.ones(2), allow_timelike=True)
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(80))
+def test_where_timelike_normals_are_allowed_rounding_adds_nothing_either(seed, d):
+    """A single sample: the tip of its own frame has a margin of 1, up to rounding."""
+    problem = MarginProblem(samples(d, 1, seed=seed), np.ones(1), allow_timelike=True)
     solution = solve(problem)
     assert solution.status is Status.OPTIMAL
     assert solution.objective == 0.0
