@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import warnings
 import zipfile
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,9 +13,18 @@ import pytest
 import skops.io
 from numpy.testing import assert_array_equal
 
-from hypermargin.certificates.certificate import Certificate, Combination, DirectionBox, RegionProof
+from hypermargin.certificates import (
+    Certificate,
+    Combination,
+    DirectionBox,
+    HardMarginCertificate,
+    InfeasibilityCertificate,
+    RegionProof,
+)
 from hypermargin.estimators import HyperbolicSVC, load_model, save_model
+from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers import Outcome, Solver, Status, base
+from reference.objective import lift
 
 
 @pytest.fixture
@@ -102,6 +112,41 @@ def test_parameters_and_feature_names_keep_their_types(four_blobs, tmp_path):
     assert loaded.solver_options == {"epochs": 5}
     assert_array_equal(loaded.feature_names_in_, ["t", "u", "v"])
     assert_array_equal(loaded.fit(pd.DataFrame(X, columns=["t", "u", "v"]), y).coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        GeodesicBall(0.05),
+        Box(0.01),
+        CrossPolytope(0.01),
+        Ball(np.linspace(0.0, 0.02, 40)),
+        Ellipsoid([[0.02, 0.01], [0.0, 0.01]], 0.5),
+    ],
+    ids=lambda noise: type(noise).__name__,
+)
+def test_robust_models_keep_their_sets_and_fit_again_as_before(two_blobs, tmp_path, noise):
+    X, y = two_blobs
+    rows = np.arange(40) * len(y) // 40
+    model = HyperbolicSVC(uncertainty=noise).fit(X[rows], y[rows])
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert type(loaded.uncertainty) is type(noise)
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert_array_equal(loaded.fit(X[rows], y[rows]).coef_, model.coef_)
+
+
+def test_proofs_about_the_hard_margin_are_kept(tmp_path):
+    X, y = lift([[1.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [-2.0, 1.0]]), np.array([1, 1, 0, 0])
+    crossed = np.array([1, 0, 1, 0])
+    for labels, kind in ((y, HardMarginCertificate), (crossed, InfeasibilityCertificate)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # nothing separates the second labels
+            model = HyperbolicSVC(C=np.inf).fit(np.tile(X, (2, 1)), np.concatenate((labels, y)))
+        save_model(model, tmp_path / "model")
+        kept = load_model(tmp_path / "model").solutions_[0].certificate
+        assert isinstance(kept, kind)
+        assert kept.to_dict() == model.solutions_[0].certificate.to_dict()
 
 
 def test_the_file_is_plain_arrays(saved):
@@ -200,4 +245,10 @@ def test_what_cannot_be_kept_is_refused(two_blobs, tmp_path):
     seeded = HyperbolicSVC(solver="euclidean", random_state=np.random.RandomState(0)).fit(X, y)
     with pytest.raises(ValueError, match="parameter random_state"):
         save_model(seeded, tmp_path / "model")
+
+    class OwnBall(GeodesicBall):
+        pass
+
+    with pytest.raises(ValueError, match="nor an uncertainty set of hypermargin"):
+        save_model(HyperbolicSVC(uncertainty=OwnBall(0.01)).fit(X, y), tmp_path / "model")
     assert not (tmp_path / "model").exists()

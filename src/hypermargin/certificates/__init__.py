@@ -2,12 +2,12 @@
 
 from hypermargin.certificates.certificate import (
     Certificate,
-    CertificateError,
     Combination,
     DirectionBox,
     RegionProof,
 )
 from hypermargin.certificates.hard_margin import HardMarginCertificate, InfeasibilityCertificate
+from hypermargin.certificates.proof import CertificateError, Proof
 from hypermargin.certificates.robust_overlap import RobustInfeasibilityCertificate
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "DirectionBox",
     "HardMarginCertificate",
     "InfeasibilityCertificate",
+    "Proof",
     "RegionProof",
     "RobustInfeasibilityCertificate",
 ]

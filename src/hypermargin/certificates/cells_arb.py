@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from hypermargin.certificates.certificate import Certificate, CertificateError, Combination, DirectionBox
+from hypermargin.certificates.certificate import Certificate, Combination, DirectionBox
+from hypermargin.certificates.proof import CertificateError
 from hypermargin.geometry.lorentz import Array
 
 HALF_ROOT = arb(2).rsqrt()

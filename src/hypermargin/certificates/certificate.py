@@ -11,21 +11,14 @@ It rests on three facts (docs/exact.md has the proofs).
 All of it holds in any Lorentz frame; the certificate names the frame by the point that is moved to the origin.
 """
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hypermargin.certificates.proof import Proof
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
-
-FORMAT = "hypermargin-certificate-1"
-
-
-class CertificateError(ValueError):
-    """The certificate is damaged, or does not belong to the problem it is checked against."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +58,7 @@ class RegionProof:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Proof):
     """Proof of a lower bound for the hinge objective of a margin problem.
 
     Parameters
@@ -82,6 +75,8 @@ class Certificate:
     duals : (K, n) array, optional
         Further cuts, numbered J, J + 1, ..., with their ``a_i`` given outright.
     """
+
+    FORMAT: ClassVar[str] = "hypermargin-certificate-1"
 
     centre: Array
     points: Array
@@ -103,10 +98,8 @@ class Certificate:
 
         return verified_lower_bound(self, problem, by_arb)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists and numbers; floats survive JSON exactly."""
+    def _content(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
             "centre": self.centre.tolist(),
             "threshold": self.threshold,
             "points": self.points.tolist(),
@@ -115,33 +108,14 @@ class Certificate:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Certificate":
-        """The inverse of `to_dict`; a `CertificateError` says what is wrong with `data`."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise CertificateError(f"this is not a certificate in the format {FORMAT!r}")
-        try:
-            return cls(
-                centre=np.array(data["centre"], dtype=np.float64),
-                points=np.array(data["points"], dtype=np.float64).reshape(-1, len(data["centre"]) + 1),
-                regions=tuple(_region_from_dict(region) for region in data["regions"]),
-                threshold=float(data["threshold"]),
-                duals=None if data["duals"] is None else np.array(data["duals"], dtype=np.float64),
-            )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CertificateError(f"the certificate is damaged: {error}") from error
-
-    def save(self, path: str | Path) -> None:
-        """Write the certificate as JSON."""
-        Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Certificate":
-        """Read a certificate written by `save`."""
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise CertificateError(f"{path} is not a certificate file: {error}") from error
-        return cls.from_dict(data)
+    def _from_content(cls, data: dict[str, Any]) -> "Certificate":
+        return cls(
+            centre=np.array(data["centre"], dtype=np.float64),
+            points=np.array(data["points"], dtype=np.float64).reshape(-1, len(data["centre"]) + 1),
+            regions=tuple(_region_from_dict(region) for region in data["regions"]),
+            threshold=float(data["threshold"]),
+            duals=None if data["duals"] is None else np.array(data["duals"], dtype=np.float64),
+        )
 
 
 def _region_to_dict(region: RegionProof) -> dict[str, Any]:

@@ -2,40 +2,52 @@
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 from flint import fmpz_mat
 
-from hypermargin.certificates.certificate import Certificate, CertificateError
+from hypermargin.certificates.certificate import Certificate
+from hypermargin.certificates.proof import CertificateError, Proof
 from hypermargin.problems.margin import MarginProblem
 
 
 @dataclass(frozen=True, eq=False)
-class HardMarginCertificate:
+class HardMarginCertificate(Proof):
     """A bound for the soft margin with weight C bounds the hard margin too: a separator has no risk."""
+
+    FORMAT: ClassVar[str] = "hypermargin-hard-margin-1"
 
     C: float
     soft: Certificate
 
-    def verify(self, problem: MarginProblem) -> float:
+    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the hard-margin objective of `problem`."""
         require_hard_margin(problem)
         if not 0.0 < self.C < inf:
             raise CertificateError(f"the weight of a soft margin must be positive and finite, got {self.C!r}")
-        return self.soft.verify(replace(problem, C=self.C))
+        return self.soft.verify(replace(problem, C=self.C), by_arb=by_arb)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, Any]:
         return {"C": self.C, "soft": self.soft.to_dict()}
+
+    @classmethod
+    def _from_content(cls, data: dict[str, Any]) -> "HardMarginCertificate":
+        return cls(float(data["C"]), Certificate.from_dict(data["soft"]))
 
 
 @dataclass(frozen=True, eq=False)
-class InfeasibilityCertificate:
+class InfeasibilityCertificate(Proof):
     """Samples for which ``sum a_i z_i = 0`` with all ``a_i > 0``: no w has ``z_i.w >= 1`` for all of them (Farkas)."""
+
+    FORMAT: ClassVar[str] = "hypermargin-overlap-1"
 
     samples: tuple[int, ...]
 
-    def verify(self, problem: MarginProblem) -> float:
-        """``inf`` (there is no feasible point) if the proof holds in exact rational arithmetic, else an error."""
+    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+        """``inf`` (there is no feasible point) if the proof holds in exact rational arithmetic, else an error.
+
+        That leaves nothing for `by_arb` to do.
+        """
         require_hard_margin(problem)
         if not self.samples or not all(0 <= i < problem.n_samples for i in self.samples):
             raise CertificateError("the certificate names samples that the problem does not have")
@@ -45,8 +57,12 @@ class InfeasibilityCertificate:
             raise CertificateError("the samples of the certificate do not prove that the classes overlap")
         return float("inf")
 
-    def to_dict(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, Any]:
         return {"samples": list(self.samples)}
+
+    @classmethod
+    def _from_content(cls, data: dict[str, Any]) -> "InfeasibilityCertificate":
+        return cls(tuple(int(i) for i in data["samples"]))
 
 
 def require_hard_margin(problem: MarginProblem) -> None:

@@ -7,13 +7,13 @@ at a normal. The check computes it, and the a_k, in ball arithmetic: d + 2 membe
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from flint import arb, arb_mat, ctx
 
-from hypermargin.certificates.certificate import CertificateError
 from hypermargin.certificates.hard_margin import require_hard_margin
+from hypermargin.certificates.proof import CertificateError, Proof
 from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
@@ -23,14 +23,16 @@ PRECISION = 192
 
 
 @dataclass(frozen=True, eq=False)
-class RobustInfeasibilityCertificate:
+class RobustInfeasibilityCertificate(Proof):
     """Samples, shape (d + 2,), and the normals, shape (d + 2, d + 1), at which their worst points are taken."""
+
+    FORMAT: ClassVar[str] = "hypermargin-robust-overlap-1"
 
     samples: tuple[int, ...]
     normals: Array
 
-    def verify(self, problem: MarginProblem) -> float:
-        """``inf`` (there is no feasible point) if the proof holds, else a `CertificateError`."""
+    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+        """``inf`` (there is no feasible point) if the proof holds, else a `CertificateError`. It is always Arb's."""
         require_hard_margin(problem)
         if len(self.samples) != problem.dim + 2 or self.normals.shape != (problem.dim + 2, problem.dim + 1):
             raise CertificateError(f"the certificate must name {problem.dim + 2} members")
@@ -48,8 +50,12 @@ class RobustInfeasibilityCertificate:
                 raise CertificateError("the members of the certificate do not prove that the sets overlap")
         return float("inf")
 
-    def to_dict(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, Any]:
         return {"samples": list(self.samples), "normals": self.normals.tolist()}
+
+    @classmethod
+    def _from_content(cls, data: dict[str, Any]) -> "RobustInfeasibilityCertificate":
+        return cls(tuple(int(i) for i in data["samples"]), np.array(data["normals"], dtype=np.float64))
 
 
 def _member(problem: MarginProblem, i: int, w: Sequence[float]) -> list[arb]:

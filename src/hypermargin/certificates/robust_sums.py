@@ -12,9 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from hypermargin.certificates import members_kernel
-from hypermargin.certificates.certificate import Certificate, CertificateError
+from hypermargin.certificates.certificate import Certificate
 from hypermargin.certificates.compiled_members import AllSums, CompiledMembers
 from hypermargin.certificates.members import BallMembers, LinearisedMembers
+from hypermargin.certificates.proof import CertificateError
 from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import Array, lift

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.certificates import cells_arb, cells_kernel
-from hypermargin.certificates.certificate import Certificate, CertificateError, Combination, DirectionBox, RegionProof
+from hypermargin.certificates.certificate import Certificate, Combination, DirectionBox, RegionProof
+from hypermargin.certificates.proof import CertificateError
 from hypermargin.certificates.sums import cut_sums
 from hypermargin.problems.margin import MarginProblem
 

@@ -9,18 +9,22 @@ import os
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, cast
 
 import numpy as np
 
-from hypermargin.certificates.certificate import Certificate
+from hypermargin.certificates import Proof
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.svc import HyperbolicSVC
+from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers import Solution, Status
 
 FORMAT = "hypermargin-model"
 VERSION = 1
 _ARRAYS = ("coef_", "intercept_", "gaps_", "n_iter_", "probA_", "probB_")
+#: The uncertainty sets that a file may name.
+_SETS: dict[str, type] = {kind.__name__: kind for kind in (Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall)}
 #: What a damaged archive may raise while it is read.
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 
@@ -28,9 +32,9 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeE
 def save_model(estimator: HyperbolicSVC, path: str | os.PathLike) -> None:
     """Write a fitted `HyperbolicSVC` to `path`: parameters, classes, coefficients, calibration and solutions.
 
-    Kept of each solution are its numbers, its history, its `Certificate`, and those entries of `info` that are numbers,
-    strings, arrays, lists or dicts of them. Parameters must be plain values: a model with a `RandomState` or an
-    uncertainty set is refused.
+    Kept of each solution are its numbers, its history, its certificate, and those entries of `info` that are numbers,
+    strings, arrays, lists or dicts of them. Parameters must be plain values or uncertainty sets of this package: a
+    model with a `RandomState` or a set of one's own is refused.
     """
     if not hasattr(estimator, "coef_"):
         raise ValueError("the classifier is not fitted yet: call fit before save_model")
@@ -38,7 +42,10 @@ def save_model(estimator: HyperbolicSVC, path: str | os.PathLike) -> None:
     parameters = estimator.get_params(deep=False)
     for name, value in parameters.items():
         if not _is_plain(value):
-            raise ValueError(f"parameter {name} = {value!r} is not a plain value and cannot be kept in a model file")
+            raise ValueError(
+                f"parameter {name} = {value!r} is neither a plain value nor an uncertainty set of hypermargin, and "
+                "cannot be kept in a model file"
+            )
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -105,13 +112,13 @@ def _solution_state(solution: Solution) -> dict[str, Any]:
     state["status"] = solution.status.name
     state["history"] = {key: np.asarray(values) for key, values in solution.history.items()}
     state["info"] = {key: value for key, value in solution.info.items() if _is_plain(value)}
-    state["certificate"] = json.dumps(certificate.to_dict()) if isinstance(certificate, Certificate) else None
+    state["certificate"] = json.dumps(certificate.to_dict()) if isinstance(certificate, Proof) else None
     return state
 
 
 def _solution(state: dict[str, Any]) -> Solution:
     if state["certificate"] is not None:
-        state["certificate"] = Certificate.from_dict(json.loads(state["certificate"]))
+        state["certificate"] = Proof.from_dict(json.loads(state["certificate"]))
     return Solution(**{**state, "status": Status[state["status"]]})
 
 
@@ -126,6 +133,8 @@ def _is_plain(value: Any) -> bool:
         return all(_is_plain(item) for item in value)
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biufUS"
+    if type(value) in _SETS.values():
+        return True
     return value is None or isinstance(value, bool | int | float | str | np.bool_ | np.integer | np.floating)
 
 
@@ -139,6 +148,9 @@ def _pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         name = f"array{len(arrays)}"
         arrays[name] = value
         return {"array": name}
+    if type(value) in _SETS.values():
+        content = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {"set": [type(value).__name__, _pack(content, arrays)]}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -151,6 +163,9 @@ def _unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return arrays[content]
     if kind == "dict":
         return {_unpack(key, arrays): _unpack(item, arrays) for key, item in content}
+    if kind == "set":
+        name, of_set = content
+        return _SETS[name](**_unpack(of_set, arrays))
     items = [_unpack(item, arrays) for item in content]
     return tuple(items) if kind == "tuple" else items
 
