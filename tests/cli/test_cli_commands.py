@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from hypermargin import available_methods
+from hypermargin import Ball, Box, CrossPolytope, GeodesicBall, available_methods
 from hypermargin.cli import main
 from hypermargin.cli.files import write_csv
 from hypermargin.cli.main import COMMANDS, build_parser
@@ -65,6 +65,39 @@ def test_options_of_a_method_reach_it(capsys, folder, data):
     run_ok(capsys, *arguments, "-o", "model.npz")
     (solution,) = load_model("model.npz").solutions_
     assert (solution.n_iter, solution.loss) == (7, "hinge")
+
+
+@pytest.mark.parametrize(
+    ("text", "noise"),
+    [
+        ("geodesic=0.1", GeodesicBall(0.1)),
+        ("box=.05", Box(0.05)),
+        ("cross=0.1", CrossPolytope(0.1)),
+        ("ball=0", Ball(0.0)),
+    ],
+)
+def test_uncertainty_sets_reach_the_estimator_and_its_file(capsys, folder, data, text, noise):
+    run_ok(capsys, "fit", "points.csv", "--uncertainty", text, "-o", "model.npz")
+    loaded = load_model("model.npz")
+    assert (type(loaded.uncertainty), loaded.uncertainty.rho) == (type(noise), noise.rho)
+    np.testing.assert_array_equal(loaded.coef_, HyperbolicSVC(uncertainty=noise, random_state=0).fit(*data).coef_)
+
+
+def test_compare_leaves_out_what_cannot_be_robust(capsys, folder):
+    code, out, err = run(
+        capsys, "compare", "points.csv", "--uncertainty", "geodesic=0.2", "--methods", "euclidean,exact"
+    )
+    assert code == 0
+    assert "not in the table: euclidean" in out
+    assert "does not handle an uncertainty set" in err
+
+
+@pytest.mark.parametrize("text", ["geodesic", "geodesic=", "geodesic=-1", "geodesic=nan", "sphere=1", "box=big", "=1"])
+def test_uncertainty_sets_that_are_none(capsys, folder, text):
+    code, _, err = run(capsys, "fit", "points.csv", "--uncertainty", text, "-o", "model.npz")
+    assert code == 2
+    assert err.startswith("hypermargin: error:")
+    assert repr(text) in err
 
 
 def test_other_geometries_and_string_labels(capsys, folder, data):

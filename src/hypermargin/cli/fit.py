@@ -24,6 +24,8 @@ EXAMPLES = """examples:
       coordinates on the Poincaré ball, labels in a file of their own
   hypermargin fit points.npz --solver pgd --option epochs=4000 -C 10 --output model.npz
       another method, with an option of its own
+  hypermargin fit points.npz --uncertainty geodesic=0.1 --output model.npz
+      margins that hold when every point moves by a distance of 0.1
 """
 
 

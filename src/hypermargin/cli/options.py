@@ -8,7 +8,11 @@ from hypermargin.cli.console import CommandError
 from hypermargin.cli.files import Points, read_points
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.validation import GEOMETRIES
+from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, UncertaintySet
 from hypermargin.solvers import available_methods, get_solver
+
+#: Uncertainty sets that one number describes.
+SETS: dict[str, type[UncertaintySet]] = {"geodesic": GeodesicBall, "box": Box, "cross": CrossPolytope, "ball": Ball}
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +31,12 @@ def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
 def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
     """What is minimised, and how closely."""
     parser.add_argument("-C", type=float, default=1.0, help="weight of the risk against the margin (%(default)s)")
+    parser.add_argument(
+        "--uncertainty",
+        type=_uncertainty_set,
+        metavar="SET=SIZE",
+        help=f"robust: margins are the worst over a set around each point, such as geodesic=0.1 ({', '.join(SETS)})",
+    )
     parser.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their rarity")
     parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
@@ -63,10 +73,22 @@ def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> Hy
         geometry=args.geometry,
         curvature=args.curvature,
         class_weight=args.class_weight,
+        uncertainty=args.uncertainty,
         tol=args.tol,
         random_state=args.seed,
         **further,
     )
+
+
+def _uncertainty_set(text: str) -> UncertaintySet:
+    """``geodesic=0.1`` as ``GeodesicBall(0.1)``."""
+    name, _, size = text.partition("=")
+    if name not in SETS:
+        raise argparse.ArgumentTypeError(f"{text!r} must read SET=SIZE with one of {', '.join(SETS)}, as geodesic=0.1")
+    try:
+        return SETS[name](float(size))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"the size in {text!r} will not do: {error}") from error
 
 
 def solver_options(settings: list[str]) -> dict[str, Any]:

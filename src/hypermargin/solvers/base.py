@@ -267,4 +267,6 @@ def _require(solver: Solver, problem: MarginProblem) -> None:
     ):
         if needed and wanted not in solver.capabilities:
             able = [name for name, s in _REGISTRY.items() if wanted in s.capabilities]
-            raise ValueError(f"solver {solver.name!r} does not handle {what}; {', '.join(able) or 'no solver'} does")
+            raise ValueError(
+                f"solver {solver.name!r} does not handle {what}; those that do: {', '.join(able) or 'none'}"
+            )
