@@ -62,6 +62,17 @@ def test_agrees_with_grid_search(multi_class, scoring, cv):
     assert chosen.score(X, y) == search.best_estimator_.score(X, y)
 
 
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+def test_it_answers_as_the_classifier_with_its_C(multi_class):
+    X, y = three_clouds()
+    search = HyperbolicSVCCV(CS, multi_class=multi_class).fit(X, y)
+    model = HyperbolicSVC(C=search.C_, multi_class=multi_class).fit(X, y)
+    np.testing.assert_allclose(search.certified_radius(X), model.certified_radius(X), rtol=1e-5)
+    for ours, theirs in zip(search.nearest_adversarial(X), model.nearest_adversarial(X), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(search.predict_log_proba(X), np.log(model.predict_proba(X)), rtol=1e-4, atol=1e-7)
+
+
 def test_scores_differ_along_the_path():
     # Otherwise the comparison above would hold for any order of the candidates.
     X, y = three_clouds()

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import skops.io
 from numpy.testing import assert_array_equal
+from sklearn.dummy import DummyClassifier
 
 from hypermargin.certificates import (
     Certificate,
@@ -21,7 +22,7 @@ from hypermargin.certificates import (
     InfeasibilityCertificate,
     RegionProof,
 )
-from hypermargin.estimators import HyperbolicSVC, load_model, save_model
+from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers import Outcome, Solver, Status, base
 from reference.objective import lift
@@ -136,6 +137,16 @@ def test_robust_models_keep_their_sets_and_fit_again_as_before(two_blobs, tmp_pa
     assert_array_equal(loaded.fit(X[rows], y[rows]).coef_, model.coef_)
 
 
+def test_of_a_search_for_C_the_chosen_classifier_is_kept(four_blobs, tmp_path):
+    X, y = four_blobs
+    search = HyperbolicSVCCV([0.01, 1.0]).fit(X, y)
+    save_model(search, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert type(loaded) is HyperbolicSVC
+    assert loaded.C == search.C_
+    assert_array_equal(loaded.predict_proba(X), search.predict_proba(X))
+
+
 def test_proofs_about_the_hard_margin_are_kept(tmp_path):
     X, y = lift([[1.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [-2.0, 1.0]]), np.array([1, 1, 0, 0])
     crossed = np.array([1, 0, 1, 0])
@@ -240,8 +251,11 @@ def test_a_pickle_is_refused_and_not_run(tmp_path):
 
 def test_what_cannot_be_kept_is_refused(two_blobs, tmp_path):
     X, y = two_blobs
-    with pytest.raises(ValueError, match="not fitted yet"):
-        save_model(HyperbolicSVC(), tmp_path / "model")
+    for unfitted in (HyperbolicSVC(), HyperbolicSVCCV()):
+        with pytest.raises(ValueError, match="not fitted yet"):
+            save_model(unfitted, tmp_path / "model")
+    with pytest.raises(TypeError, match="not for DummyClassifier"):
+        save_model(DummyClassifier().fit(X, y), tmp_path / "model")
     seeded = HyperbolicSVC(solver="euclidean", random_state=np.random.RandomState(0)).fit(X, y)
     with pytest.raises(ValueError, match="parameter random_state"):
         save_model(seeded, tmp_path / "model")

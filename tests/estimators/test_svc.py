@@ -1,5 +1,7 @@
 """HyperbolicSVC: conventions of scikit-learn's SVC, labels, weights, geometries and capabilities."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,6 +14,7 @@ from hypermargin.geometry.lorentz import minkowski_dot
 from hypermargin.geometry.models import convert, from_lorentz
 from hypermargin.problems import GeodesicBall, MarginProblem
 from hypermargin.solvers import solve
+from reference.objective import lift
 
 
 def ambient(**parameters):
@@ -221,3 +224,14 @@ def test_solver_options_and_tol_reach_the_solver(two_blobs):
 def test_what_a_solver_does_not_declare_is_an_error(two_blobs, parameters, message):
     with pytest.raises(ValueError, match=message):
         HyperbolicSVC(**parameters).fit(*two_blobs)
+
+
+def test_a_probability_of_zero_has_the_logarithm_minus_infinity():
+    """Without a warning: classes far apart, whose Platt scaling rounds to certainty."""
+    X, y = lift([[30.0, 0.0], [40.0, 1.0], [-30.0, 0.0], [-40.0, 1.0]]), np.array([0, 0, 1, 1])
+    model = HyperbolicSVC().fit(X, y)
+    model.probA_[:] = -1e4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        logarithms = model.predict_log_proba(X)
+    assert_array_equal(np.sort(logarithms, axis=1), np.tile([-np.inf, 0.0], (4, 1)))

@@ -124,6 +124,18 @@ solver_options, n_jobs, random_state, verbose
         """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class."""
         return self._fitted().predict_proba(X)
 
+    def predict_log_proba(self, X) -> Array:
+        """Logarithms of the class probabilities, -inf where one is 0; shape (n, n_classes)."""
+        return self._fitted().predict_log_proba(X)
+
+    def certified_radius(self, X) -> Array:
+        """Distances within which predictions cannot change: see `HyperbolicSVC.certified_radius`."""
+        return self._fitted().certified_radius(X)
+
+    def nearest_adversarial(self, X) -> tuple[Array, Array]:
+        """Nearest points that are predicted differently: see `HyperbolicSVC.nearest_adversarial`."""
+        return self._fitted().nearest_adversarial(X)
+
     def _model(self, rows: np.ndarray | None = None) -> HyperbolicSVC:
         """An unfitted classifier with the parameters that both classes have; uncertainty sets are those of the rows."""
         own = self.get_params(deep=False)

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from hypermargin.certificates import Proof
+from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
@@ -29,13 +30,18 @@ _SETS: dict[str, type] = {kind.__name__: kind for kind in (Ball, Box, CrossPolyt
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
-def save_model(estimator: HyperbolicSVC, path: str | os.PathLike) -> None:
+def save_model(estimator: HyperbolicSVC | HyperbolicSVCCV, path: str | os.PathLike) -> None:
     """Write a fitted `HyperbolicSVC` to `path`: parameters, classes, coefficients, calibration and solutions.
 
+    Of a `HyperbolicSVCCV` the classifier with the C it chose is written, and read as a `HyperbolicSVC`.
     Kept of each solution are its numbers, its history, its certificate, and those entries of `info` that are numbers,
     strings, arrays, lists or dicts of them. Parameters must be plain values or uncertainty sets of this package: a
     model with a `RandomState` or a set of one's own is refused.
     """
+    if isinstance(estimator, HyperbolicSVCCV):
+        estimator = estimator.estimator_ if hasattr(estimator, "estimator_") else HyperbolicSVC()
+    if not isinstance(estimator, HyperbolicSVC):
+        raise TypeError(f"model files are for HyperbolicSVC and HyperbolicSVCCV, not for {type(estimator).__name__}")
     if not hasattr(estimator, "coef_"):
         raise ValueError("the classifier is not fitted yet: call fit before save_model")
     arrays: dict[str, np.ndarray] = {}

@@ -302,6 +302,11 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class (see Notes)."""
         return self._combine(X, lambda scheme, scores: scheme.probability(scores, self.probA_, self.probB_))
 
+    def predict_log_proba(self, X) -> Array:
+        """Logarithms of the class probabilities, -inf where one is 0; shape (n, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def _combine(self, X, combine) -> np.ndarray:
         """`combine` applied to the scores of all binary problems, some rows at a time to bound memory."""
         check_is_fitted(self)
