@@ -147,3 +147,14 @@ def test_time_limit_is_honoured(case):
     true = float(hinge_value(signed_rows(X, y), problem.costs, onto_cone(solution.w[None]))[0])
     assert solution.objective == pytest.approx(true, rel=1e-9)
     assert solution.lower_bound <= solution.objective
+
+
+@pytest.mark.parametrize(("d", "radius", "C"), [(1, 8.0, 1e3), (1, 12.0, 1.0), (2, 12.0, 1e3), (2, 16.0, 1.0)])
+def test_points_far_out_that_no_hyperplane_explains_are_solved_to_the_tolerance(d, radius, C):
+    """Cuts are so steep there that rounding in wr looks like a violated cut, which then hid the chord."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        directions = rng.normal(size=(40, d))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        X = lift(np.sinh(rng.uniform(0.0, radius, size=(40, 1))) * directions)
+        assert solve(MarginProblem(X, rng.choice([-1.0, 1.0], size=40), C=C)).status is Status.OPTIMAL

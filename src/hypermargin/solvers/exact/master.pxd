@@ -32,6 +32,7 @@ cdef class Master:
     cdef double _entry(self, Py_ssize_t c, Py_ssize_t j) noexcept
     cdef void _drop(self, Py_ssize_t i) noexcept
     cdef void _combine(self, double mu) noexcept
+    cdef bint _is_uneven(self, double s) noexcept
     cdef void _level_out(self, double s) noexcept
     cdef void _differences(self) noexcept
     cdef double _dot(self, Py_ssize_t i, Py_ssize_t k) noexcept

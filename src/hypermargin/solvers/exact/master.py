@@ -22,6 +22,7 @@ else:
 
     from hypermargin.solvers.exact.cuts import CutPool
 
+LEVEL = cython.declare(cython.double, 1e-13)  # relative differences between values of cuts that count as rounding
 ROUGH = cython.declare(cython.double, 0.1)  # share of what is missing to which the programme is solved
 
 
@@ -168,11 +169,30 @@ class Master:
             self.wr[j] = -self.slope[j] / mu
         self.A = self._norm(self.slope)
 
+    def _is_uneven(self, s: cython.double) -> cython.bint:
+        """Whether the active cuts differ at wr by so much that the difference could be taken for a violated column."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        value: cython.double
+        scale: cython.double = 0.0
+        least: cython.double = 1e300
+        largest: cython.double = -1e300
+        for i in range(self.count):
+            c = self.active[i]
+            if c != -1:
+                value = self._beta(c, s)
+                scale = max(scale, fabs(value))
+                for j in range(self.dim):
+                    value += self.pool.g[c, j + 1] * self.wr[j]
+                least, largest = min(least, value), max(largest, value)
+        return largest - least > LEVEL * scale
+
     def _level_out(self, s: cython.double) -> cython.void:
         """Move wr so that the active columns are level there, as they are at the exact solution.
 
-        For small mu the quotient ``-G lam / mu`` has lost its digits to cancellation; the equations
-        ``D_i.wr = -(beta_i - e_i beta_r)`` have not.
+        For small mu, and for steep cuts, the quotient ``-G lam / mu`` has lost its digits to cancellation; the
+        equations ``D_i.wr = -(beta_i - e_i beta_r)`` have not.
         """
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -374,7 +394,7 @@ class Master:
                     value += self.pool.g[c, j + 1] * self.wr[j]
                     scale = max(scale, fabs(self.pool.g[c, j + 1] * self.wr[j]))
                 self.level += self.lam[i] * value
-        largest: cython.double = 1e-13 * scale
+        largest: cython.double = LEVEL * scale
         for c in range(self.pool.size):
             value = self.pool.b[c] + self.sign * self.pool.g[c, 0] * s - self.level
             for j in range(self.dim):
@@ -396,7 +416,7 @@ class Master:
         for _ in range(20 + 20 * self.dim):
             self._to_optimum(s, mu)
             self._combine(mu)
-            if mu < 1.0:
+            if mu < 1.0 or self._is_uneven(s):
                 self._level_out(s)
             column = self._violated_column(s)
             for i in range(self.count):
