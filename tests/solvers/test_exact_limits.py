@@ -158,3 +158,18 @@ def test_points_far_out_that_no_hyperplane_explains_are_solved_to_the_tolerance(
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         X = lift(np.sinh(rng.uniform(0.0, radius, size=(40, 1))) * directions)
         assert solve(MarginProblem(X, rng.choice([-1.0, 1.0], size=40), C=C)).status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6])
+@pytest.mark.parametrize("seed", range(8))
+def test_large_weights_of_separable_points_give_the_hard_margin(seed, C):
+    """The bound hardly rises for long, compared with the cost of the points that are tried; they have to get better."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(60, 5))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    X = lift(np.sinh(rng.uniform(0.0, 6.0, size=(60, 1))) * directions)
+    problem = MarginProblem(X, np.where(directions[:, 0] > 0.2, 1.0, -1.0), C=C)
+    soft, hard = solve(problem), solve(problem.with_C(np.inf))
+    assert soft.status is Status.OPTIMAL
+    if hard.status is Status.OPTIMAL:
+        assert soft.objective == pytest.approx(hard.objective, rel=3e-6)

@@ -26,6 +26,7 @@ EXHAUSTED = 3  # double precision, or the room for minorants, is used up
 MOST_MINORANTS = cython.declare(cython.Py_ssize_t, 4000)  # in one region
 STALE = cython.declare(cython.Py_ssize_t, 30)
 LEAST_PROGRESS = cython.declare(cython.double, 1e-3)  # a rise by less of what is missing is none
+LEAST_FALL = cython.declare(cython.double, 0.9)  # nor is it one if a point is farther above the bound than this share
 
 
 @cython.cclass
@@ -138,13 +139,16 @@ class Region:
         Returns True if the point asked for is timelike and the caller should evaluate a feasible neighbour as well.
         """
         before: cython.double = self.envelope[self.here]
+        least: cython.double = self.relaxed[self.here]
         value: cython.double
         if not self.lifted:
-            self.relaxed[self.here] = min(self.relaxed[self.here], relaxed)
+            self.relaxed[self.here] = min(least, relaxed)
         self._enter()
         value = self._minorant_at(self.s[self.here], target)
         if value - before > LEAST_PROGRESS * (target - before):
             self.stale[self.here] = 0
+        elif not self.lifted and relaxed - before < LEAST_FALL * (least - before):
+            self.stale[self.here] = 0  # far above the bound the points improve first, if C is large
         elif self.lifted or relaxed - before <= LEAST_PROGRESS * (target - before):
             self.stale[self.here] = STALE  # the cut was known, or as good as
         elif self.stale[self.here] < STALE:  # a minimum that is not unique: other points of it may have more to give
