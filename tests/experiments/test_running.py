@@ -93,6 +93,13 @@ def test_a_time_limit_stops_a_cell_and_its_like_are_not_begun(tmp_path):
     assert expected_seconds(slow, limit) == pytest.approx(limit)
 
 
+def test_cells_side_by_side_hear_of_each_other_before_the_next_are_begun():
+    orders = ((0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (1, 2, 3, 4, 0), (2, 3, 4, 0, 1))
+    slow = [cell("pgd-published", folds=folds) for folds in orders]
+    records = dict(engine.run_cells(slow, jobs=2, limit=0.4 * slow[0].estimate()))
+    assert [records[c]["state"] for c in slow] == [TIMED_OUT, TIMED_OUT, SKIPPED, SKIPPED]
+
+
 def test_what_is_far_above_the_limit_is_not_begun():
     far = cell("moment-published", folds=(0, 1, 2, 3, 4))
     limit = 0.1 * far.estimate()

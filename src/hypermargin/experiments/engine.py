@@ -40,7 +40,7 @@ def run_cells(
 
     def tasks() -> Iterator[Any]:
         for cell in cells:
-            yield delayed(work)(cell, limit, hopeless.get(cell.group), device)
+            yield delayed(work)(cell, limit, hopeless, device)
 
     try:
         with _backend(jobs, dask):
@@ -51,21 +51,21 @@ def run_cells(
                 pre_dispatch="all" if dask else jobs,
                 batch_size=1,
             )
-            for cell, record in parallel(tasks()):
-                if record["state"] == TIMED_OUT:
-                    hopeless[cell.group] = cell
-                yield cell, record
+            yield from parallel(tasks())
     finally:
         while _WORKERS:
             _WORKERS.pop().close()
 
 
 def work(
-    cell: Cell, limit: float, hopeless: Cell | None = None, device: str | None = None
+    cell: Cell, limit: float, hopeless: dict[Group, Cell], device: str | None = None
 ) -> tuple[Cell, dict[str, Any]]:
-    """One cell in the worker process of this thread."""
-    if hopeless is not None:
-        reason = f"{describe(hopeless)} took more than {limit:g} s"
+    """One cell in the worker process of this thread.
+
+    `hopeless` has the cells that ran out of time. Threads share it, so that the next cell knows before it is begun.
+    """
+    if cell.group in hopeless:
+        reason = f"{describe(hopeless[cell.group])} took more than {limit:g} s"
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
     if not cell.runs_on(device) and cell.estimate() > FAR * limit:
         reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
@@ -77,6 +77,7 @@ def work(
     answer = _HERE.worker.call({"kind": "cell", "cell": cell.to_dict(), "device": device}, limit)
     record: dict[str, Any] = {"state": FINISHED, "limit": limit, "elapsed": time.perf_counter() - start}
     if answer.timed_out:
+        hopeless[cell.group] = cell
         record |= {"state": TIMED_OUT, "reason": f"took more than {limit:g} s"}
     elif answer.error is not None:
         record |= {"state": FAILED, "reason": answer.error}
