@@ -26,6 +26,14 @@ class Proof(ABC):
     def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the objective of `problem`, or a `CertificateError`."""
 
+    def holds(self, problem: MarginProblem) -> bool:
+        """Whether `verify` accepts the certificate for `problem`."""
+        try:
+            self.verify(problem)
+        except CertificateError:
+            return False
+        return True
+
     @abstractmethod
     def _content(self) -> dict[str, Any]:
         """Plain lists and numbers."""

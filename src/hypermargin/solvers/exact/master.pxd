@@ -29,6 +29,7 @@ cdef class Master:
     cpdef double optimise(self, double s, double target)
     cdef double _norm(self, double[::1] v) noexcept
     cdef double _beta(self, Py_ssize_t c, double s) noexcept
+    cdef double _value(self, Py_ssize_t c, double s) noexcept
     cdef double _entry(self, Py_ssize_t c, Py_ssize_t j) noexcept
     cdef void _drop(self, Py_ssize_t i) noexcept
     cdef void _combine(self, double mu) noexcept

@@ -133,6 +133,14 @@ class Master:
             return self.kappa * s
         return self.pool.b[c] + self.sign * self.pool.g[c, 0] * s
 
+    def _value(self, c: cython.Py_ssize_t, s: cython.double) -> cython.double:
+        """Cut c at s and wr."""
+        j: cython.Py_ssize_t
+        value: cython.double = self._beta(c, s)
+        for j in range(self.dim):
+            value += self.pool.g[c, j + 1] * self.wr[j]
+        return value
+
     def _entry(self, c: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.double:
         return -self.u[j] if c == -1 else self.pool.g[c, j + 1]
 
@@ -172,7 +180,6 @@ class Master:
     def _is_uneven(self, s: cython.double) -> cython.bint:
         """Whether the active cuts differ at wr by so much that the difference could be taken for a violated column."""
         i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         c: cython.Py_ssize_t
         value: cython.double
         scale: cython.double = 0.0
@@ -181,10 +188,8 @@ class Master:
         for i in range(self.count):
             c = self.active[i]
             if c != -1:
-                value = self._beta(c, s)
-                scale = max(scale, fabs(value))
-                for j in range(self.dim):
-                    value += self.pool.g[c, j + 1] * self.wr[j]
+                value = self._value(c, s)
+                scale = max(scale, fabs(self._beta(c, s)))
                 least, largest = min(least, value), max(largest, value)
         return largest - least > LEVEL * scale
 
@@ -388,12 +393,10 @@ class Master:
         for i in range(self.count):
             c = self.active[i]
             if c != -1:
-                value = self._beta(c, s)
-                scale = max(scale, fabs(value))
+                scale = max(scale, fabs(self._beta(c, s)))
                 for j in range(self.dim):
-                    value += self.pool.g[c, j + 1] * self.wr[j]
                     scale = max(scale, fabs(self.pool.g[c, j + 1] * self.wr[j]))
-                self.level += self.lam[i] * value
+                self.level += self.lam[i] * self._value(c, s)
         largest: cython.double = LEVEL * scale
         for c in range(self.pool.size):
             value = self.pool.b[c] + self.sign * self.pool.g[c, 0] * s - self.level

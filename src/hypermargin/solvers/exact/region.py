@@ -26,7 +26,7 @@ EXHAUSTED = 3  # double precision, or the room for minorants, is used up
 MOST_MINORANTS = cython.declare(cython.Py_ssize_t, 4000)  # in one region
 STALE = cython.declare(cython.Py_ssize_t, 30)
 LEAST_PROGRESS = cython.declare(cython.double, 1e-3)  # a rise by less of what is missing is none
-LEAST_FALL = cython.declare(cython.double, 0.9)  # nor is it one if a point is farther above the bound than this share
+LEAST_FALL = cython.declare(cython.double, 0.9)  # of the distance of the best point to the bound: nearer is progress
 
 
 @cython.cclass
