@@ -9,8 +9,7 @@ INSTALLED := $(VENV)/.installed
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-# What is compiled begins with a line of directives for Cython.
-COMPILED := $(shell grep -rl --include='*.py' '^\# cython:' src) $(shell find src -name '*.pxd')
+COMPILED := $(shell find src -path '*/compiled/*' -name '*.p[yx]*')
 
 $(INSTALLED): pyproject.toml setup.py $(COMPILED)
 	$(PYTHON) -m venv $(VENV)

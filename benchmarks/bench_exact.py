@@ -142,7 +142,7 @@ def one_vs_one() -> list[Row]:
             lambda: SVC(kernel="linear").fit(X, y),
             5,
         )
-        proved = sum(solution.status.is_proof for solution in model.solutions_)
+        proved = sum(solution.status.is_proved for solution in model.solutions_)
         note = f"{proved} of {len(model.solutions_)} problems proved optimal"
         what = f"paul, one fold, one-vs-one, {len(model.solutions_)} problems{how}"
         ratio = f"{ours / theirs:.1f}x slower"
@@ -163,7 +163,7 @@ def pgd() -> list[Row]:
         problem.objective(other.w) / mine.objective
         for problem, mine, other in zip(problems, solutions, descents, strict=True)
     ]
-    proved = sum(solution.status.is_proof for solution in solutions)
+    proved = sum(solution.status.is_proved for solution in solutions)
     note = (
         f"{proved} of {len(problems)} proved optimal; without the check {theirs / unchecked:.0f}x; "
         f"hinge objective of pgd {np.median(worse):.2f} times ours (median)"

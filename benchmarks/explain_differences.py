@@ -6,7 +6,7 @@ often Clarabel calls an answer of the SDP solved that is not.
     python benchmarks/explain_differences.py                # some ten minutes
     python benchmarks/explain_differences.py seeds signs    # or stops, settled
 
-The report quotes these figures (``src/hypermargin/experiments/explanations.json``).
+The report quotes these figures (``src/hypermargin/reproduction/report/explanations.json``).
 """
 
 import sys
@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hypermargin import HyperbolicSVC
-from hypermargin.experiments.data import CELLS, GRAPHS, N_FOLDS, SYNTHETIC, fold
-from hypermargin.experiments.methods import get_method
-from hypermargin.experiments.plan import REAL_C
+from hypermargin.datasets.by_name import CELLS, GRAPHS, N_FOLDS, SYNTHETIC, fold
 from hypermargin.geometry.lorentz import quadratic_form
+from hypermargin.reproduction.methods import get_method
+from hypermargin.reproduction.plan import REAL_C
 
 #: Data set, scheme, C, folds; then the interior-point method's steps.
 STOPS = [

@@ -1,6 +1,6 @@
 """hypermargin: large-margin classifiers in hyperbolic space, with proofs of optimality."""
 
-from hypermargin.certificates import Certificate, Proof
+from hypermargin.certificates import Certificate, SoftMarginCertificate
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem
 from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
@@ -17,7 +17,7 @@ __all__ = [
     "HyperbolicSVC",
     "HyperbolicSVCCV",
     "MarginProblem",
-    "Proof",
+    "SoftMarginCertificate",
     "Solution",
     "Status",
     "available_methods",

@@ -1,10 +1,10 @@
-"""Ways to damage a certificate, as functions of its plain form (`Certificate.to_dict`) that change it in place."""
+"""Ways to damage a certificate: functions that change its plain form (`to_dict`) in place."""
 
 import json
 
 import numpy as np
 
-from hypermargin.certificates import Certificate
+from hypermargin.certificates import SoftMarginCertificate
 
 
 def damaged(certificate, n_samples, rng, names):
@@ -13,7 +13,7 @@ def damaged(certificate, n_samples, rng, names):
     for name in names:
         if plain["regions"]:
             DAMAGES[name](plain, rng)
-    return Certificate.from_dict(plain)
+    return SoftMarginCertificate.from_dict(plain)
 
 
 def some_region(plain, rng):

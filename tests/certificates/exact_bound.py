@@ -1,6 +1,7 @@
 """What a certificate proves, recomputed from its definition: exact rational sums, then fifty digits.
 
-Written from the docstring of `Certificate`, apart from the checker. It trusts that the certificate covers everything.
+Written from the docstring of `SoftMarginCertificate`, apart from the checker. It trusts that the
+certificate covers everything.
 """
 
 from fractions import Fraction

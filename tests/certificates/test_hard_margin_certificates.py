@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.certificates import CertificateError, HardMarginCertificate, InfeasibilityCertificate
+from hypermargin.certificates import CertificateError, HardMarginCertificate, OverlapCertificate
 from hypermargin.certificates.hard_margin import has_positive_null_vector
 from reference.brute import brute_force
 from reference.instances import make_instance, random_isometry
@@ -53,7 +53,7 @@ def test_overlap_is_proved_by_a_positive_relation_between_samples(d, n, radius):
     problem = replace(problem, X=lift((problem.X @ isometry.T)[:, 1:]))
     solution = solve(problem)
     assert solution.status is Status.INFEASIBLE
-    assert isinstance(solution.certificate, InfeasibilityCertificate)
+    assert isinstance(solution.certificate, OverlapCertificate)
     assert solution.certificate.verify(problem) == solution.lower_bound == np.inf
     rows = signed_rows(problem.X, problem.y)[list(solution.certificate.samples)]
     (relation,) = rational_null_space(rows)
@@ -66,9 +66,9 @@ def test_overlap_is_proved_by_a_positive_relation_between_samples(d, n, radius):
 def test_opposite_labels_on_one_point_are_a_proof():
     problem = hard_problem("separable", 2, 12)
     X, y = np.vstack([problem.X, problem.X[:1]]), np.append(problem.y, -problem.y[0])
-    assert InfeasibilityCertificate((0, 12)).verify(MarginProblem(X, y, C=np.inf)) == np.inf
+    assert OverlapCertificate((0, 12)).verify(MarginProblem(X, y, C=np.inf)) == np.inf
     with pytest.raises(CertificateError, match="overlap"):  # the same point twice with the same label proves nothing
-        InfeasibilityCertificate((0, 12)).verify(MarginProblem(X, np.append(problem.y, problem.y[0]), C=np.inf))
+        OverlapCertificate((0, 12)).verify(MarginProblem(X, np.append(problem.y, problem.y[0]), C=np.inf))
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -79,7 +79,7 @@ def test_no_set_of_samples_proves_overlap_where_there_is_none(d, seed):
     for size in range(1, d + 4):
         for _ in range(25):
             with pytest.raises(CertificateError, match="overlap"):
-                InfeasibilityCertificate(tuple(rng.choice(12, size=size, replace=False).tolist())).verify(problem)
+                OverlapCertificate(tuple(rng.choice(12, size=size, replace=False).tolist())).verify(problem)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -114,11 +114,11 @@ def test_certificates_of_samples_that_are_not_there_or_do_not_count_are_refused(
     without = np.ones(12)
     without[samples[0]] = 0.0
     for certificate, other in (
-        (InfeasibilityCertificate(()), problem),
-        (InfeasibilityCertificate((*samples, 12)), problem),
-        (InfeasibilityCertificate((-1,)), problem),
-        (InfeasibilityCertificate(samples), replace(problem, sample_weight=without)),
-        (InfeasibilityCertificate(samples), replace(problem, y=np.ones(12))),
+        (OverlapCertificate(()), problem),
+        (OverlapCertificate((*samples, 12)), problem),
+        (OverlapCertificate((-1,)), problem),
+        (OverlapCertificate(samples), replace(problem, sample_weight=without)),
+        (OverlapCertificate(samples), replace(problem, y=np.ones(12))),
     ):
         with pytest.raises(CertificateError):
             certificate.verify(other)

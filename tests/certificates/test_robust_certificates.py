@@ -5,22 +5,23 @@ Members are computed by arrays, by the compiled kernel and by its source, interp
 
 import json
 from dataclasses import replace
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-import hypermargin
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.certificates import Certificate, CertificateError, compiled_members, members_kernel, robust_sums
-from hypermargin.certificates.compiled_members import CompiledMembers, _ball_parts, _linearised_parts
-from hypermargin.certificates.members import BallMembers, LinearisedMembers, _unit, form_bound
-from hypermargin.certificates.robust_sums import array_sums, compiled_sums, robust_cut_sums
+from hypermargin.certificates import CertificateError, SoftMarginCertificate
+from hypermargin.certificates.robust import member_passes
+from hypermargin.certificates.robust import sums as robust_sums
+from hypermargin.certificates.robust.compiled import members as compiled_members
+from hypermargin.certificates.robust.member_passes import CompiledMembers, _ball_parts, _linearised_parts
+from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers, _unit, form_bound
+from hypermargin.certificates.robust.sums import array_sums, compiled_sums, robust_cut_sums
+from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, UncertaintySet
+from interpreted import load_source
 from reference.objective import lift
 
 mp.mp.dps = 50
@@ -34,18 +35,9 @@ SETS = {
 }
 
 
-def interpreted_kernel():
-    """The kernel run from its source, whatever else is installed."""
-    source = Path(hypermargin.__file__).parent / "certificates" / "members_kernel.py"
-    loader = SourceFileLoader("interpreted_members_kernel", str(source))
-    module = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
-
-
-PLAIN = interpreted_kernel()
-KERNELS = {"kernel": members_kernel, "interpreted": PLAIN}
-needs_compiler = pytest.mark.skipif(not members_kernel.is_compiled(), reason="the kernel of members is not compiled")
+(PLAIN,) = load_source(compiled_members)
+KERNELS = {"kernel": compiled_members, "interpreted": PLAIN}
+needs_compiler = pytest.mark.skipif(not is_compiled(compiled_members), reason="the kernel of members is not compiled")
 
 
 def clouds(seed, n=30, d=2, spread=0.8):
@@ -113,7 +105,7 @@ class TestBounds:
         problem = MarginProblem(X, y, uncertainty=SETS[name])
         certificate = solve(problem).certificate
         certificate.save(tmp_path / "proof.json")
-        assert Certificate.load(tmp_path / "proof.json").verify(problem) == certificate.verify(problem)
+        assert SoftMarginCertificate.load(tmp_path / "proof.json").verify(problem) == certificate.verify(problem)
         assert json.loads((tmp_path / "proof.json").read_text())["points"] == certificate.points.tolist()
 
     def test_fall_when_the_proof_is_damaged(self, name):
@@ -403,12 +395,12 @@ def test_without_a_compiler_the_sums_are_the_same(monkeypatch):
         certificate = some_certificate(problem, seed)
         compiled = robust_cut_sums(certificate, problem)
         with monkeypatch.context() as patch:
-            patch.setattr(robust_sums, "members_kernel", PLAIN)
+            patch.setattr(robust_sums, "compiled_members", PLAIN)
             arrays = robust_cut_sums(certificate, problem)
         assert np.all(np.abs(compiled[0] - arrays[0]) <= compiled[1] + arrays[1])
         np.testing.assert_allclose(compiled[1], arrays[1], rtol=0.2)
         with monkeypatch.context() as patch:
-            patch.setattr(compiled_members, "members_kernel", PLAIN)
+            patch.setattr(member_passes, "compiled_members", PLAIN)
             for ours, plain in zip(compiled, robust_cut_sums(certificate, problem), strict=True):
                 np.testing.assert_array_equal(ours, plain)
 

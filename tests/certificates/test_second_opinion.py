@@ -8,12 +8,14 @@ import pytest
 from partial_proof import partial_certificate
 
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.certificates import CertificateError, cells_kernel
+from hypermargin.certificates import CertificateError
+from hypermargin.certificates.compiled import cells as compiled_cells
+from hypermargin.compilation import is_compiled
 from hypermargin.datasets import fetch_embedding
 from hypermargin.problems import Ball, Box, GeodesicBall
 from reference.instances import FAMILIES, make_instance
 
-pytestmark = pytest.mark.skipif(not cells_kernel.is_compiled(), reason="without a compiler Arb is the only opinion")
+pytestmark = pytest.mark.skipif(not is_compiled(compiled_cells), reason="without a compiler Arb is the only opinion")
 
 
 def assert_same_opinion(certificate, problem, objective):

@@ -15,12 +15,12 @@ from numpy.testing import assert_array_equal
 from sklearn.dummy import DummyClassifier
 
 from hypermargin.certificates import (
-    Certificate,
     Combination,
     DirectionBox,
     HardMarginCertificate,
-    InfeasibilityCertificate,
+    OverlapCertificate,
     RegionProof,
+    SoftMarginCertificate,
 )
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
@@ -80,7 +80,7 @@ class CertifyingSolver(Solver):
     def run(self, problem, tol):
         trivial = [RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1)]
         box = DirectionBox(0, 1, -np.ones(1), np.ones(1) / 3)
-        certificate = Certificate(
+        certificate = SoftMarginCertificate(
             centre=np.array([0.1, 1 / 3]),
             points=np.array([[0.0, 1.0, np.pi]]),
             regions=(*trivial, RegionProof(1, box, np.array([0.0, 0.5]), (Combination((0,), (0.3,), 0.1),) * 2)),
@@ -150,7 +150,7 @@ def test_of_a_search_for_C_the_chosen_classifier_is_kept(four_blobs, tmp_path):
 def test_proofs_about_the_hard_margin_are_kept(tmp_path):
     X, y = lift([[1.0, 0.0], [2.0, 1.0], [-1.0, 0.0], [-2.0, 1.0]]), np.array([1, 1, 0, 0])
     crossed = np.array([1, 0, 1, 0])
-    for labels, kind in ((y, HardMarginCertificate), (crossed, InfeasibilityCertificate)):
+    for labels, kind in ((y, HardMarginCertificate), (crossed, OverlapCertificate)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nothing separates the second labels
             model = HyperbolicSVC(C=np.inf).fit(np.tile(X, (2, 1)), np.concatenate((labels, y)))

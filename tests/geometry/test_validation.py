@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from hypermargin import arrays
 from hypermargin.geometry import (
     GEOMETRIES,
-    blocks,
     check_coordinates,
     check_lorentz,
     check_points,
@@ -105,7 +105,7 @@ def test_the_row_at_fault_is_named(X):
 
 
 def test_the_row_at_fault_is_named_in_a_late_block(X, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(arrays, "BLOCK_ROWS", 4)
     assert check_lorentz(X) is X
     far = X.copy()
     far[5], far[23] = exp_origin([[18.1, 0.0], [0.0, -18.3]])
@@ -120,7 +120,7 @@ def test_the_row_at_fault_is_named_in_a_late_block(X, monkeypatch):
 
 
 def test_whether_rows_or_the_geometry_are_wrong_is_judged_over_all_blocks(X, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(arrays, "BLOCK_ROWS", 4)
     X[:4, 0] += 0.1  # all of the first block, but few of all rows
     with pytest.raises(ValueError, match=r"^row 0 of X is not on the hyperboloid .* \(x0 = [^)]*\)$"):
         check_lorentz(X)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from hypermargin import MarginProblem
-from hypermargin.geometry import blocks
+from hypermargin import arrays as blocks
 from hypermargin.problems.losses import LOSSES
 from hypermargin.problems.uncertainty import GeodesicBall
 

@@ -87,7 +87,7 @@ class TestEverySolverOnEveryProblem:
         assert PROBLEMS[name].objective(solution.w, "hinge") >= optimum * (1 - 1e-7) - 1e-9
         if solution.loss == "hinge":
             assert solution.lower_bound <= optimum * (1 + 1e-6) + 1e-7
-        if solution.status.is_proof:
+        if solution.status.is_proved:
             assert solution.objective == pytest.approx(optimum, rel=1e-5, abs=1e-6)
 
     def test_is_no_worse_than_saying_nothing_unless_it_has_no_hyperplane(self, method, name):

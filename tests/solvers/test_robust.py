@@ -1,10 +1,6 @@
 """Robust problems solved: against SCIP, against closed forms, and by what must hold of any worst case."""
 
-import sys
 from dataclasses import replace
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +9,12 @@ from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
+from hypermargin.compilation import is_compiled
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
-from hypermargin.solvers.exact import passes, robust_kernel, robust_oracle
+from hypermargin.solvers.exact import robust_oracle
+from hypermargin.solvers.exact.compiled import passes, robust_passes
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
+from interpreted import load_source
 from reference.objective import lift
 from reference.robust_scip import boost_columns, exponential_columns, solve_robust_scip
 
@@ -109,7 +108,7 @@ class TestExact:
     @pytest.mark.parametrize(("n", "d"), [(2, 2), (30, 1), (30, 2), (256, 3), (259, 2), (520, 5)])
     def test_interpreted_and_compiled_passes_agree(self, name, n, d, own_sizes, monkeypatch):
         """Blocks of the compiled passes that are full or not, padded or not; costs alike or not."""
-        if not robust_kernel.is_compiled():
+        if not is_compiled(robust_passes):
             pytest.skip("the kernel is not compiled here")
         X, y = clouds(7, n=n, d=d)
         X[0] = np.eye(d + 1)[0]  # at the origin, where the Jacobian has no direction
@@ -125,7 +124,7 @@ class TestExact:
         near = oracle.to_frame(X[n // 2]) + 1e-3 * rng.normal(size=d + 1)
         points = [*rng.normal(size=(10, d + 1)), near, 1.3 * near, -near, np.eye(d + 1)[0], np.zeros(d + 1)]
         compiled = [oracle(w) for w in points]
-        monkeypatch.setattr(robust_kernel, "is_compiled", lambda: False)
+        monkeypatch.setattr(robust_oracle, "is_compiled", lambda module: False)
         for w, (risk, b, g) in zip(points, compiled, strict=True):
             other_risk, other_b, other_g = oracle(w)
             assert (other_risk, other_b) == pytest.approx((risk, b), rel=1e-12)
@@ -163,30 +162,19 @@ class TestExact:
         assert solution.gap <= 1e-6
 
 
-def load_interpreted_kernel(monkeypatch):
-    """The source of the compiled passes, run by the interpreter."""
-    for module in (passes, robust_kernel):  # the second imports the first
-        name = module.__name__
-        loader = SourceFileLoader(name, str(Path(robust_oracle.__file__).with_name(f"{name.rpartition('.')[2]}.py")))
-        plain = module_from_spec(spec_from_loader(name, loader))
-        monkeypatch.setitem(sys.modules, name, plain)
-        loader.exec_module(plain)
-    return plain
-
-
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("n", [5, 259])
-def test_the_source_of_the_kernel_runs_in_the_interpreter(name, n, monkeypatch):
+def test_the_source_of_the_passes_runs_in_the_interpreter(name, n, monkeypatch):
     X, y = clouds(7, n=n)
     problem = MarginProblem(X, y, uncertainty=SETS[name])
     in_numpy = make_robust_oracle(problem)
-    kernel = load_interpreted_kernel(monkeypatch)
-    monkeypatch.setattr(robust_oracle, "robust_kernel", kernel)
+    _, plain = load_source(passes, robust_passes)
+    monkeypatch.setattr(robust_oracle, "robust_passes", plain)
     oracle = make_robust_oracle(problem)
     for w in (np.array([0.2, -0.9, 0.6]), oracle.to_frame(X[1]) + 1e-3 * np.arange(3)):
-        monkeypatch.setattr(kernel, "is_compiled", lambda: False)
+        monkeypatch.setattr(robust_oracle, "is_compiled", lambda module: False)
         risk, b, g = in_numpy(w)
-        monkeypatch.setattr(kernel, "is_compiled", lambda: True)
+        monkeypatch.setattr(robust_oracle, "is_compiled", lambda module: True)
         other_risk, other_b, other_g = oracle(w)
         assert (other_risk, other_b) == pytest.approx((risk, b), rel=1e-12)
         np.testing.assert_allclose(other_g, g, rtol=1e-10, atol=1e-10)

@@ -1,14 +1,14 @@
 """Certificates: proofs of lower bounds, and the code that checks them. Nothing here imports a solver."""
 
-from hypermargin.certificates.certificate import (
-    Certificate,
+from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
+from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
+from hypermargin.certificates.soft_margin import (
     Combination,
     DirectionBox,
     RegionProof,
+    SoftMarginCertificate,
 )
-from hypermargin.certificates.hard_margin import HardMarginCertificate, InfeasibilityCertificate
-from hypermargin.certificates.proof import CertificateError, Proof
-from hypermargin.certificates.robust_overlap import RobustInfeasibilityCertificate
 
 __all__ = [
     "Certificate",
@@ -16,8 +16,8 @@ __all__ = [
     "Combination",
     "DirectionBox",
     "HardMarginCertificate",
-    "InfeasibilityCertificate",
-    "Proof",
+    "OverlapCertificate",
     "RegionProof",
-    "RobustInfeasibilityCertificate",
+    "RobustOverlapCertificate",
+    "SoftMarginCertificate",
 ]

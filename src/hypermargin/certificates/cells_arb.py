@@ -1,6 +1,6 @@
 """What the cells of a certificate prove, in the ball arithmetic of Arb (python-flint).
 
-A second opinion on `cells_kernel`, whose compiled balls are several times quicker, by a library that many others have
+A second opinion on `compiled_cells`, whose compiled balls are several times quicker, by a library that many others have
 tested; and what is used where there was no compiler.
 """
 
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from hypermargin.certificates.certificate import Certificate, Combination, DirectionBox
-from hypermargin.certificates.proof import CertificateError
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
+from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.soft_margin import Combination, DirectionBox, SoftMarginCertificate
 
 HALF_ROOT = arb(2).rsqrt()
 
 
-def least_bound(certificate: Certificate, totals: Array, errors: Array) -> float:
+def least_bound(certificate: SoftMarginCertificate, totals: Array, errors: Array) -> float:
     """The least bound that the cells prove, at least 0; `totals` and `errors` are those of `sums.cut_sums`."""
     frame = _Frame(certificate.centre)
     cuts = [
@@ -77,7 +77,7 @@ def _phi(s: arb, A: arb) -> arb:
 
 
 def _chord(box: DirectionBox | None) -> tuple[arb, list[arb]]:
-    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `cells_kernel`)."""
+    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `compiled_cells`)."""
     if box is None:
         raise CertificateError("a chord is used where none holds")
     low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]

@@ -6,19 +6,19 @@ from typing import Any, ClassVar
 
 from flint import fmpz_mat
 
-from hypermargin.certificates.certificate import Certificate
-from hypermargin.certificates.proof import CertificateError, Proof
+from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 
 
 @dataclass(frozen=True, eq=False)
-class HardMarginCertificate(Proof):
+class HardMarginCertificate(Certificate):
     """A bound for the soft margin with weight C bounds the hard margin too: a separator has no risk."""
 
     FORMAT: ClassVar[str] = "hypermargin-hard-margin-1"
 
     C: float
-    soft: Certificate
+    soft: SoftMarginCertificate
 
     def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the hard-margin objective of `problem`."""
@@ -32,11 +32,11 @@ class HardMarginCertificate(Proof):
 
     @classmethod
     def _from_content(cls, data: dict[str, Any]) -> "HardMarginCertificate":
-        return cls(float(data["C"]), Certificate.from_dict(data["soft"]))
+        return cls(float(data["C"]), SoftMarginCertificate.from_dict(data["soft"]))
 
 
 @dataclass(frozen=True, eq=False)
-class InfeasibilityCertificate(Proof):
+class OverlapCertificate(Certificate):
     """Samples for which ``sum a_i z_i = 0`` with all ``a_i > 0``: no w has ``z_i.w >= 1`` for all of them (Farkas)."""
 
     FORMAT: ClassVar[str] = "hypermargin-overlap-1"
@@ -61,7 +61,7 @@ class InfeasibilityCertificate(Proof):
         return {"samples": list(self.samples)}
 
     @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> "InfeasibilityCertificate":
+    def _from_content(cls, data: dict[str, Any]) -> "OverlapCertificate":
         return cls(tuple(int(i) for i in data["samples"]))
 
 

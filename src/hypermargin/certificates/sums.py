@@ -2,17 +2,19 @@
 
 Sums of selected terms, which is what cuts are, can be had almost exactly: split each term into a multiple of a common
 power of two, large enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate
-floating-point summation, 2008). `sums_kernel` does so in one compiled pass, and arrays do where there is no compiler.
+floating-point summation, 2008). `compiled_sums` does so in one compiled pass, and arrays do where there is no compiler.
 """
 
 import numpy as np
 
-from hypermargin.certificates import sums_kernel
-from hypermargin.certificates.certificate import Certificate
-from hypermargin.certificates.robust_sums import robust_cut_sums
+from hypermargin.arrays import Array
+from hypermargin.certificates.compiled import sums as compiled_sums
+from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
+from hypermargin.certificates.soft_margin import SoftMarginCertificate
+from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import translation_to_origin
-from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift
+from hypermargin.geometry.lorentz import covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
 BLOCK = 8192
@@ -20,7 +22,7 @@ BLOCK = 8192
 Sums = tuple[Array, Array]
 
 
-def cut_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
+def cut_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Sums:
     """The cuts of a certificate times sqrt2, as midpoints and error bounds, each of shape (cuts, d + 2).
 
     Row j holds ``sqrt2 b`` and then ``-sqrt2 g``: the sums of ``c_i`` and of ``c_i z_i`` over the samples of cut j; for
@@ -29,7 +31,7 @@ def cut_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
     """
     if problem.uncertainty is not None:
         at_points = robust_cut_sums(certificate, problem)
-    elif sums_kernel.is_compiled():
+    elif is_compiled(compiled_sums):
         at_points = _compiled_sums(certificate, problem)
     else:
         at_points = _array_sums(certificate, problem)
@@ -39,18 +41,18 @@ def cut_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
     return np.vstack([at_points[0], explicit[0]]), np.vstack([at_points[1], explicit[1]])
 
 
-def _compiled_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
+def _compiled_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Sums:
     """The cuts at the points, the samples as they are, in one pass.
 
     A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
-    (see `sums_kernel`). Then both are added, and multiplied by C where that is not part of the terms; where costs are,
-    each term is a rounded product.
+    (see `compiled_sums`). Then both are added, and multiplied by C where that is not part of the terms;
+    where costs are, each term is a rounded product.
     """
     width, n_points = problem.dim + 2, certificate.points.shape[0]
     weighted = problem.sample_weight is not None
     frame = covector(translation_to_origin(lift(certificate.centre)).T)  # as in `MarginProblem.covectors_around`
     sums, counts, sigma = np.zeros((n_points, 3 * width)), np.zeros(n_points), np.zeros(width)
-    sums_kernel.selected_sums(
+    compiled_sums.selected_sums(
         np.ascontiguousarray(problem.X),
         problem.y,
         problem.costs,
@@ -69,7 +71,7 @@ def _compiled_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
     return totals, _rounded_up(errors, problem.n_samples)
 
 
-def _array_sums(certificate: Certificate, problem: MarginProblem) -> Sums:
+def _array_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Sums:
     """`_compiled_sums` without a compiler, block by block."""
     points, centre = certificate.points, lift(certificate.centre)
     totals = np.zeros((points.shape[0], problem.dim + 2))

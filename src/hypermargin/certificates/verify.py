@@ -8,31 +8,33 @@ from operator import le
 import numpy as np
 from numpy.typing import NDArray
 
-from hypermargin.certificates import cells_arb, cells_kernel
-from hypermargin.certificates.certificate import Certificate, Combination, DirectionBox, RegionProof
-from hypermargin.certificates.proof import CertificateError
+from hypermargin.certificates import cells_arb
+from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.compiled import cells as compiled_cells
+from hypermargin.certificates.soft_margin import Combination, DirectionBox, RegionProof, SoftMarginCertificate
 from hypermargin.certificates.sums import cut_sums
+from hypermargin.compilation import is_compiled
 from hypermargin.problems.margin import MarginProblem
 
 #: The corners ``low`` and ``high`` of a box of directions.
 Corners = tuple[list[float], list[float]]
 
 
-def verified_lower_bound(certificate: Certificate, problem: MarginProblem, by_arb: bool = False) -> float:
-    """See `Certificate.verify`."""
+def verified_lower_bound(certificate: SoftMarginCertificate, problem: MarginProblem, by_arb: bool = False) -> float:
+    """See `SoftMarginCertificate.verify`."""
     _check_shape(certificate, problem)
     for sign in (-1, 1):
         _check_cover([region for region in certificate.regions if region.sign == sign], problem)
     with np.errstate(all="ignore"):  # what overflows proves nothing
         totals, errors = cut_sums(certificate, problem)
-        if by_arb or not cells_kernel.is_compiled():
+        if by_arb or not is_compiled(compiled_cells):
             return cells_arb.least_bound(certificate, totals, errors)
-        proof = cells_kernel.Cells(totals, errors, np.ascontiguousarray(certificate.centre, dtype=np.float64))
+        proof = compiled_cells.Cells(totals, errors, np.ascontiguousarray(certificate.centre, dtype=np.float64))
         return float(proof.least_bound(*_cells(certificate)))
 
 
-def _cells(certificate: Certificate) -> tuple[NDArray, ...]:
-    """All cells of a certificate in a row, as `cells_kernel.Cells.least_bound` takes them."""
+def _cells(certificate: SoftMarginCertificate) -> tuple[NDArray, ...]:
+    """All cells of a certificate in a row, as `compiled_cells.Cells.least_bound` takes them."""
     regions = certificate.regions
     nodes = [region.nodes.ravel().tolist() for region in regions]
     minorants = [m for region in regions for m in region.minorants]
@@ -57,7 +59,7 @@ def _cells(certificate: Certificate) -> tuple[NDArray, ...]:
 # -- is the proof complete? ------------------------------------------------------------------------------------------
 
 
-def _check_shape(certificate: Certificate, problem: MarginProblem) -> None:
+def _check_shape(certificate: SoftMarginCertificate, problem: MarginProblem) -> None:
     """The certificate is well formed and speaks of problems of this size."""
     if problem.is_hard:
         raise CertificateError("this certificate bounds a soft-margin problem; the problem has a hard margin")

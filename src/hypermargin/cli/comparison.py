@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from hypermargin.arrays import Array
 from hypermargin.cli.console import number, percent, show_table, warn
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.estimators.inputs import total_weights, training_set
 from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.geometry.lorentz import Array
 from hypermargin.problems import MarginProblem
 from hypermargin.solvers import Status, relative_gap
 
@@ -34,7 +34,7 @@ class Row:
     @property
     def is_proved(self) -> bool:
         """Whether an independent check proved every binary problem solved to its tolerance."""
-        return all(solution.status.is_proof for solution in self.estimator.solutions_)
+        return all(solution.status.is_proved for solution in self.estimator.solutions_)
 
 
 def fit_row(estimator: HyperbolicSVC, train: tuple[Array, np.ndarray], test: tuple[Array, np.ndarray]) -> Row:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError
-from hypermargin.geometry.lorentz import Array
 
 #: What a damaged archive may raise while it is read.
 _DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, OSError)

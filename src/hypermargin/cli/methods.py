@@ -4,8 +4,9 @@ import argparse
 from dataclasses import fields
 
 from hypermargin.cli.console import say
+from hypermargin.compilation import is_compiled
 from hypermargin.solvers import available_methods, get_solver
-from hypermargin.solvers.exact.evaluator import is_compiled
+from hypermargin.solvers.exact.compiled import evaluator
 
 EXAMPLES = """examples:
   hypermargin methods
@@ -25,5 +26,5 @@ def run(args: argparse.Namespace) -> None:
         abilities = ", ".join(("soft margin", *sorted(solver.capabilities)))
         say(f"    losses: {', '.join(solver.losses)}; handles: {abilities}")
         say(f"    options: {options or 'none'}")
-    how = "compiled" if is_compiled() else "interpreted (no C compiler was there at installation), and slow"
+    how = "compiled" if is_compiled(evaluator) else "interpreted (no C compiler was there at installation), and slow"
     say(f"The inner loop of exact is {how}.")

@@ -10,9 +10,9 @@ from hypermargin.cli.console import CommandError, say, warn
 from hypermargin.cli.files import make_folder
 
 if TYPE_CHECKING:
-    from hypermargin.experiments.cells import Cell
-    from hypermargin.experiments.plan import Plan
-    from hypermargin.experiments.run import Results
+    from hypermargin.reproduction.cells import Cell
+    from hypermargin.reproduction.plan import Plan
+    from hypermargin.reproduction.run import Results
 
 EXAMPLES = """examples:
   hypermargin reproduce --quick
@@ -60,10 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.experiments.cache import NOT_RUN, Cache
-    from hypermargin.experiments.environment import check_device
-    from hypermargin.experiments.plan import Selection, make_plan
-    from hypermargin.experiments.run import expected_seconds, run_missing, split_by_cache
+    from hypermargin.reproduction.cache import NOT_RUN, Cache
+    from hypermargin.reproduction.plan import Selection, make_plan
+    from hypermargin.reproduction.run import expected_seconds, run_missing, split_by_cache
+    from hypermargin.workers.environment import check_device
 
     if args.jobs < 1:
         raise CommandError(f"--jobs must be at least 1, got {args.jobs}")
@@ -107,11 +107,11 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
-    from hypermargin.experiments.cache import NOT_RUN
-    from hypermargin.experiments.environment import describe_environment
-    from hypermargin.experiments.report import write_report
-    from hypermargin.experiments.results_page import write_results_page
-    from hypermargin.experiments.summary import Summary
+    from hypermargin.reproduction.cache import NOT_RUN
+    from hypermargin.reproduction.report.page import write_report
+    from hypermargin.reproduction.report.results_page import write_results_page
+    from hypermargin.reproduction.summary import Summary
+    from hypermargin.workers.environment import describe_environment
 
     summary = Summary(results)
     unfinished = any(record["state"] == NOT_RUN for _, record in summary.holes)
@@ -170,7 +170,7 @@ def _with_progress(cells: Sequence["Cell"], run_all: Any) -> "Results":
         TimeRemainingColumn,
     )
 
-    from hypermargin.experiments.engine import describe
+    from hypermargin.reproduction.engine import describe
 
     columns = (
         BarColumn(),

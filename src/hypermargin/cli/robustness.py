@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.experiments.robustness import DATASETS, METHODS, measure
-    from hypermargin.experiments.robustness_report import ASPECTS, REFERENCE, by_dataset, write
+    from hypermargin.robustness.measurements import DATASETS, METHODS, measure
+    from hypermargin.robustness.report import ASPECTS, REFERENCE, by_dataset, write
 
     datasets = _chosen(args.datasets, ",", DATASETS, "data set")
     methods = _chosen(args.methods, ";", tuple(METHODS), "method")

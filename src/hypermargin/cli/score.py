@@ -10,7 +10,7 @@ from hypermargin.cli.console import CommandError, say, show_table, with_progress
 from hypermargin.cli.files import check_output
 
 if TYPE_CHECKING:
-    from hypermargin.experiments.scoring import Score
+    from hypermargin.problem_set.scoring import Score
 
 EXAMPLES = """examples:
   hypermargin score my_solver.py
@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin.experiments.problem_set import certified_optima, select
-    from hypermargin.experiments.scoring import score_solver
+    from hypermargin.problem_set.problems import certified_optima, select
+    from hypermargin.problem_set.scoring import score_solver
 
     names = select(args.problems, args.all)
     if not names:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
 
 Labels = NDArray[np.int64]
 Dataset: TypeAlias = Bunch | tuple[Array, Labels]

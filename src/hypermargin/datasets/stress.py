@@ -8,7 +8,7 @@ cancel.
 import numpy as np
 from scipy.optimize import minimize
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
 from hypermargin.geometry.models import to_lorentz
 
 

@@ -9,7 +9,8 @@ edges the cones open until the angles are Sarkar's, and with short edges no two 
 import numpy as np
 from numpy.typing import NDArray
 
-from hypermargin.geometry.lorentz import Array, lift
+from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import lift
 
 
 def embed_tree(parent: NDArray[np.int64], edge_length: float) -> Array:

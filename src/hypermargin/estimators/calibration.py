@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import expit
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
 
 #: Samples (over all problems) calibrated together: enough to hide the cost of a NumPy call, few enough for the cache.
 LOCKSTEP_SAMPLES = 1 << 14

@@ -12,8 +12,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hypermargin.arrays import Array
 from hypermargin.estimators.svc import HyperbolicSVC
-from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import check_weights
 from hypermargin.problems.uncertainty import UncertaintySet
 

@@ -8,9 +8,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from rich.console import Console
 from rich.progress import track
 
+from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt, lockstep_groups
 from hypermargin.estimators.inputs import TrainingSet
-from hypermargin.geometry.lorentz import Array
 from hypermargin.solvers import Solution, solve_path
 
 #: Pieces of work a worker: enough to even out problems of unequal size.

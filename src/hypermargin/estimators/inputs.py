@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import to_lorentz
 from hypermargin.geometry.validation import MAX_RADIUS, check_points
 from hypermargin.problems.margin import MarginProblem, check_weights

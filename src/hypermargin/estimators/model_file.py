@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from hypermargin.certificates import Proof
+from hypermargin.certificates import Certificate
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.svc import HyperbolicSVC
@@ -118,13 +118,13 @@ def _solution_state(solution: Solution) -> dict[str, Any]:
     state["status"] = solution.status.name
     state["history"] = {key: np.asarray(values) for key, values in solution.history.items()}
     state["info"] = {key: value for key, value in solution.info.items() if _is_plain(value)}
-    state["certificate"] = json.dumps(certificate.to_dict()) if isinstance(certificate, Proof) else None
+    state["certificate"] = json.dumps(certificate.to_dict()) if isinstance(certificate, Certificate) else None
     return state
 
 
 def _solution(state: dict[str, Any]) -> Solution:
     if state["certificate"] is not None:
-        state["certificate"] = Proof.from_dict(json.loads(state["certificate"]))
+        state["certificate"] = Certificate.from_dict(json.loads(state["certificate"]))
     return Solution(**{**state, "status": Status[state["status"]]})
 
 

@@ -10,8 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
+from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import couple_pairwise, nearest_with_mode, platt_logit
-from hypermargin.geometry.lorentz import Array
 
 
 class Scheme(ABC):

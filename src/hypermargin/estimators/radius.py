@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hypermargin.arrays import Array
 from hypermargin.estimators.multiclass import OneVsOne, OneVsRest, Scheme
-from hypermargin.geometry.lorentz import Array, covector, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
 
 #: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``.
 OVERSHOOT = 1e-10

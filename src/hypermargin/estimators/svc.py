@@ -13,12 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from hypermargin.arrays import Array
 from hypermargin.estimators.fitting import calibrate, solve_problems
 from hypermargin.estimators.inputs import TrainingSet, total_weights, training_set, unit_points
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.radius import Classifier, certified_radius, nearest_adversarial
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.validation import check_geometry
 from hypermargin.problems import MarginProblem, UncertaintySet

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array, covector, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.tangent import project_to_tangent, tangent_norm
 
 

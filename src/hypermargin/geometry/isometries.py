@@ -10,7 +10,8 @@ A boost by r as a matrix product loses an absolute ``eps e^(2r)`` on points at r
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.geometry.lorentz import Array, covector, euclidean_norm, lift
+from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import covector, euclidean_norm, lift
 from hypermargin.geometry.metric import half_chord_squared
 
 

@@ -7,9 +7,9 @@ the space where ``q < 0`` (*timelike*).
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from hypermargin.arrays import Array
 
 
 def covector(x: ArrayLike) -> Array:

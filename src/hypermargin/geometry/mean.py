@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin
-from hypermargin.geometry.lorentz import Array, lift, radius
+from hypermargin.geometry.lorentz import lift, radius
 from hypermargin.geometry.tangent import exp_origin, log_origin
 
 #: Newton's method converges quadratically once near; this many steps are never needed.

@@ -11,8 +11,8 @@ and both are computed here from ``xr - yr``, so that nothing but the rounding of
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array
 
 
 def half_chord_squared(x: ArrayLike, y: ArrayLike) -> Array:

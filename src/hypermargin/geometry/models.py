@@ -27,8 +27,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array, euclidean_norm, lift
+from hypermargin.geometry.lorentz import euclidean_norm, lift
 from hypermargin.geometry.metric import distance
 from hypermargin.geometry.tangent import arcsinhc, sinhc
 from hypermargin.geometry.validation import GEOMETRIES, check_coordinates, check_geometry

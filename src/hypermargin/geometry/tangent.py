@@ -8,8 +8,9 @@ space of curvature ``-c``: ``x * x = 1/c``.
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array, lift, minkowski_dot
+from hypermargin.geometry.lorentz import lift, minkowski_dot
 from hypermargin.geometry.metric import half_chord_squared
 
 

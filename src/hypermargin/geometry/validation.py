@@ -7,9 +7,9 @@ are for data sets: two axes, at least one row, and no point beyond what double p
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hypermargin.geometry.blocks import rowwise
+from hypermargin.arrays import Array, rowwise
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import Array, euclidean_norm
+from hypermargin.geometry.lorentz import euclidean_norm
 
 #: The coordinates there are; see `models` for what each means.
 GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")

@@ -10,8 +10,8 @@ from matplotlib.legend import Legend
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin
-from hypermargin.geometry.lorentz import Array
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.tangent import exp_origin, log_origin
 

@@ -10,9 +10,10 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.hyperplanes import arc_points
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin, transform_normal, translation_to_origin
-from hypermargin.geometry.lorentz import Array, minkowski_dot, quadratic_form, radius
+from hypermargin.geometry.lorentz import minkowski_dot, quadratic_form, radius
 from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.plotting.disk import (
     WHOLE_DISK,

@@ -1,17 +1,18 @@
 """The curves of a certificate in floating point: its minorants over t, their envelope and what its cells prove.
 
-For pictures only: `Certificate.verify` is what proves anything. Here ``t = sign * s`` is the time coordinate of w in
-the frame of the certificate.
+For pictures only: `SoftMarginCertificate.verify` is what proves anything. Here ``t = sign * s`` is the time coordinate
+of w in the frame of the certificate.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from hypermargin.certificates import Certificate, Combination, DirectionBox, RegionProof
+from hypermargin.arrays import Array
+from hypermargin.certificates import Combination, DirectionBox, RegionProof, SoftMarginCertificate
 from hypermargin.certificates.sums import cut_sums
 from hypermargin.geometry.isometries import boost
-from hypermargin.geometry.lorentz import Array, lift
+from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 
 
@@ -40,7 +41,7 @@ class ProofCurves:
         Where the last cell (the tail) begins.
     """
 
-    def __init__(self, certificate: Certificate, problem: MarginProblem):
+    def __init__(self, certificate: SoftMarginCertificate, problem: MarginProblem):
         sums = cut_sums(certificate, problem)[0] / np.sqrt(2.0)
         frame = boost(lift(certificate.centre))
         self._offsets, self._slopes = sums[:, 0], -sums[:, 1:] @ frame

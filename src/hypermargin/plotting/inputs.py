@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.geometry.lorentz import Array, origin
+from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import origin
 from hypermargin.geometry.mean import frechet_mean
 from hypermargin.geometry.models import to_lorentz
 from hypermargin.solvers.base import Solution

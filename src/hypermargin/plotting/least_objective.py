@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import boost
-from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
 from hypermargin.plotting.palette import LINE_STYLES
 
 

@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
-from hypermargin.certificates import Certificate, HardMarginCertificate
+from hypermargin.arrays import Array
+from hypermargin.certificates import HardMarginCertificate, SoftMarginCertificate
 from hypermargin.geometry.isometries import translation_to_origin
-from hypermargin.geometry.lorentz import Array, lift
+from hypermargin.geometry.lorentz import lift
 from hypermargin.plotting.envelope import ProofCurves
 from hypermargin.plotting.least_objective import LeastObjective
 from hypermargin.problems.margin import MarginProblem
@@ -60,7 +61,7 @@ class ProofDisplay:
 
     def __init__(
         self,
-        certificate: Certificate,
+        certificate: SoftMarginCertificate,
         problem: MarginProblem,
         *,
         w: Array | None = None,
@@ -97,7 +98,7 @@ class ProofDisplay:
         certificate = solution.certificate
         if isinstance(certificate, HardMarginCertificate):
             problem, certificate = replace(problem, C=certificate.C), certificate.soft
-        if not isinstance(certificate, Certificate):
+        if not isinstance(certificate, SoftMarginCertificate):
             if certificate is None:
                 raise ValueError(f"the solution by {solution.method!r} has no certificate to draw; use method='exact'")
             raise ValueError(
@@ -109,7 +110,7 @@ class ProofDisplay:
             w=solution.w,
             objective=solution.objective,
             lower_bound=solution.lower_bound,
-            is_optimal=solution.status.is_proof,
+            is_optimal=solution.status.is_proved,
             is_hard=isinstance(solution.certificate, HardMarginCertificate),
         )
 

@@ -7,8 +7,8 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_to_origin
-from hypermargin.geometry.lorentz import Array
 from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.plotting.display import PoincareDisplay
 

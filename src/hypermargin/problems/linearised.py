@@ -17,7 +17,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.geometry.lorentz import Array, covector
+from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.tangent import arcsinhc, exp_origin, log_origin
 from hypermargin.problems.uncertainty import UncertaintySet, _margins, _rows
 

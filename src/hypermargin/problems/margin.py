@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.geometry.blocks import row_blocks
+from hypermargin.arrays import Array, row_blocks
 from hypermargin.geometry.isometries import translation_to_origin
-from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.uncertainty import UncertaintySet

@@ -12,7 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, lift, quadratic_form
+from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, quadratic_form
 from hypermargin.geometry.tangent import project_to_tangent, tangent_norm
 
 #: Beyond this radius the coordinates of a ball leave what double precision tells from the light cone.

@@ -15,9 +15,9 @@ from hypermargin.solvers.base import (
 )
 from hypermargin.solvers.euclidean import Euclidean
 from hypermargin.solvers.exact.method import Exact
-from hypermargin.solvers.moment.solver import Moment
-from hypermargin.solvers.projected_gradient import ProjectedGradient
-from hypermargin.solvers.sdp import SDP
+from hypermargin.solvers.pgd import ProjectedGradient
+from hypermargin.solvers.relaxations.moment.solver import Moment
+from hypermargin.solvers.relaxations.sdp import SDP
 
 __all__ = [
     "SDP",

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 
@@ -38,7 +38,7 @@ class Status(Enum):
     FAILED = "The method broke down numerically; what it returns is the best point it had."
 
     @property
-    def is_proof(self) -> bool:
+    def is_proved(self) -> bool:
         """Whether the answer (an optimum, or that there is none) has been proved."""
         return self in (Status.OPTIMAL, Status.INFEASIBLE)
 

@@ -16,7 +16,7 @@ from hypermargin.geometry.mean import frechet_mean
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register
-from hypermargin.solvers.hinge_qp import minimise_hinges
+from hypermargin.solvers.common.hinge_program import minimise_hinges
 
 CENTERS = ("given", "mean")
 

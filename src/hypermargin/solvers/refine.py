@@ -19,14 +19,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import boost, move_to_origin, transform_normal, translation_to_origin
-from hypermargin.geometry.lorentz import Array
 from hypermargin.geometry.mean import frechet_mean
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution, Status
-from hypermargin.solvers.hinge_qp import minimise_hinges
-from hypermargin.solvers.projected_gradient import project
+from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.pgd import project
 
 _LARGEST_CURVATURE = 10.0  # of the asinh loss it is at most 2/sqrt(27) = 0.39, of taylor3 at most 1/2
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
 
 
 class Box(NamedTuple):

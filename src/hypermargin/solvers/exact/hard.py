@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from hypermargin.arrays import Array
 from hypermargin.certificates import HardMarginCertificate
-from hypermargin.geometry.lorentz import Array
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, relative_gap
+from hypermargin.solvers.common.overlap import prove_overlap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.overlap import prove_overlap
 
 GROWTH = 5.0
 MAX_ROUNDS = 30

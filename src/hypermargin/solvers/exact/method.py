@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from hypermargin.certificates import Certificate, CertificateError
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
+from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
@@ -132,7 +132,7 @@ class Exact(Solver):
     def _check(
         self,
         problem: MarginProblem,
-        certificate: Certificate,
+        certificate: SoftMarginCertificate,
         w: Array,
         upper: float,
         lower: float,

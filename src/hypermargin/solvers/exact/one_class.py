@@ -6,7 +6,7 @@ that leave the hyperboloid may have negative margins there; then the best a of t
 
 import numpy as np
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
 from hypermargin.problems.margin import MarginProblem
 
 #: Relative, above the least a that will do: margins must not be below 1 by rounding.

@@ -5,12 +5,13 @@ from math import sqrt
 
 import numpy as np
 
-from hypermargin.geometry.blocks import row_blocks
+from hypermargin.arrays import Array, row_blocks
+from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost, inverse
-from hypermargin.geometry.lorentz import Array, fixed_order_product
+from hypermargin.geometry.lorentz import fixed_order_product
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.evaluator import is_compiled
-from hypermargin.solvers.exact.passes import LANES
+from hypermargin.solvers.exact.compiled import evaluator
+from hypermargin.solvers.exact.compiled.passes import LANES
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -36,7 +37,7 @@ class HingeOracle:
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
         """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
-        return (self._columns, self._costs, self._factor, self.threshold) if is_compiled() else None
+        return (self._columns, self._costs, self._factor, self.threshold) if is_compiled(evaluator) else None
 
     def scaled(self, factor: float) -> "HingeOracle":
         """The oracle of the risk times `factor`; the data is shared, not copied."""

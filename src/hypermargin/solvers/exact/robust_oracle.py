@@ -10,16 +10,17 @@ from functools import cached_property
 
 import numpy as np
 
-from hypermargin.geometry.blocks import row_blocks
-from hypermargin.geometry.lorentz import Array, covector, fixed_order_product, quadratic_form
+from hypermargin.arrays import Array, row_blocks
+from hypermargin.compilation import is_compiled
+from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
-from hypermargin.solvers.exact import robust_kernel
+from hypermargin.solvers.exact.compiled import robust_passes
+from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.oracle import HingeOracle
-from hypermargin.solvers.exact.passes import LANES
 
-NORMS = {"l1": robust_kernel.L1, "max": robust_kernel.MAX, "l2": robust_kernel.L2}
+NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
 
 
 class RobustOracle(HingeOracle, ABC):
@@ -56,10 +57,10 @@ class BallOracle(RobustOracle):
     def __init__(self, problem: MarginProblem, ball: GeodesicBall):
         super().__init__(problem)
         self._ball = ball
-        self._pass = robust_kernel.BallPass(*self._data, _sizes(np.cosh(ball.rho)), _sizes(np.sinh(ball.rho)))
+        self._pass = robust_passes.BallPass(*self._data, _sizes(np.cosh(ball.rho)), _sizes(np.sinh(ball.rho)))
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        if robust_kernel.is_compiled():
+        if is_compiled(robust_passes):
             g = np.empty_like(w)
             risk, b = self._pass(w, float(quadratic_form(w)), g)
             return risk, b, g
@@ -80,7 +81,7 @@ class LinearisedOracle(RobustOracle):
         if isinstance(noise, Ellipsoid):
             shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
             size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
-        self._pass = robust_kernel.LinearisedPass(
+        self._pass = robust_passes.LinearisedPass(
             *self._data,
             _jacobian_columns(problem.X),
             _sizes(noise.rho),
@@ -96,7 +97,7 @@ class LinearisedOracle(RobustOracle):
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
         c = covector(self._outwards @ w)
-        if robust_kernel.is_compiled():
+        if is_compiled(robust_passes):
             g, h = np.empty_like(w), np.empty_like(w)
             risk, b = self._pass(w, c, g, h)
             return risk, b, g + self._outwards @ h  # the boost is its own transpose
@@ -121,7 +122,7 @@ def make_robust_oracle(problem: MarginProblem) -> RobustOracle:
 
 
 def _jacobian_columns(X: Array) -> Array:
-    """What `robust_kernel.LinearisedPass` reads of the Jacobians at X."""
+    """What `robust_passes.LinearisedPass` reads of the Jacobians at X."""
     n, width = X.shape
     columns = np.zeros((width + 2, -(-n // LANES) * LANES))
     for rows in row_blocks(n):

@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from hypermargin.geometry.lorentz import Array
+from hypermargin.arrays import Array
+from hypermargin.solvers.exact.compiled.cuts import CutPool, lift, quadratic_form
+from hypermargin.solvers.exact.compiled.evaluator import Evaluator
+from hypermargin.solvers.exact.compiled.master import Master
+from hypermargin.solvers.exact.compiled.region import EXHAUSTED, STALLED, Region
 from hypermargin.solvers.exact.cover import Box, faces
-from hypermargin.solvers.exact.cuts import CutPool, lift, quadratic_form
-from hypermargin.solvers.exact.evaluator import Evaluator
-from hypermargin.solvers.exact.master import Master
-from hypermargin.solvers.exact.region import EXHAUSTED, STALLED, Region
 
 #: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
 TAIL_CUTS = (2, 3)

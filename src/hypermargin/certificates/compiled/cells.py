@@ -1,0 +1,292 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What the cells of a certificate prove, in ball arithmetic. Compiled by Cython; interpreted where that failed.
+
+A ball (m, r) stands for an unknown number within r of the double m. With u = 2^-53 a sum, product, quotient or square
+root rounds to a double m with an error of at most ``u |m|``, or ``TINY`` where it underflows; that is added to what the
+radii of the operands may change. The radius itself is computed with less than ten roundings, which `MORE` makes up for.
+What overflows has a radius that is infinite or no number, and proves nothing.
+"""
+
+import cython
+import numpy as np
+
+from hypermargin.certificates.base import CertificateError
+
+if cython.compiled:
+    from cython.cimports.libc.math import fabs, sqrt
+else:
+    from math import fabs, sqrt
+
+U = cython.declare(cython.double, 2.0**-53)
+MORE = cython.declare(cython.double, 1.0 + 2.0**-48)
+TINY = cython.declare(cython.double, 1e-300)
+INFINITY = cython.declare(cython.double, float("inf"))
+
+Ball = cython.struct(m=cython.double, r=cython.double)
+
+
+# -- balls -----------------------------------------------------------------------------------------------------------
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _exact(m: cython.double) -> Ball:
+    return Ball(m=m, r=0.0)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _rounded(m: cython.double, r: cython.double) -> Ball:
+    """The ball of a result that was rounded to m, when r is what the operands' radii change."""
+    return Ball(m=m, r=(r + U * fabs(m)) * MORE + TINY)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_zero(x: Ball) -> cython.bint:
+    return x.m == 0.0 and x.r == 0.0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _plus(x: Ball, y: Ball) -> Ball:
+    if _is_zero(y):
+        return x
+    return y if _is_zero(x) else _rounded(x.m + y.m, x.r + y.r)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _times(x: Ball, y: Ball) -> Ball:
+    if _is_zero(x) or _is_zero(y):
+        return _exact(0.0)
+    return _rounded(x.m * y.m, fabs(x.m) * y.r + x.r * (fabs(y.m) + y.r))
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _over(x: Ball, y: Ball) -> Ball:
+    """``x/y`` for positive y: ``X/Y - x/y = ((X - x) - (Y - y) x/y)/Y``."""
+    ratio: cython.double = x.m / y.m if y.m > 0.0 else INFINITY
+    least: cython.double = _lower(y)
+    return _rounded(ratio, (x.r + fabs(ratio) * y.r) / least if least > 0.0 else INFINITY)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _root(x: Ball) -> Ball:
+    """The root of a number that is not negative: ``sqrt(X) - sqrt(x) = (X - x)/(sqrt(X) + sqrt(x))``."""
+    root: cython.double
+    if _is_zero(x):
+        return x
+    root = sqrt(x.m) if x.m > 0.0 else 0.0
+    return _rounded(root, x.r / root if root > 0.0 else INFINITY)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _lower(x: Ball) -> cython.double:
+    """A double that is not above the ball."""
+    low: cython.double = x.m - x.r
+    return low if x.r == 0.0 else low - 4.0 * U * fabs(low)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _upper(x: Ball) -> cython.double:
+    """A double that is not below the ball."""
+    return -_lower(Ball(m=-x.m, r=x.r))
+
+
+# -- the parts of the proof ------------------------------------------------------------------------------------------
+
+
+@cython.cclass
+class Cells:
+    """The cuts of a certificate (`sums.cut_sums`) and its frame, to ask what minorants made of them prove.
+
+    The frame is the boost B that moves the origin to the centre: w of the frame is ``B w`` outside, so g becomes
+    ``B' g``.
+    """
+
+    dim: cython.Py_ssize_t
+    totals: cython.double[:, ::1]
+    errors: cython.double[:, ::1]
+    centre: cython.const[cython.double][::1]
+    time: Ball  # of the centre,
+    share: Ball  # and 1/(1 + time)
+    b: Ball  # the minorant at hand is b + sign g0 s + gr.wr,
+    g0: Ball
+    m: cython.double[::1]  # with the balls gr
+    r: cython.double[::1]
+
+    def __init__(
+        self,
+        totals: cython.double[:, ::1],
+        errors: cython.double[:, ::1],
+        centre: cython.const[cython.double][::1],
+    ):
+        k: cython.Py_ssize_t
+        square: Ball = _exact(1.0)
+        self.dim = centre.shape[0]
+        self.totals, self.errors, self.centre = totals, errors, centre
+        for k in range(self.dim):
+            square = _plus(square, _times(_exact(centre[k]), _exact(centre[k])))
+        self.time = _root(square)
+        self.share = _over(_exact(1.0), _plus(_exact(1.0), self.time))
+        self.b = self.g0 = _exact(0.0)
+        self.m, self.r = np.zeros(self.dim), np.zeros(self.dim)
+
+    def least_bound(
+        self,
+        signs: cython.const[cython.double][::1],
+        begins: cython.const[cython.double][::1],
+        ends: cython.const[cython.double][::1],
+        starts: cython.const[cython.Py_ssize_t][::1],
+        cuts: cython.const[cython.Py_ssize_t][::1],
+        weights: cython.const[cython.double][::1],
+        chords: cython.const[cython.double][::1],
+        low: cython.const[cython.double][:, ::1],
+        high: cython.const[cython.double][:, ::1],
+    ):
+        """The least bound that the cells prove, at least 0.
+
+        Cell c is ``begins[c] <= s <= ends[c]`` for one sign of t. Its minorant has the cuts and weights from
+        ``starts[c]`` to ``starts[c + 1]`` and ``chords[c]`` times the chord of the box from ``low[c]`` to ``high[c]``;
+        where that is 0 the box is not read.
+        """
+        c: cython.Py_ssize_t
+        b: cython.double
+        a: cython.double
+        A: cython.double
+        least: cython.double = INFINITY
+        for c in range(signs.shape[0]):
+            self._combine(cuts[starts[c] : starts[c + 1]], weights[starts[c] : starts[c + 1]])
+            self._move_to_frame()
+            self.g0 = _times(_exact(signs[c]), self.g0)
+            if chords[c] > 0.0 and not self._add_chord(_exact(chords[c]), low[c], high[c]):
+                raise CertificateError("a chord is used for a box that is too wide for one")
+            b, a, A = _lower(self.b), _lower(self.g0), self._longest()
+            if ends[c] == INFINITY and not a >= A:  # the minorant falls towards infinity and proves nothing there
+                return 0.0
+            least = min(least, _end_value(b, a, A, begins[c]))
+            if ends[c] < INFINITY:
+                least = min(least, _end_value(b, a, A, ends[c]))
+        return max(0.0, least)  # neither the margin term nor the risk is ever negative
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _combine(
+        self, cuts: cython.const[cython.Py_ssize_t][::1], weights: cython.const[cython.double][::1]
+    ) -> cython.void:
+        """The combination of cuts over sqrt2, and over the sum of its weights where that may be above 1."""
+        k: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        weight: Ball
+        value: Ball
+        total: Ball = _exact(0.0)
+        for i in range(weights.shape[0]):
+            total = _plus(total, _exact(weights[i]))
+        total = _exact(max(1.0, _upper(total)))
+        for k in range(self.dim + 2):
+            value = _exact(0.0)
+            for i in range(weights.shape[0]):
+                weight = _over(_exact(weights[i]), total)
+                value = _plus(value, _times(weight, Ball(m=self.totals[cuts[i], k], r=self.errors[cuts[i], k])))
+            value = _times(_root(_exact(0.5)), value)
+            if k == 0:
+                self.b = value
+            elif k == 1:
+                self.g0 = Ball(m=-value.m, r=value.r)
+            else:
+                self.m[k - 2], self.r[k - 2] = -value.m, value.r
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _slope(self, k: cython.Py_ssize_t) -> Ball:
+        return Ball(m=self.m[k], r=self.r[k])
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _move_to_frame(self) -> cython.void:
+        """``g0' = time g0 + c.gr`` and ``gr' = gr + c (g0 + c.gr/(1 + time))`` for the centre (time, c)."""
+        k: cython.Py_ssize_t
+        value: Ball
+        stretch: Ball
+        along: Ball = _exact(0.0)
+        for k in range(self.dim):
+            along = _plus(along, _times(_exact(self.centre[k]), self._slope(k)))
+        stretch = _plus(self.g0, _times(self.share, along))
+        self.g0 = _plus(_times(self.time, self.g0), along)
+        for k in range(self.dim):
+            value = _plus(self._slope(k), _times(_exact(self.centre[k]), stretch))
+            self.m[k], self.r[k] = value.m, value.r
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _add_chord(
+        self,
+        nu: Ball,
+        low: cython.const[cython.double][::1],
+        high: cython.const[cython.double][::1],
+    ) -> cython.bint:
+        """Add nu times the chord ``u.v >= kappa |v|``, which holds for all directions v of the box, if there is one.
+
+        Points of the box are within half its diagonal rho of its centre c, hence within the angle ``asin(rho/|c|)`` of
+        it if rho is less than ``|c|``: u is ``c/|c|``, and kappa the cosine of that angle.
+        """
+        kappa: cython.double
+        k: cython.Py_ssize_t
+        middle: Ball
+        edge: Ball
+        value: Ball
+        square: Ball = _exact(0.0)  # |2 c|^2
+        diagonal: Ball = _exact(0.0)  # |2 rho|^2
+        for k in range(self.dim):
+            middle = _plus(_exact(low[k]), _exact(high[k]))
+            edge = _plus(_exact(high[k]), _exact(-low[k]))
+            square = _plus(square, _times(middle, middle))
+            diagonal = _plus(diagonal, _times(edge, edge))
+        kappa = _lower(_plus(_exact(1.0), _exact(-_upper(_over(diagonal, square)))))
+        if not kappa > 0.0:
+            return False
+        self.g0 = _plus(self.g0, _times(nu, _root(_exact(kappa))))
+        nu = _over(nu, _root(square))
+        for k in range(self.dim):
+            middle = _plus(_exact(-low[k]), _exact(-high[k]))
+            value = _plus(self._slope(k), _times(nu, middle))
+            self.m[k], self.r[k] = value.m, value.r
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _longest(self) -> cython.double:
+        """An upper bound of ``|gr|``."""
+        k: cython.Py_ssize_t
+        square: Ball = _exact(0.0)
+        for k in range(self.dim):
+            square = _plus(square, _times(self._slope(k), self._slope(k)))
+        return _upper(_root(_exact(_upper(square))))
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _end_value(b: cython.double, a: cython.double, A: cython.double, s: cython.double) -> cython.double:
+    """``b + a s + phi(s, A)`` rounded down, phi being the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0."""
+    phi: Ball
+    value: cython.double
+    if s > A:
+        phi = _times(_exact(-A), _exact(s))
+    else:
+        phi = _times(_exact(-0.5), _plus(_times(_exact(A), _exact(A)), _times(_exact(s), _exact(s))))
+    value = _lower(_plus(_plus(_exact(b), _times(_exact(a), _exact(s))), phi))
+    return value if fabs(value) < INFINITY else -INFINITY  # minus infinity where something overflowed

@@ -1,0 +1,1 @@
+"""The inner loop of the check of robust problems, compiled by Cython."""

@@ -1,0 +1,398 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# distutils: extra_compile_args = -fno-tree-vectorize
+"""One pass over samples for all cuts of a robust problem's certificate: which samples a cut takes, and sums of members.
+
+The same operations as in `members`, whose argument about roundings holds for both. Compiled by Cython at installation,
+without fused operations, and without vector instructions, which slow down loops as short as d; where there is no
+compiler `members` does the work with arrays.
+
+`X`, `y` and `costs` belong to the samples of the pass; numbers of the sets have one entry for all or one a sample.
+Row j of `values` and `magnitudes`, shape (points, d + 2), gets the sums of ``c_i`` and ``c_i z'_i`` and those of the
+sizes of their terms; ``counts[j]`` the number of samples taken. All are added to what is there.
+"""
+
+import cython
+import numpy as np
+
+if cython.compiled:
+    from cython.cimports.libc.math import fabs, sqrt
+else:
+    from math import fabs, sqrt
+
+# Those of `rounding`, `members`, `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
+U = cython.declare(cython.double, 2.0**-53)
+INSIDE = cython.declare(cython.double, 1.0 - 2.0**-40)
+UNDERFLOW = cython.declare(cython.double, 1e-290)
+SHORTEST = cython.declare(cython.double, 1e-130)
+CANCELLING = cython.declare(cython.double, 1e-4)
+FLOOR = cython.declare(cython.double, 1e-7)
+BLUR = cython.declare(cython.double, 1e-9)
+BLUR_ROUND = cython.declare(cython.double, 1e-8)
+
+# Kinds of linearised sets; ROUND are balls and ellipsoids.
+BOX, CROSS_POLYTOPE, ROUND = 0, 1, 2
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _frame_covector(
+    X: cython.const[cython.double][:, ::1],
+    i: cython.Py_ssize_t,
+    y: cython.double,
+    frame: cython.const[cython.double][:, ::1],
+    z: cython.double[::1],
+) -> cython.void:
+    """``z = y x_i @ frame``, summed as `fixed_order_product` does."""
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    value: cython.double
+    for j in range(z.shape[0]):
+        value = X[i, 0] * frame[0, j]
+        for k in range(1, z.shape[0]):
+            value += X[i, k] * frame[k, j]
+        z[j] = y * value
+
+
+# -- geodesic balls --------------------------------------------------------------------------------------------------
+
+
+def ball_sums(
+    X: cython.const[cython.double][:, ::1],
+    y: cython.const[cython.double][:],
+    costs: cython.const[cython.double][:],
+    cosh: cython.const[cython.double][::1],
+    sinh: cython.const[cython.double][::1],
+    tanh: cython.const[cython.double][::1],
+    rise: cython.const[cython.double][::1],
+    frame: cython.const[cython.double][:, ::1],
+    points: cython.const[cython.double][:, ::1],
+    forms: cython.const[cython.double][::1],
+    outside: cython.const[cython.double][:, ::1],
+    form_bounds: cython.const[cython.double][::1],
+    nominal: cython.const[cython.Py_ssize_t][::1],
+    threshold: cython.double,
+    values: cython.double[:, ::1],
+    magnitudes: cython.double[:, ::1],
+    counts: cython.double[::1],
+    across: cython.double[::1],
+):
+    """Sums over members ``A x + y B W`` without their parts ``B W``, whose sums of ``c_i B_i`` go to `across`.
+
+    `forms` are q of the `points`, `form_bounds` those of `outside` (`members.form_bound`). Cuts marked as `nominal`
+    take the observed points.
+    """
+    n: cython.Py_ssize_t = X.shape[0]
+    width: cython.Py_ssize_t = X.shape[1]
+    each: cython.Py_ssize_t = 1 if cosh.shape[0] > 1 else 0
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    r: cython.Py_ssize_t
+    m: cython.double
+    tangent: cython.double
+    worst: cython.double
+    along: cython.double
+    around: cython.bint
+    member: tuple[cython.double, cython.double]
+    in_frame: cython.double[::1] = np.empty(width)
+    z: cython.double[::1] = np.empty(width)
+    for i in range(n):
+        r = i * each
+        _frame_covector(X, i, y[i], frame, in_frame)
+        z[0] = y[i] * X[i, 0]
+        for k in range(1, width):
+            z[k] = -y[i] * X[i, k]
+        for j in range(points.shape[0]):
+            m = in_frame[0] * points[j, 0]
+            for k in range(1, width):
+                m += in_frame[k] * points[j, k]
+            member = (1.0, 0.0)
+            if nominal[j]:
+                if not m < threshold:
+                    continue
+            else:
+                tangent = forms[j] + m * m
+                tangent = sqrt(tangent) if tangent > 0.0 else 0.0
+                around = forms[j] < 0.0 and m > 0.0 and tangent < tanh[r] * m
+                worst = sqrt(-forms[j]) if around else cosh[r] * m - sinh[r] * tangent
+                if not worst < threshold:
+                    continue
+                member = ball_member(z, outside, j, form_bounds[j], cosh[r], sinh[r], tanh[r], rise[r], around)
+            along = costs[i] * member[0]
+            counts[j] += 1.0
+            across[j] += costs[i] * member[1]
+            values[j, 0] += costs[i]
+            magnitudes[j, 0] += costs[i]
+            for k in range(width):
+                values[j, k + 1] += along * z[k]
+                magnitudes[j, k + 1] += fabs(along * z[k])
+
+
+@cython.ccall
+@cython.inline
+@cython.exceptval(check=False)
+def ball_member(
+    z: cython.double[::1],
+    normals: cython.const[cython.double][:, ::1],
+    j: cython.Py_ssize_t,
+    q: cython.double,
+    cosh: cython.double,
+    sinh: cython.double,
+    tanh: cython.double,
+    rise: cython.double,
+    around: cython.bint,
+) -> tuple[cython.double, cython.double]:
+    """A and B of the member of a sample at ``normals[j]``, as `BallMembers._coefficients` has them."""
+    A: cython.double
+    B: cython.double
+    m: cython.double = 0.0
+    e_m: cython.double = 0.0
+    tangent: cython.double = 0.0
+    shortened: cython.double
+    square: cython.double
+    root: cython.double
+    size: cython.double
+    inverse: cython.double
+    k: cython.Py_ssize_t
+    for k in range(z.shape[0]):
+        m += z[k] * normals[j, k]
+        e_m += fabs(z[k] * normals[j, k])
+    e_m *= (4 * z.shape[0] + 28) * U
+    square = q + (fabs(m) + e_m) * (fabs(m) + e_m)
+    if square > 0.0:
+        tangent = sqrt(square) * (1.0 + 8.0 * U)
+    if q < 0.0 and square < CANCELLING * m * m:
+        square = _tangent_part(z, normals, j, m, e_m)
+        if square < tangent:
+            tangent = square
+    if around and q < 0.0:
+        inverse = (1.0 + 8.0 * U) / sqrt(-q)
+        if m > e_m and inverse * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U):
+            return 0.0, inverse
+    if not (tangent > 0.0 and sinh > 0.0):
+        return 1.0, 0.0
+    shortened = tangent
+    if q < 0.0 and m < 0.0 and tangent < -FLOOR * m:
+        shortened = -FLOOR * m
+    inverse = 1.0 / shortened
+    B = (INSIDE * sinh - cosh * (inverse * (4.0 * e_m + 128.0 * U * fabs(m)) + 128.0 * U / tanh)) * inverse
+    if not B > 0.0:
+        return 1.0, 0.0
+    square = (B * tangent) * (B * tangent)
+    root = sqrt(1.0 + square)
+    size = cosh + B * (fabs(m) + e_m)
+    if not square / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size <= rise * (1.0 - 16.0 * U):
+        return 1.0, 0.0
+    size = B * e_m + 16.0 * U * size
+    A = cosh - size if m < 0.0 else root + size
+    return A - B * m, B
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _tangent_part(
+    z: cython.double[::1],
+    normals: cython.const[cython.double][:, ::1],
+    j: cython.Py_ssize_t,
+    m: cython.double,
+    e_m: cython.double,
+) -> cython.double:
+    """At least the T of a sample, from the tangent part itself, as `BallMembers._tangent_bound` has it."""
+    d: cython.Py_ssize_t = z.shape[0] - 1
+    k: cython.Py_ssize_t
+    part: cython.double
+    square: cython.double = 0.0
+    along: cython.double = 0.0
+    length: cython.double = 0.0
+    size: cython.double = 0.0
+    for k in range(1, d + 1):
+        part = normals[j, k] + m * z[k]
+        square += part * part
+        along += z[k] * part
+        length += z[k] * z[k]
+        size += normals[j, k] * normals[j, k]
+    along /= z[0]
+    along = square - along * along
+    if along < 0.0:
+        along = 0.0
+    size = (e_m + 8.0 * U * fabs(m)) * sqrt(length) + 8.0 * U * sqrt(size)
+    return (sqrt(along + (8 * d + 64) * U * square + UNDERFLOW) + size) * (1.0 + 16.0 * U)
+
+
+# -- linearised sets -------------------------------------------------------------------------------------------------
+
+
+def linearised_sums(
+    X: cython.const[cython.double][:, ::1],
+    y: cython.const[cython.double][:],
+    costs: cython.const[cython.double][:],
+    unit: cython.const[cython.double][:, ::1],
+    sinh: cython.const[cython.double][::1],
+    bend: cython.const[cython.double][::1],
+    stretch: cython.const[cython.double][::1],
+    rho: cython.const[cython.double][::1],
+    noise_error: cython.const[cython.double][::1],
+    kind: cython.int,
+    shape: cython.const[cython.double][:, :, ::1],
+    shape_size: cython.const[cython.double][::1],
+    frame: cython.const[cython.double][:, ::1],
+    points: cython.const[cython.double][:, ::1],
+    lowered: cython.const[cython.double][:, ::1],
+    nominal: cython.const[cython.Py_ssize_t][::1],
+    threshold: cython.double,
+    values: cython.double[:, ::1],
+    magnitudes: cython.double[:, ::1],
+    counts: cython.double[::1],
+    noise_sums: cython.double[::1],
+    room: cython.double[:, ::1],
+):
+    """Sums over members ``x + J z``; `noise_sums` gets those of ``c_i noise_error_i``. `room` has the shape (3, d).
+
+    `unit`, `sinh` and `stretch` are those of `OriginJacobian`, ``bend = cosh - stretch``; `lowered` are the covectors
+    of the points in the coordinates of the data. `shape` has no rows unless the set is an ellipsoid, and then
+    `shape_size` are the Frobenius norms.
+    """
+    n: cython.Py_ssize_t = X.shape[0]
+    width: cython.Py_ssize_t = X.shape[1]
+    d: cython.Py_ssize_t = width - 1
+    each: cython.Py_ssize_t = 1 if rho.shape[0] > 1 else 0
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    m: cython.double
+    along: cython.double
+    value: cython.double
+    noise: cython.double
+    size: cython.double
+    in_frame: cython.double[::1] = np.empty(width)
+    z: cython.double[::1] = room[0]
+    a: cython.double[::1] = room[1]
+    turned: cython.double[::1] = room[2]
+    widest: cython.double[::1] = np.max(np.abs(np.asarray(lowered)[:, 1:]), axis=1)
+    shaped: cython.Py_ssize_t = shape.shape[0]
+    longest: cython.double = 1.0001 * (d if kind == 0 else sqrt(d))  # |z.a| is at most this times rho times size
+    for i in range(n):
+        _frame_covector(X, i, y[i], frame, in_frame)
+        for j in range(points.shape[0]):
+            m = in_frame[0] * points[j, 0]
+            for k in range(1, width):
+                m += in_frame[k] * points[j, k]
+            if nominal[j]:
+                for k in range(d):
+                    z[k] = 0.0
+            else:
+                along = 0.0
+                for k in range(d):
+                    along += lowered[j, k + 1] * unit[i, k]
+                along = bend[i] * along + sinh[i] * lowered[j, 0]
+                size = stretch[i] * widest[j] + fabs(along)
+                value = longest * rho[i * each] * size
+                if shaped > 0:
+                    value *= shape_size[i if shaped > 1 else 0]
+                if m - value >= threshold:  # no step can change that
+                    continue
+                for k in range(d):
+                    a[k] = y[i] * (along * unit[i, k] + lowered[j, k + 1] * stretch[i])
+                if kind == 2:
+                    _round_step(a, BLUR_ROUND * size, rho[i * each], shape, shape_size, i, turned, z)
+                else:
+                    _corner_step(a, BLUR * size, kind, rho[i * each], z)
+                value = 0.0
+                for k in range(d):
+                    value += z[k] * a[k]
+                m += value
+            if not m < threshold:
+                continue
+            counts[j] += 1.0
+            along = 0.0
+            for k in range(d):
+                along += unit[i, k] * z[k]
+            values[j, 0] += costs[i]
+            magnitudes[j, 0] += costs[i]
+            noise = sinh[i] * along
+            values[j, 1] += costs[i] * y[i] * (X[i, 0] + noise)
+            magnitudes[j, 1] += costs[i] * (X[i, 0] + fabs(noise))
+            along *= bend[i]
+            for k in range(d):
+                noise = stretch[i] * z[k] + along * unit[i, k]
+                values[j, k + 2] -= costs[i] * y[i] * (X[i, k + 1] + noise)
+                magnitudes[j, k + 2] += costs[i] * (fabs(X[i, k + 1]) + fabs(noise))
+            if not nominal[j]:
+                noise_sums[j] += costs[i] * noise_error[i]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _corner_step(
+    a: cython.double[::1],
+    blur: cython.double,
+    kind: cython.int,
+    rho: cython.double,
+    z: cython.double[::1],
+) -> cython.void:
+    """Write to z the step of a box or a cross-polytope, as `LinearisedMembers._steps` has it."""
+    d: cython.Py_ssize_t = a.shape[0]
+    k: cython.Py_ssize_t
+    least: cython.double = blur
+    tied: cython.double = 0.0
+    if kind == 1:
+        for k in range(d):
+            least = max(least, fabs(a[k]) - blur)
+        for k in range(d):
+            if fabs(a[k]) > blur and fabs(a[k]) >= least:
+                tied += 1.0
+        rho = INSIDE * rho / max(tied, 1.0)
+    for k in range(d):
+        z[k] = 0.0
+        if fabs(a[k]) > blur and fabs(a[k]) >= least:
+            z[k] = -rho if a[k] > 0.0 else rho
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _round_step(
+    a: cython.double[::1],
+    least: cython.double,
+    rho: cython.double,
+    shape: cython.const[cython.double][:, :, ::1],
+    shape_size: cython.const[cython.double][::1],
+    i: cython.Py_ssize_t,
+    turned: cython.double[::1],
+    z: cython.double[::1],
+) -> cython.void:
+    """The step of a ball, or of an ellipsoid where there is a shape; `turned` is room."""
+    d: cython.Py_ssize_t = a.shape[0]
+    shaped: cython.bint = shape.shape[0] > 0
+    s: cython.Py_ssize_t = i if shape.shape[0] > 1 else 0
+    k: cython.Py_ssize_t
+    r: cython.Py_ssize_t
+    value: cython.double
+    length: cython.double = 0.0
+    for k in range(d):
+        value = a[k]
+        if shaped:
+            value = 0.0
+            for r in range(d):
+                value += shape[s, r, k] * a[r]
+        turned[k] = value
+        length += value * value
+    length = sqrt(length)
+    if shaped:
+        least *= shape_size[s]
+    if length < least:
+        length = least
+    if length < SHORTEST:
+        length = SHORTEST
+    length = 1.0 / length
+    for k in range(d):
+        turned[k] = -INSIDE * (turned[k] * length)
+        z[k] = rho * turned[k]
+    if shaped:
+        for k in range(d):
+            value = 0.0
+            for r in range(d):
+                value += shape[s, k, r] * turned[r]
+            z[k] = rho * value

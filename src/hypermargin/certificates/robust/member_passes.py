@@ -1,0 +1,77 @@
+"""The sums of `members` over some samples, for all points of a certificate at once, by `compiled_members`."""
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.certificates.robust.compiled import members as compiled_members
+from hypermargin.certificates.robust.members import form_bound, noise_errors, x0_errors
+from hypermargin.geometry.isometries import translation_to_origin
+from hypermargin.geometry.lorentz import covector, quadratic_form
+from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.uncertainty import GeodesicBall
+
+#: Numbers of samples of the cuts, shape (points,), and the sums of `members.Sums`, each of shape (points, d + 2).
+AllSums = tuple[Array, Array, Array, Array]
+
+
+class CompiledMembers:
+    """Cuts at the rows w of `points`, in the frame around `centre`; those of `outside` are W (`Members.worst`).
+
+    Cuts that are marked as `nominal` take the observed points.
+    """
+
+    def __init__(self, problem: MarginProblem, centre: Array, points: Array, outside: Array, nominal: Array):
+        self.X, self.y, self.costs, self.noise = problem.X, problem.y, problem.costs, problem.uncertainty
+        frame = covector(translation_to_origin(centre).T)  # as in `MarginProblem.covectors_around`
+        self.outside = outside
+        if isinstance(self.noise, GeodesicBall):
+            at_points = [quadratic_form(points), outside, np.array([form_bound(W) for W in outside])]
+        else:
+            at_points = [covector(outside)]
+        self.cuts = [np.ascontiguousarray(rows, dtype=np.float64) for rows in (frame, points, *at_points)]
+        self.cuts.append(np.ascontiguousarray(nominal, dtype=np.intp))
+
+    def sums(self, rows: slice, threshold: float) -> AllSums:
+        """The sums over those of these samples whose margins are below the threshold."""
+        samples = [np.ascontiguousarray(self.X[rows]), self.y[rows], self.costs[rows]]
+        n_points, width = self.outside.shape
+        values, magnitudes = np.zeros((n_points, width + 1)), np.zeros((n_points, width + 1))
+        counts, extra = np.zeros(n_points), np.zeros(n_points)
+        out = [values, magnitudes, counts, extra]
+        if isinstance(self.noise, GeodesicBall):
+            compiled_members.ball_sums(*[*samples, *_ball_parts(self.noise, rows), *self.cuts, threshold, *out])
+            values[:, 1:] += extra[:, None] * covector(self.outside)
+            magnitudes[:, 1:] += extra[:, None] * np.abs(self.outside)
+            return counts, values, magnitudes, x0_errors(magnitudes)
+        assert isinstance(self.noise, LinearisedSet)
+        parts = _linearised_parts(self.noise, samples[0], rows)
+        room = np.empty((3, width - 1))
+        compiled_members.linearised_sums(*[*samples, *parts, *self.cuts, threshold, *out, room])
+        return counts, values, magnitudes, x0_errors(magnitudes) + extra[:, None]
+
+
+def _ball_parts(noise: GeodesicBall, rows: slice) -> tuple[Array, ...]:
+    """cosh, sinh, tanh of rho and ``cosh(rho) - 1``."""
+    rho = _own(noise.rho, rows)
+    return np.cosh(rho), np.sinh(rho), np.tanh(rho), 2.0 * np.sinh(0.5 * rho) ** 2
+
+
+def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:
+    """What `compiled_members.linearised_sums` takes of the Jacobians and the sets."""
+    jacobian, rho, dim = OriginJacobian.at(X), _own(noise.rho, rows), X.shape[1] - 1
+    shape, kind = np.zeros((0, dim, dim)), compiled_members.ROUND
+    if isinstance(noise, Box):
+        kind = compiled_members.BOX
+    elif isinstance(noise, CrossPolytope):
+        kind = compiled_members.CROSS_POLYTOPE
+    elif isinstance(noise, Ellipsoid):
+        shape = np.ascontiguousarray(noise.shape[rows] if noise.shape.ndim == 3 else noise.shape[None])
+    errors = noise_errors(noise, rows, jacobian.cosh, dim)
+    parts = jacobian.unit, jacobian.sinh, jacobian.cosh - jacobian.stretch, jacobian.stretch, rho, errors
+    return *parts, kind, shape, np.sqrt(np.sum(shape**2, axis=(-2, -1)))
+
+
+def _own(values: float | Array, rows: slice) -> Array:
+    """Entries of one number for all (one entry) or one a sample that belong to these rows."""
+    return np.full(1, values) if np.ndim(values) == 0 else np.ascontiguousarray(np.asarray(values)[rows])

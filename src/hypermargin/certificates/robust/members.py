@@ -1,0 +1,255 @@
+"""Points of uncertainty sets that are members beyond doubt: computed in floating point, with proven bounds.
+
+With u = 2^-53 and d the dimension:
+
+*Geodesic ball around* ``x = (sqrt(1 + |xr|^2), xr)``. The convex hull is the set of p with ``p * p >= 1``, ``p0 > 0``
+and ``p * x <= cosh rho``: what the plane through its boundary sphere cuts off the solid hyperboloid. For
+``p = A x + y B W``, with any numbers A, B and any vector W, ``m = y (x * W)`` and ``q = q(W)``,
+
+    p * x = A + B m,     p * p = (A + B m)^2 - B^2 (q + m^2).
+
+So p is a member if ``sqrt(1 + B^2 T^2) <= A + B m <= cosh rho`` for some ``T^2 >= q + m^2``. Computed m and q differ
+from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (4d + 32) u |W|^2``. Given B, the numbers
+``sqrt(1 + B^2 T^2) - B (m - e_m)`` and ``cosh(rho) - B (m + e_m)``, rounded inwards by more than their rounding errors,
+satisfy one inequality each; the checker takes the second for m < 0, where it is worse, else the first. That the other
+holds too is checked after subtracting 1 from both sides, with all roundings charged to the left. Where it fails (rho of
+the size of rounding errors) the sample takes p = x. As W, A and B are doubles, p is exactly that member; only x0 is
+rounded, by (d + 8) u relatively. A timelike W with m > 0 may itself, normalised, be in the ball: A = 0,
+``B^2 (-q) >= 1``. Where ``q + m^2`` cancels, T is bounded as the length of the tangent part of W itself,
+``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W) xr`` of at most ``|vr|``: errors of vr count in full.
+
+*Linearised sets.* ``p = x + J z``. The z of a box are doubles that lie in it exactly, and those of a cross-polytope as
+well, shortened by 2^-40 where entries share rho. Those of a ball or an ellipsoid are ``rho S u`` with the computed u at
+most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long: its length errs by (d/2 + 1) u, and its inverse and three products by u
+each. The parts of J (unit vector, sinh, cosh, sinh(r)/r) have relative errors of at most (2d + 16) u, and ``J z`` is
+formed from them by sums of at most d + 2 terms of size at most ``2 cosh(r) |z|``: (16 d + 128) u times that is more
+than its error.
+
+*What is charged to a sum.* Only x0 and J z are rounded: the first errs by ``(d + 8) u x0``, in one coordinate.
+
+*Underflow* changes a sum of products by less than ``4 d 2^-1074 < UNDERFLOW``. In m, q and T^2 that is nothing beside
+``e_q`` if ``|W|^2 >= SHORTEST^2``; else q counts as infinite, and p = x. Under the root of a tangent part `UNDERFLOW`
+is added. Vectors are divided by at least `SHORTEST`: longer ones have a square that underflow does not change.
+
+`compiled_members` does these operations one sample at a time.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hypermargin.arrays import Array
+from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
+from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
+from hypermargin.problems.linearised import (
+    BLUR,
+    BLUR_ROUND,
+    Ball,
+    Box,
+    CrossPolytope,
+    Ellipsoid,
+    LinearisedSet,
+    OriginJacobian,
+)
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.uncertainty import CANCELLING, FLOOR, GeodesicBall
+
+#: Members are taken this much (relatively) inside their sets.
+INSIDE = 1.0 - 2.0**-40
+#: More than a sum can lose to underflow, and the shortest length that vectors are divided by.
+UNDERFLOW, SHORTEST = 1e-290, 1e-130
+
+#: Number of samples of a cut; the sums of ``c_i`` and ``c_i z'_i``, those of the magnitudes of their terms, and bounds
+#: on the distance to a sum of exact members, each of shape (d + 2,).
+Sums = tuple[int, Array, Array, Array]
+
+
+def form_bound(W: Array) -> float:
+    """An upper bound on q(W); infinite where W is so short that its square may underflow."""
+    square = float(W @ W)
+    return float(quadratic_form(W)) + (4 * W.size + 28) * U * square if square >= SHORTEST**2 else np.inf
+
+
+def x0_errors(magnitudes: Array) -> Array:
+    """Bounds on what the rounding of x0 does to sums with terms of these magnitudes, shape (..., d + 2)."""
+    errors = np.zeros_like(magnitudes)
+    errors[..., 1] = (magnitudes.shape[-1] + 6) * U * magnitudes[..., 1]
+    return errors
+
+
+def noise_errors(noise: LinearisedSet, rows: slice, cosh: Array, dim: int) -> Array:
+    """Bounds on the errors of ``J z`` for the samples `rows`, from their cosh(r)."""
+    longest: float | Array = np.sqrt(dim) if isinstance(noise, Box) else 1.0
+    if isinstance(noise, Ellipsoid):
+        shape = noise.shape[rows] if noise.shape.ndim == 3 else noise.shape
+        longest = dim * np.sqrt(np.sum(shape**2, axis=(-2, -1)))
+    rho = noise.rho if np.ndim(noise.rho) == 0 else np.asarray(noise.rho)[rows]
+    return (16 * dim + 128) * U * 2.0 * cosh * rho * longest
+
+
+class Members(ABC):
+    """Sums over the samples `rows` whose margin at a point of the certificate is below the threshold."""
+
+    def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
+        self.X, self.y, self.costs = problem.X[rows], problem.y[rows], problem.costs[rows]
+        self.Z = self.y[:, None] * covector(self.X)
+        self.in_frame = problem.covectors_around(centre, rows)
+        self.threshold, self.dim = threshold, problem.dim
+
+    def nominal(self, w: Array) -> Sums:
+        """The cut with the observed points, at w in the frame of the certificate."""
+        chosen = np.flatnonzero(self.frame_margins(w) < self.threshold)
+        costs, Z = self.costs[chosen], self.Z[chosen]
+        magnitude = _row(costs, costs @ np.abs(Z))
+        return chosen.size, _row(costs, costs @ Z), magnitude, x0_errors(magnitude)
+
+    def frame_margins(self, w: Array) -> Array:
+        return fixed_order_product(self.in_frame, w[:, None])[:, 0]
+
+    def own(self, values: float | Array, rows: slice) -> Array:
+        """Entries of one number for all or one a sample that belong to the rows of this block."""
+        return np.broadcast_to(values, self.y.shape) if np.ndim(values) == 0 else np.asarray(values)[rows]
+
+    @abstractmethod
+    def worst(self, w: Array, W: Array) -> Sums:
+        """The cut with members near the worst ones at w; W is w in the coordinates of the data, up to rounding."""
+
+
+class BallMembers(Members):
+    """Members of geodesic balls."""
+
+    def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
+        super().__init__(problem, centre, rows, threshold)
+        assert isinstance(problem.uncertainty, GeodesicBall)
+        rho = self.own(problem.uncertainty.rho, rows)
+        self.cosh, self.sinh, self.tanh = np.cosh(rho), np.sinh(rho), np.tanh(rho)
+        self.rise = 2.0 * np.sinh(0.5 * rho) ** 2  # cosh(rho) - 1
+
+    def worst(self, w: Array, W: Array) -> Sums:
+        m, q = self.frame_margins(w), float(quadratic_form(w))
+        tangent = np.sqrt(np.maximum(q + m * m, 0.0))
+        worst = self.cosh * m - self.sinh * tangent
+        around = np.zeros(m.shape, dtype=bool)
+        if q < 0.0:  # the ball may hold the normal itself
+            around = (m > 0.0) & (tangent < self.tanh * m)
+            worst[around] = np.sqrt(-q)
+        chosen = np.flatnonzero(worst < self.threshold)
+        costs, Z = self.costs[chosen], self.Z[chosen]
+        A, B = self._coefficients(chosen, Z, W, around[chosen])
+        along, across = costs * A, float(costs @ B)
+        value = _row(costs, along @ Z + across * covector(W))
+        magnitude = _row(costs, np.abs(along) @ np.abs(Z) + across * np.abs(W))
+        return chosen.size, value, magnitude, x0_errors(magnitude)
+
+    def _coefficients(self, chosen: NDArray[np.intp], Z: Array, W: Array, around: NDArray[np.bool_]):
+        """A and B of members (see above), each of shape (chosen,)."""
+        m, slack = Z @ W, (4 * self.dim + 32) * U
+        e_m = slack * (np.abs(Z) @ np.abs(W))
+        q = form_bound(W)
+        cosh, sinh, rise = self.cosh[chosen], self.sinh[chosen], self.rise[chosen]
+        tangent = self._tangent_bound(Z, W, m, e_m, q)
+        usable = (tangent > 0.0) & (tangent < np.inf) & (sinh > 0.0)
+        tangent = np.where(usable, tangent, 1.0)
+        steepness = np.where(usable, self.tanh[chosen], 1.0)
+        # What the check below charges, turned into a shorter step; the check itself decides.
+        shortened = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
+        inverse = 1.0 / shortened
+        charge = cosh * (inverse * (4.0 * e_m + 128.0 * U * np.abs(m)) + 128.0 * U / steepness)
+        B = np.where(usable, np.maximum(INSIDE * sinh - charge, 0.0) * inverse, 0.0)
+        root = np.sqrt(1.0 + (B * tangent) ** 2)
+        size = cosh + B * (np.abs(m) + e_m)
+        inwards = B * e_m + 16.0 * U * size
+        A = np.where(m < 0.0, cosh - inwards, root + inwards) - B * m
+        reach = (B * tangent) ** 2 / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size
+        member = (B > 0.0) & (reach <= rise * (1.0 - 16.0 * U))
+        A, B = np.where(member, A, 1.0), np.where(member, B, 0.0)
+        if q < 0.0 and np.any(around):
+            normalised = (1.0 + 8.0 * U) / np.sqrt(-q)
+            around &= (m > e_m) & (normalised * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U))
+            A, B = np.where(around, 0.0, A), np.where(around, normalised, B)
+        return A, B
+
+    def _tangent_bound(self, Z: Array, W: Array, m: Array, e_m: Array, q: float) -> Array:
+        """At least the T of every row, from upper bounds q and ``|m| + e_m``; where that cancels, from differences."""
+        square = q + (np.abs(m) + e_m) ** 2
+        bound = np.sqrt(np.maximum(0.0, square)) * (1.0 + 8.0 * U)
+        near = np.flatnonzero(square < CANCELLING * m * m) if q < 0.0 else np.zeros(0, dtype=np.intp)
+        if near.size:
+            space = Z[near, 1:]
+            part = W[1:] + m[near, None] * space
+            lengths = np.linalg.norm(space, axis=1)
+            form = np.sum(part * part, axis=1)
+            rounding = (8 * self.dim + 64) * U * form
+            form = form - (np.sum(space * part, axis=1) / Z[near, 0]) ** 2
+            off = (e_m[near] + 8.0 * U * np.abs(m[near])) * lengths + 8.0 * U * float(np.linalg.norm(W[1:]))
+            direct = (np.sqrt(np.maximum(form, 0.0) + rounding + UNDERFLOW) + off) * (1.0 + 16.0 * U)
+            bound[near] = np.minimum(bound[near], direct)
+        return bound
+
+
+class LinearisedMembers(Members):
+    """Members of the sets ``x + J z``. Vectors of all samples lie in columns, (d, n), where NumPy is fastest."""
+
+    def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
+        super().__init__(problem, centre, rows, threshold)
+        assert isinstance(problem.uncertainty, LinearisedSet)
+        self.noise = problem.uncertainty
+        self.rho = self.own(self.noise.rho, rows)
+        jacobian = OriginJacobian.at(self.X)
+        self.unit, self.sinh, self.stretch = np.ascontiguousarray(jacobian.unit.T), jacobian.sinh, jacobian.stretch
+        self.bend = jacobian.cosh - jacobian.stretch
+        self.shape = None
+        if isinstance(self.noise, Ellipsoid):
+            self.shape = self.noise.shape[rows] if self.noise.shape.ndim == 3 else self.noise.shape
+        self.noise_error = noise_errors(self.noise, rows, jacobian.cosh, self.dim)
+
+    def worst(self, w: Array, W: Array) -> Sums:
+        c = covector(W)
+        along = self.bend * (c[1:] @ self.unit) + self.sinh * c[0]
+        pulled = along * self.unit  # J' c
+        for pulled_row, entry in zip(pulled, c[1:], strict=True):
+            pulled_row += entry * self.stretch
+        pulled *= self.y
+        steps = self._steps(pulled, self.stretch * np.max(np.abs(c[1:])) + np.abs(along))
+        margins = self.frame_margins(w) + np.sum(steps * pulled, axis=0)
+        chosen = np.flatnonzero(margins < self.threshold)
+        costs, Z, z, unit = self.costs[chosen], self.Z[chosen], steps[:, chosen], self.unit[:, chosen]
+        along = np.sum(unit * z, axis=0)
+        space = self.stretch[chosen] * z + (self.bend[chosen] * along) * unit
+        noise = self.y[chosen] * np.vstack([self.sinh[chosen] * along, -space])  # y covector(J z)
+        nominal = _row(costs, costs @ np.abs(Z))
+        magnitude = nominal + _row(np.zeros(1), np.abs(noise) @ costs)
+        error = x0_errors(nominal) + float(costs @ self.noise_error[chosen])
+        return chosen.size, _row(costs, costs @ Z + noise @ costs), magnitude, error
+
+    def _steps(self, a: Array, size: Array) -> Array:
+        """For every column a the z of the set that minimises ``z.a``, nearly; z is in the set exactly.
+
+        As in `LinearisedSet.unit_step`, which entries of a are rounding is judged by the `size` of its terms.
+        """
+        sizes, blur = np.abs(a), BLUR * size
+        if isinstance(self.noise, Box):
+            return np.where(sizes > blur, -self.rho * np.sign(a), 0.0)
+        if isinstance(self.noise, CrossPolytope):
+            tied = (sizes > blur) & (sizes >= np.max(sizes, axis=0) - blur)
+            share = INSIDE * self.rho / np.maximum(np.sum(tied, axis=0), 1)
+            return np.where(tied, -share * np.sign(a), 0.0)
+        if isinstance(self.noise, Ball):
+            return self.rho * _unit(a, BLUR_ROUND * size)
+        assert self.shape is not None
+        least = BLUR_ROUND * size * np.sqrt(np.sum(self.shape**2, axis=(-2, -1)))
+        if self.shape.ndim == 2:
+            return self.rho * (self.shape @ _unit(self.shape.T @ a, least))
+        turned = _unit(np.einsum("nij,in->jn", self.shape, a), least)
+        return self.rho * np.einsum("nij,jn->in", self.shape, turned)
+
+
+def _unit(a: Array, least: Array) -> Array:
+    """``-a/|a|`` of every column, or ``-a/least`` where a is shorter; shortened to a length that is surely below 1."""
+    inverse = 1.0 / np.maximum(np.sqrt(np.sum(a * a, axis=0)), np.maximum(least, SHORTEST))
+    return -INSIDE * (a * inverse)
+
+
+def _row(costs: Array, slope: Array) -> Array:
+    return np.concatenate([[costs.sum()], slope])

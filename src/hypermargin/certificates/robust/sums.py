@@ -1,0 +1,92 @@
+"""Cuts of robust problems, with proven bounds on all rounding errors.
+
+A cut of a robust problem is ``sum a_i (1 - z'_i.v)`` with ``z'_i = y_i covector(p_i)`` and *any* p_i in the convex hull
+of the set of sample i: the worst margin is at most ``z'_i.v``. Which member is taken decides how tight the bound is,
+not whether it holds. So the checker computes p_i in floating point, near the worst one at the certificate's point, and
+only has to show that an exact member lies within a stated distance (`members`). Errors of that kind are added to those
+of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as `SoftMarginCertificate` says.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.robust.compiled import members as compiled_members
+from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
+from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers
+from hypermargin.certificates.rounding import rounding_factor
+from hypermargin.certificates.soft_margin import SoftMarginCertificate
+from hypermargin.compilation import is_compiled
+from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.lorentz import lift
+from hypermargin.problems.linearised import Ellipsoid, LinearisedSet
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.uncertainty import GeodesicBall
+
+BLOCK = 8192
+#: The arguments about roundings hold for fewer dimensions than this.
+MAX_DIM = 2000
+#: A matrix with more rows than this is large.
+LARGE_MATRIX = 32
+
+
+def robust_cut_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> tuple[Array, Array]:
+    """`sums.cut_sums` for the cuts at the points of a robust problem's certificate; each of shape (points, d + 2)."""
+    if problem.dim > MAX_DIM:
+        raise CertificateError(f"certificates of robust problems can be checked up to dimension {MAX_DIM}")
+    if not isinstance(problem.uncertainty, GeodesicBall | LinearisedSet):
+        raise CertificateError(f"certificates do not know the uncertainty set {problem.uncertainty!r}")
+    totals = np.zeros((len(certificate.points), problem.dim + 2))
+    errors = np.zeros_like(totals)
+    n_blocks = -(-problem.n_samples // BLOCK)
+    by_arrays = not is_compiled(compiled_members) or _multiplies_large_matrices(problem)
+    sums_of = (array_sums if by_arrays else compiled_sums)(certificate, problem)
+    for start in range(0, problem.n_samples, BLOCK):
+        counts, values, magnitudes, distances = sums_of(slice(start, start + BLOCK))
+        # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
+        gamma = rounding_factor(counts + n_blocks + 12)[:, None]
+        totals += values
+        errors += gamma * magnitudes * (1.0 + 2.0 * gamma) + distances * (1.0 + 2.0 * gamma)
+    return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
+
+
+def compiled_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Callable[[slice], AllSums]:
+    """The function from samples to their sums for all points of a certificate."""
+    centre = lift(certificate.centre)
+    members = CompiledMembers(problem, centre, certificate.points, _outside(certificate), _nominal(certificate))
+    return lambda rows: members.sums(rows, certificate.threshold)
+
+
+def array_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Callable[[slice], AllSums]:
+    """`compiled_sums` without a compiler."""
+    points, outside, nominal = certificate.points, _outside(certificate), _nominal(certificate)
+    of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
+
+    def sums_of(rows: slice) -> AllSums:
+        members = of_set(problem, lift(certificate.centre), rows, certificate.threshold)
+        counts, width = np.zeros(len(points)), problem.dim + 2
+        values, magnitudes, distances = (np.zeros((len(points), width)) for _ in range(3))
+        for j, (w, W) in enumerate(zip(points, outside, strict=True)):
+            cut = members.nominal(w) if nominal[j] else members.worst(w, W)
+            counts[j], values[j], magnitudes[j], distances[j] = cut
+        return counts, values, magnitudes, distances
+
+    return sums_of
+
+
+def _multiplies_large_matrices(problem: MarginProblem) -> bool:
+    """Whether all samples share one large matrix: products with it are what arrays are faster at."""
+    noise = problem.uncertainty
+    return isinstance(noise, Ellipsoid) and noise.shape.ndim == 2 and problem.dim > LARGE_MATRIX
+
+
+def _outside(certificate: SoftMarginCertificate) -> Array:
+    """The points in the coordinates of the data: the boost is symmetric, and any rounding of them is as good."""
+    return certificate.points @ boost(lift(certificate.centre))
+
+
+def _nominal(certificate: SoftMarginCertificate) -> Array:
+    """Which points are ``+-(1, 0, ..., 0)``."""
+    return (np.abs(certificate.points[:, 0]) == 1.0) & ~np.any(certificate.points[:, 1:], axis=1)

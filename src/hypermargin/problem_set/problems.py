@@ -1,0 +1,99 @@
+"""The public problem set: every binary problem of the thirteen embeddings for three values of C, with certified optima.
+
+Names read ``paul/ovr/4/C=1`` (class 4 against the rest), ``paul/ovo/3-7/C=0.1`` (class 7 is +1, class 3 is -1) and
+``karate/binary/C=10``. Each is on all points of its data set.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from itertools import combinations
+
+import numpy as np
+
+from hypermargin.datasets import list_embeddings
+from hypermargin.datasets.by_name import class_sizes, digest, load
+from hypermargin.problems import MarginProblem
+
+VALUES_OF_C = (0.1, 1.0, 10.0)
+#: Data sets too large for a first look: `--all` takes them in.
+LARGE = ("cifar", "fashion-mnist")
+OPTIMA = "optima.json"
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What is proved of one problem: no w has an objective below `lower`, and one is known that has `upper`."""
+
+    upper: float
+    lower: float
+
+
+def splits(dataset: str) -> list[str]:
+    """The binary problems of a data set: "binary", or "ovr/k" for each class and "ovo/a-b" for each pair."""
+    n_classes = len(class_sizes(dataset))
+    if n_classes == 2:
+        return ["binary"]
+    return [f"ovr/{k}" for k in range(n_classes)] + [f"ovo/{a}-{b}" for a, b in combinations(range(n_classes), 2)]
+
+
+def problem_names() -> Iterator[str]:
+    """All names, without reading data: those that have a certified optimum."""
+    yield from certified_optima()
+
+
+def all_names() -> Iterator[str]:
+    """All names, from the data."""
+    for dataset in list_embeddings():
+        for split in splits(dataset):
+            for C in VALUES_OF_C:
+                yield f"{dataset}/{split}/C={C:g}"
+
+
+def get_problem(name: str) -> MarginProblem:
+    """The problem called `name`, or a `ValueError` that says how names read."""
+    parts = name.split("/")
+    try:
+        dataset, scheme, C = parts[0], parts[1], float(parts[-1].removeprefix("C="))
+        if dataset not in list_embeddings() or scheme not in ("binary", "ovr", "ovo"):
+            raise ValueError
+        X, y = load(dataset)
+        if scheme == "binary":
+            kept, side = np.ones(len(y), dtype=bool), np.where(y == 1, 1.0, -1.0)
+        elif scheme == "ovr":
+            kept, side = np.ones(len(y), dtype=bool), np.where(y == int(parts[2]), 1.0, -1.0)
+        else:
+            first, second = (int(part) for part in parts[2].split("-"))
+            kept, side = (y == first) | (y == second), np.where(y == second, 1.0, -1.0)
+    except (ValueError, IndexError):
+        example = "paul/ovr/4/C=1, paul/ovo/3-7/C=0.1 or karate/binary/C=10"
+        raise ValueError(f"{name!r} names no problem; names read {example}") from None
+    return MarginProblem(X[kept], side[kept], C=C)
+
+
+@cache
+def _stored() -> dict:
+    return json.loads(files("hypermargin.problem_set").joinpath(OPTIMA).read_text(encoding="utf-8"))
+
+
+@cache
+def certified_optima() -> dict[str, Optimum]:
+    """The stored optimum of every problem, by name."""
+    return {name: Optimum(*bounds) for name, bounds in _stored()["optima"].items()}
+
+
+def check_data(dataset: str) -> None:
+    """Refuse data other than that the optima were certified for."""
+    if digest(dataset) != _stored()["data"].get(dataset):
+        raise ValueError(f"the data of {dataset} is not that of the stored optima; fetch it anew")
+
+
+def select(pattern: str | None, everything: bool = False) -> list[str]:
+    """Names that match a pattern such as ``paul/ovr/*``; without one all, the two large data sets only if asked for."""
+    names = list(problem_names())
+    if pattern is not None:
+        return [name for name in names if any(fnmatchcase(name, part) for part in pattern.split(","))]
+    return [name for name in names if everything or name.split("/")[0] not in LARGE]

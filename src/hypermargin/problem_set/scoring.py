@@ -1,0 +1,117 @@
+"""Score a solver on the problem set: what it returns is judged anew and its time is taken; its own word counts nothing.
+
+A solver is a Python file with a function ``solve(X, y, C) -> w`` (Lorentz points, labels -1 and +1, the normal w), or
+the name of a method of this package.
+"""
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hypermargin import MarginProblem, available_methods
+from hypermargin import solve as solve_by_method
+from hypermargin.problem_set.problems import certified_optima, check_data, get_problem
+from hypermargin.solvers import relative_gap
+from hypermargin.workers.limits import LimitedWorker
+
+Solve = Callable[[Any, Any, float], Any]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One problem: the recomputed objective, its gap to the certified lower bound, seconds, and what went wrong."""
+
+    name: str
+    objective: float = np.inf
+    gap: float = np.inf
+    seconds: float = np.nan
+    trouble: str = ""
+
+
+def score_solver(solver: str, names: Sequence[str], limit: float) -> Iterator[Score]:
+    """Run a solver on each problem, in a process that is ended after `limit` seconds a problem.
+
+    A solver that cannot be loaded is a `ValueError`, once and not once a problem.
+    """
+    worker = LimitedWorker(__name__)
+    try:
+        loaded = worker.call("can_load", {"solver": solver}, limit)
+        if loaded.timed_out:
+            raise ValueError(f"{solver} took more than {limit:g} s to import")
+        if loaded.error is not None:
+            raise ValueError(loaded.error.removeprefix("ValueError: "))
+        for name in names:
+            check_data(name.split("/")[0])
+            answer = worker.call("run_solver", {"solver": solver, "name": name}, limit)
+            if answer.timed_out:
+                yield Score(name, trouble=f"took more than {limit:g} s")
+            elif answer.error is not None:
+                yield Score(name, trouble=answer.error)
+            else:
+                yield judge(name, answer.value["w"], answer.value["seconds"])
+    finally:
+        worker.close()
+
+
+def judge(name: str, w: Any, seconds: float) -> Score:
+    """Recompute objective and gap of what a solver returned."""
+    problem = get_problem(name)
+    try:
+        normal = np.asarray(w, dtype=np.float64)
+    except (TypeError, ValueError):
+        return Score(name, seconds=seconds, trouble="what it returned is not an array of numbers")
+    if normal.shape != (problem.dim + 1,):
+        return Score(name, seconds=seconds, trouble=f"w must have shape ({problem.dim + 1},), got {normal.shape}")
+    if not np.all(np.isfinite(normal)):
+        return Score(name, seconds=seconds, trouble="w holds NaN or infinity")
+    objective = problem.objective(normal)
+    if not np.isfinite(objective):
+        return Score(name, seconds=seconds, trouble="w is timelike: no hyperplane, the constraint q(w) >= 0 is broken")
+    return Score(name, objective, relative_gap(objective, certified_optima()[name].lower), seconds)
+
+
+# -- in the worker's process -------------------------------------------------------------------------------------------
+
+
+def run_solver(solver: str, name: str) -> dict[str, Any]:
+    """Call a solver on one problem; the data is read and the file imported before the clock starts."""
+    solve = load_solver(solver)
+    problem = get_problem(name)
+    X, y = problem.X.copy(), problem.y.copy()
+    start = time.perf_counter()
+    w = solve(X, y, float(problem.C))
+    seconds = time.perf_counter() - start
+    return {"w": np.asarray(w, dtype=np.float64).tolist(), "seconds": seconds}
+
+
+def can_load(solver: str) -> bool:
+    """Whether `load_solver` finds a function; it raises where not."""
+    return callable(load_solver(solver))
+
+
+@lru_cache(maxsize=1)
+def load_solver(solver: str) -> Solve:
+    """The function ``solve(X, y, C)`` of a file, or the method of this package of that name."""
+    if solver in available_methods():
+        return lambda X, y, C: solve_by_method(MarginProblem(X, y, C=C), solver).w
+    path = Path(solver)
+    if not path.is_file():
+        raise ValueError(f"there is no file {solver}, and no method of that name ({', '.join(available_methods())})")
+    spec = importlib.util.spec_from_file_location("scored_solver", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{solver} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{solver} cannot be imported: {type(error).__name__}: {error}") from error
+    function = getattr(module, "solve", None)
+    if not callable(function):
+        raise ValueError(f"{solver} has no function solve(X, y, C) that returns w")
+    return function

@@ -1,0 +1,1 @@
+"""The robustness experiment: does training with uncertainty sets help, and against what?"""

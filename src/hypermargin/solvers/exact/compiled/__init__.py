@@ -1,0 +1,1 @@
+"""The inner loops of the exact method, compiled by Cython; without a compiler the interpreter runs the same files."""

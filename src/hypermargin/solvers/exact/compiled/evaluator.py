@@ -1,0 +1,145 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The rounds of a region and the passes over the data that they ask for: the inner loop of the exact method.
+
+Compiled by Cython at installation; without a compiler the interpreter runs this file.
+"""
+
+import cython
+import numpy as np
+
+from hypermargin.solvers.exact.compiled.region import QUERY, SETTLED
+
+if cython.compiled:
+    from cython.cimports.hypermargin.solvers.exact.compiled.cuts import CutPool, lift_into, push_out, quadratic_form
+    from cython.cimports.hypermargin.solvers.exact.compiled.passes import Pass
+    from cython.cimports.hypermargin.solvers.exact.compiled.region import Region
+    from cython.cimports.libc.math import fabs
+else:
+    from math import fabs
+
+    from hypermargin.solvers.exact.compiled.cuts import CutPool, lift_into, push_out, quadratic_form
+    from hypermargin.solvers.exact.compiled.passes import Pass
+    from hypermargin.solvers.exact.compiled.region import Region
+
+NEARLY_BEST = cython.declare(cython.double, 0.01)  # a lightlike point that close to the best is followed up
+MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at no more multiples of it than this
+
+
+@cython.cclass
+class Evaluator:
+    """The objective, one pass over the data at a time: each pass adds a cut, and may give a new best point.
+
+    Passes are made here where `oracle.arrays` holds the data, else by calling ``oracle(w) -> (risk, b, g)``. The arrays
+    are the points z_i as columns, padded with zeros to a multiple of LANES, the costs (n,), their common factor and the
+    margin below which samples belong to a cut.
+    """
+
+    pool: CutPool
+    oracle: object
+    in_memory: cython.bint
+    data: Pass
+    factor: cython.double
+    timelike_allowed: cython.bint
+    b: cython.double  # offset
+    g: cython.double[::1]  # and slope of the last cut
+    ray: cython.double[::1]  # the lightlike point that is followed up,
+    trial: cython.double[::1]  # and a multiple of it
+    upper = cython.declare(cython.double, visibility="public")  # the best objective,
+    best = cython.declare(cython.Py_ssize_t, visibility="public")  # the cut of the pass that found it (0: none),
+    passes = cython.declare(cython.Py_ssize_t, visibility="public")  # the passes made
+    most_passes = cython.declare(cython.Py_ssize_t, visibility="public")  # and those allowed
+
+    def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint, most_passes: cython.Py_ssize_t):
+        self.pool, self.oracle, self.timelike_allowed = pool, oracle, timelike_allowed
+        arrays = oracle.arrays
+        self.in_memory = arrays is not None
+        if self.in_memory:
+            points, costs, self.factor, threshold = arrays
+            self.data = Pass(points, costs, threshold)
+        self.g, self.ray, self.trial = np.zeros(pool.width), np.zeros(pool.width), np.zeros(pool.width)
+        self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, most_passes
+
+    @cython.ccall
+    def evaluate(self, w: cython.double[::1]) -> cython.double:
+        """One pass over the data at w; returns the relaxed objective ``max(q, 0)/2 + risk`` there."""
+        risk: cython.double
+        self.passes += 1
+        if self.in_memory:
+            risk = self._hinge_pass(w)
+        else:
+            risk, self.b, self.g = self.oracle(np.array(w))  # type: ignore[operator]
+        return self.record(w, risk, self.b, self.g)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _hinge_pass(self, w: cython.double[::1]) -> cython.double:
+        """A pass here: returns the risk, and leaves the cut in `b` and `g`, all times the common factor."""
+        j: cython.Py_ssize_t
+        self.data.hinge(w, self.g)
+        for j in range(self.g.shape[0]):
+            self.g[j] *= self.factor
+        self.b = self.factor * self.data.b
+        return self.factor * self.data.risk
+
+    @cython.ccall
+    def record(
+        self, w: cython.double[::1], risk: cython.double, b: cython.double, g: cython.double[::1]
+    ) -> cython.double:
+        """Add a cut and update the best point; returns the relaxed objective."""
+        cut: cython.Py_ssize_t = self.pool.add(b, g, w, risk)
+        q: cython.double = quadratic_form(w)
+        value: cython.double = risk + (0.5 * q if q > 0.0 else 0.0)
+        if value < self.upper and (q >= 0.0 or self.timelike_allowed):
+            self.upper, self.best = value, cut
+        return value
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _target(self, tol: cython.double) -> cython.double:
+        return self.upper - tol * max(fabs(self.upper), 1e-12)
+
+    def rounds(
+        self, region: Region, tol: cython.double, rival: cython.double, most: cython.Py_ssize_t, history: list
+    ) -> cython.int:
+        """Advance a region while it is the weakest and passes are all it asks for; returns what it asked for last.
+
+        `tol` is the relative gap at which it counts as settled, `rival` the least bound of the other regions, `most`
+        the number of passes after which to come back. `history` gets (bound, objective) after each pass of the region.
+        """
+        action: cython.int = QUERY
+        last: cython.Py_ssize_t = min(self.passes + most, self.most_passes)
+        lower: cython.double = region.lower_bound()
+        timelike: cython.bint
+        while self.passes < last and lower <= rival:
+            action = region.advance(self._target(tol))
+            if action != QUERY:
+                break
+            timelike = region.absorb(self.evaluate(region.query), self._target(tol))
+            if timelike or region.lifted:
+                self._follow_up(region.query, tol)
+            lower = region.lower_bound()
+            history.append((lower if lower < rival else rival, self.upper))
+            if lower >= self._target(tol):
+                return SETTLED
+        return action
+
+    @cython.cfunc
+    def _follow_up(self, w: cython.double[::1], tol: cython.double):
+        """A region asked for a point in or on the light cone: try multiples of the lightlike point over it.
+
+        The scale of a point on the cone is a dimension of its own: the relaxation says little about it, because its
+        solution lies inside the cone. The cuts say which scale to try, and when there is no hope left on the ray.
+        """
+        j: cython.Py_ssize_t
+        scale: cython.double
+        promised: cython.double
+        lift_into(self.ray, w)
+        for _ in range(MOST_SCALES):
+            scale, promised = self.pool.best_scale(self.ray)
+            if promised >= self._target(tol) or self.passes >= self.most_passes:
+                return
+            for j in range(self.pool.width):
+                self.trial[j] = scale * self.ray[j]
+            push_out(self.trial)
+            if self.evaluate(self.trial) > (1.0 + NEARLY_BEST) * self.upper:
+                return

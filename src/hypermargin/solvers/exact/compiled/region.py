@@ -1,0 +1,378 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The search along t in one region: nodes, minorants, and the lower envelope they make.
+
+Compiled by Cython at installation, with the C types of `region.pxd`; without a compiler the interpreter runs this file.
+"""
+
+import cython
+import numpy as np
+
+from hypermargin.solvers.exact.compiled.cuts import doubled
+
+if cython.compiled:
+    from cython.cimports.hypermargin.solvers.exact.compiled.master import Master, phi
+    from cython.cimports.libc.math import sqrt
+else:
+    from math import sqrt
+
+    from hypermargin.solvers.exact.compiled.master import Master, phi
+
+# What `Region.advance` asks of the caller.
+QUERY = 0  # evaluate the risk at `Region.query` and give the cut to `Region.absorb`
+SETTLED = 1  # the lower bound of the region has reached the target
+STALLED = 2  # the relaxation of this region is too weak: split it
+EXHAUSTED = 3  # double precision, or the room for minorants, is used up
+
+MOST_MINORANTS = cython.declare(cython.Py_ssize_t, 4000)  # in one region
+STALE = cython.declare(cython.Py_ssize_t, 30)
+LEAST_PROGRESS = cython.declare(cython.double, 1e-3)  # a rise by less of what is missing is none
+LEAST_FALL = cython.declare(cython.double, 0.9)  # of the distance of the best point to the bound: nearer is progress
+
+
+@cython.cclass
+class Region:
+    """The search along s in one region: nodes, the minorants found there, and a lower bound a cell between nodes.
+
+    Between neighbouring nodes a minorant is concave, so its smaller end value bounds the objective on the cell; the
+    bound of a cell is the best over all minorants. The last cell is the tail beyond the last node; only minorants that
+    do not fall there (``a >= A``) count for it.
+    """
+
+    def __init__(self, master: Master, sign, box, chord, nodes, timelike_allowed):
+        self.master, self.sign, self.timelike_allowed = master, sign, timelike_allowed
+        self.has_chord = chord is not None
+        if chord is None:
+            chord = np.zeros(master.dim), 0.0
+        self.u, self.kappa = chord
+        self.boxes = [box]
+        self.nodes = len(nodes)
+        self._make_tables(max(64, self.nodes), master.pool.width + 3)
+        self.query = np.zeros(master.pool.width)
+        self.here, self.timelike, self.lifted = 0, False, False
+        for i, position in enumerate(nodes):
+            self.s[i] = position
+
+    def _make_tables(self, room: cython.Py_ssize_t, width: cython.Py_ssize_t):
+        """Few arrays, cut into rows: regions are many in degenerate problems, and allocation would cost the most."""
+        i: cython.Py_ssize_t
+        numbers: cython.double[:, ::1] = np.zeros((7, room))
+        counts: cython.Py_ssize_t[:, ::1] = np.zeros((4, room), dtype=np.intp)
+        self.s, self.envelope, self.relaxed, self.lower = numbers[0], numbers[1], numbers[2], numbers[3]
+        self.mb, self.ma, self.mA = numbers[4], numbers[5], numbers[6]
+        self.top, self.proof, self.stale, self.owner = counts[0], counts[1], counts[2], counts[3]
+        self.columns = np.zeros((room, width), dtype=np.intp)
+        self.weights = np.zeros((room, width))
+        self.minorants = 0
+        for i in range(room):
+            self.envelope[i] = self.lower[i] = -float("inf")
+            self.relaxed[i] = float("inf")
+
+    def begin(self):
+        """Solve the master at the first nodes."""
+        i: cython.Py_ssize_t
+        self._enter()
+        for i in range(self.nodes):
+            self._minorant_at(self.s[i], -1e300)
+
+    def inherit(self, parent: "Region"):
+        """Take over the minorants that prove the parent's cells: they hold here too, in a part of its directions."""
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        offset: cython.Py_ssize_t = len(self.boxes)
+        self.boxes.extend(parent.boxes)
+        used = {parent.proof[i] for i in range(parent.nodes)} | {parent.top[i] for i in range(parent.nodes)}
+        for m in sorted(used):
+            k = self._room()
+            self.mb[k], self.ma[k], self.mA[k] = parent.mb[m], parent.ma[m], parent.mA[m]
+            self.owner[k] = offset + parent.owner[m]
+            for j in range(self.columns.shape[1]):
+                self.columns[k, j], self.weights[k, j] = parent.columns[m, j], parent.weights[m, j]
+            self._keep(k)
+
+    # -- what the caller uses ------------------------------------------------------------------------------------------
+
+    def advance(self, target: cython.double) -> cython.int:
+        """Work on the cell of least bound until a query is needed, or the region is settled at `target` or stalled."""
+        cell: cython.Py_ssize_t
+        value: cython.double
+        before: cython.double
+        length: cython.double
+        position: cython.double
+        j: cython.Py_ssize_t
+        self._enter()
+        while True:
+            cell = self._weakest_cell()
+            if self.lower[cell] >= target:
+                return SETTLED
+            if cell == self.nodes - 1 or self.minorants > MOST_MINORANTS:
+                return EXHAUSTED
+            self.here = self._choose_node(cell, target)
+            if self.here == -1:
+                return EXHAUSTED
+            position, before = self.s[self.here], self.envelope[self.here]
+            value = self._minorant_at(position, target)
+            if value >= target:
+                continue
+            length = self.master._norm(self.master.wr)
+            self.timelike = not self.timelike_allowed and (self.master.mu < 1.0 or length < position)
+            # A timelike point whose relaxed objective is below the target: no minorant will ever prove the target here.
+            if self.timelike and self.relaxed[self.here] - value <= 0.3 * (target - value):
+                return STALLED
+            if self.stale[self.here] >= STALE:
+                if value - before > LEAST_PROGRESS * (target - before):
+                    continue
+                return STALLED if self.timelike else EXHAUSTED
+            self.lifted = self.timelike and length > 0.99 * position
+            self.query[0] = self.sign * position
+            if self.lifted:  # rounded outwards, so that it is feasible
+                length /= position * (1.0 + 4e-16 * (self.master.dim + 4))
+            else:
+                length = 1.0
+            for j in range(self.master.dim):
+                self.query[j + 1] = self.master.wr[j] / length
+            return QUERY
+
+    def absorb(self, relaxed: cython.double, target: cython.double) -> cython.bint:
+        """Take in that the relaxed objective at the query is `relaxed` and its cut is in the pool.
+
+        Returns True if the point asked for is timelike and the caller should evaluate a feasible neighbour as well.
+        """
+        before: cython.double = self.envelope[self.here]
+        least: cython.double = self.relaxed[self.here]
+        value: cython.double
+        if not self.lifted:
+            self.relaxed[self.here] = min(least, relaxed)
+        self._enter()
+        value = self._minorant_at(self.s[self.here], target)
+        if value - before > LEAST_PROGRESS * (target - before):
+            self.stale[self.here] = 0
+        elif not self.lifted and relaxed - before < LEAST_FALL * (least - before):
+            self.stale[self.here] = 0  # far above the bound the points improve first, if C is large
+        elif self.lifted or relaxed - before <= LEAST_PROGRESS * (target - before):
+            self.stale[self.here] = STALE  # the cut was known, or as good as
+        elif self.stale[self.here] < STALE:  # a minimum that is not unique: other points of it may have more to give
+            self.stale[self.here] += 1
+        return self.timelike and not self.lifted
+
+    def side(self) -> cython.double:
+        """The sign of t in this region."""
+        return self.sign
+
+    def query_point(self):
+        """Where the risk is to be evaluated, as a new array."""
+        return np.array(self.query)
+
+    def lower_bound(self) -> cython.double:
+        return self.lower[self._weakest_cell()]
+
+    def first_nodes(self):
+        """Where a part of this region should look first: where its own cells begin, and where its bound is attained."""
+        nodes = {s for s, _ in self._fewest_cells(float("inf"))}
+        nodes.add(self.s[self.here])
+        return sorted(nodes)
+
+    def proof_of(self, bound: cython.double, numbers: dict):
+        """The fewest cells that prove `bound` (or the region's own bound if that is less).
+
+        A list of (node at which the cell begins, cuts, their weights, the weight of the chord, its box). Cuts get new
+        numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
+        """
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        chord: cython.double
+        cells = []
+        for s, k in self._fewest_cells(bound):
+            cuts, weights, chord = [], [], 0.0
+            for j in range(self.columns.shape[1]):
+                c = self.columns[k, j]
+                if self.weights[k, j] <= 0.0 or c == 0:
+                    continue
+                if c == -1:
+                    chord = self.weights[k, j]
+                else:
+                    cuts.append(numbers.setdefault(c, len(numbers)))
+                    weights.append(self.weights[k, j])
+            cells.append((s, tuple(cuts), tuple(weights), chord, self.boxes[self.owner[k]]))
+        return cells
+
+    def _fewest_cells(self, bound: cython.double):
+        """Pairs (node, minorant) that prove `bound` or the region's own.
+
+        A minorant is concave, so it proves all between two nodes at which it reaches the bound: from each node go as
+        far as one minorant reaches.
+        """
+        i: cython.Py_ssize_t = 0
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        best: cython.Py_ssize_t
+        reach: cython.Py_ssize_t
+        kept = []
+        bound = min(bound, self.lower[self._weakest_cell()])
+        while i < self.nodes - 1:
+            best, reach = self.proof[i], i + 1
+            for k in range(self.minorants):
+                j = i
+                while j < self.nodes and self._bound(k, self.s[j]) >= bound:
+                    j += 1
+                if j - 1 > reach:
+                    best, reach = k, j - 1
+            kept.append((self.s[i], best))
+            i = reach
+        kept.append((self.s[i], self.proof[i]))
+        return kept
+
+    def curves(self):
+        """Nodes, bounds of the cells from them, and all minorants (b, a, A): what a picture of the proof shows."""
+        m: cython.Py_ssize_t = self.nodes
+        k: cython.Py_ssize_t = self.minorants
+        minorants = np.stack([np.asarray(self.mb[:k]), np.asarray(self.ma[:k]), np.asarray(self.mA[:k])], axis=1)
+        return np.array(self.s[:m]), np.array(self.lower[:m]), minorants
+
+    # -- the envelope --------------------------------------------------------------------------------------------------
+
+    def _enter(self):
+        self.master.enter(self.sign, self.has_chord, self.kappa, self.u)
+
+    def _bound(self, k: cython.Py_ssize_t, s: cython.double) -> cython.double:
+        """``L_k(s)``."""
+        return self.mb[k] + self.ma[k] * s + phi(s, self.mA[k])
+
+    def _prove(self, k: cython.Py_ssize_t, i: cython.Py_ssize_t, left: cython.double, right: cython.double):
+        """Take in what minorant k proves on cell i, of whose values at the ends of the cell the smaller one counts.
+
+        In the last cell there is no right end: a minorant must not fall, strictly, with room for rounding in the check
+        of the certificate.
+        """
+        if i == self.nodes - 1:
+            right = left if self.ma[k] > (1.0 + 1e-9) * self.mA[k] else -1e300
+        left = min(left, right)
+        if left > self.lower[i]:
+            self.lower[i], self.proof[i] = left, k
+
+    def _weakest_cell(self) -> cython.Py_ssize_t:
+        i: cython.Py_ssize_t
+        weakest: cython.Py_ssize_t = 0
+        for i in range(1, self.nodes):
+            if self.lower[i] < self.lower[weakest]:
+                weakest = i
+        return weakest
+
+    def _choose_node(self, cell: cython.Py_ssize_t, target: cython.double) -> cython.Py_ssize_t:
+        """The node to work at in a cell: an end that limits its bound, or a new one in between; -1 if there is no room.
+
+        The new node is where the minorants that lead at the two ends cross, the likely minimum of the envelope.
+        """
+        left: cython.double = self.s[cell]
+        right: cython.double = self.s[cell + 1]
+        low: cython.double = left
+        high: cython.double = right
+        middle: cython.double = 0.5 * (left + right)
+        i: cython.Py_ssize_t = self.top[cell]
+        j: cython.Py_ssize_t = self.top[cell + 1]
+        end: cython.Py_ssize_t = cell if self.envelope[cell] <= self.envelope[cell + 1] else cell + 1
+        if self.envelope[end] - self.lower[cell] <= LEAST_PROGRESS * (target - self.lower[cell]):
+            return end
+        if right - left <= 1e-13 * right:
+            return -1
+        if i != j:
+            for _ in range(40):
+                middle = 0.5 * (low + high)
+                if self._bound(i, middle) >= self._bound(j, middle):
+                    low = middle
+                else:
+                    high = middle
+        if middle - left < 0.05 * (right - left):
+            if not self._resolved(cell, cell, target):
+                return cell
+            middle = left + 0.1 * (right - left)
+        elif right - middle < 0.05 * (right - left):
+            if not self._resolved(cell + 1, cell, target):
+                return cell + 1
+            middle = right - 0.1 * (right - left)
+        return self._insert(cell, middle)
+
+    def _resolved(self, i: cython.Py_ssize_t, cell: cython.Py_ssize_t, target: cython.double) -> cython.bint:
+        """Whether another query at node i would hardly raise the envelope there, as seen from what the cell lacks."""
+        if self.stale[i] >= STALE or self.envelope[i] >= target:
+            return True
+        return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.lower[cell])
+
+    def _insert(self, cell: cython.Py_ssize_t, position: cython.double) -> cython.Py_ssize_t:
+        """A new node after node `cell`; returns its number."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        new: cython.Py_ssize_t = cell + 1
+        value: cython.double
+        if self.nodes == self.s.shape[0]:
+            self._more_nodes()
+        for i in range(self.nodes, new, -1):
+            self.s[i], self.envelope[i], self.top[i] = self.s[i - 1], self.envelope[i - 1], self.top[i - 1]
+            self.relaxed[i], self.stale[i] = self.relaxed[i - 1], self.stale[i - 1]
+            self.lower[i], self.proof[i] = self.lower[i - 1], self.proof[i - 1]
+        self.nodes += 1
+        self.s[new], self.relaxed[new], self.stale[new] = position, float("inf"), 0
+        self.envelope[new] = -1e300
+        self.lower[new], self.proof[new] = self.lower[cell], self.proof[cell]
+        for k in range(self.minorants):
+            value = self._bound(k, position)
+            if value > self.envelope[new]:
+                self.envelope[new], self.top[new] = value, k
+            self._prove(k, cell, self._bound(k, self.s[cell]), value)
+            self._prove(k, new, value, self._bound(k, self.s[new + 1]))
+        return new
+
+    def _minorant_at(self, s: cython.double, target: cython.double) -> cython.double:
+        """Solve the master at s, keep its minorant, raise the envelope everywhere; returns L(s)."""
+        value: cython.double = self.master.optimise(s, target)
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t = self._room()
+        self.mb[k], self.ma[k], self.mA[k] = self.master.b, self.master.a, self.master.A
+        self.owner[k] = 0
+        for i in range(self.columns.shape[1]):
+            self.columns[k, i] = self.master.active[i] if i < self.master.count else 0
+            self.weights[k, i] = self.master.lam[i] if i < self.master.count else 0.0
+        self._keep(k)
+        return value
+
+    def add_tail(self, c: cython.Py_ssize_t, share: cython.double):
+        """Use `share` times cut c, of timelike slope, as a minorant (the rest is risk >= 0): it proves the tail."""
+        k: cython.Py_ssize_t = self._room()
+        j: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for j in range(self.master.dim):
+            total += self.master.pool.g[c, j + 1] * self.master.pool.g[c, j + 1]
+        self.mb[k] = share * self.master.pool.b[c]
+        self.ma[k] = share * self.sign * self.master.pool.g[c, 0]
+        self.mA[k] = share * sqrt(total)
+        self.columns[k, 0], self.weights[k, 0] = c, share
+        self._keep(k)
+
+    def _keep(self, k: cython.Py_ssize_t):
+        """Raise the envelope and the bounds of the cells by minorant k, the latest."""
+        i: cython.Py_ssize_t
+        left: cython.double
+        right: cython.double = self._bound(k, self.s[0])
+        self.minorants = k + 1
+        for i in range(self.nodes):
+            left, right = right, self._bound(k, self.s[i + 1]) if i < self.nodes - 1 else 0.0
+            if left > self.envelope[i]:
+                self.envelope[i], self.top[i] = left, k
+            self._prove(k, i, left, right)
+
+    def _more_nodes(self):
+        self.s, self.envelope, self.relaxed = doubled(self.s), doubled(self.envelope), doubled(self.relaxed)
+        self.top, self.stale = doubled(self.top), doubled(self.stale)
+        self.lower, self.proof = doubled(self.lower), doubled(self.proof)
+
+    def _room(self) -> cython.Py_ssize_t:
+        """The number of the next minorant, with room in the tables for it."""
+        if self.minorants == self.mb.shape[0]:
+            self.mb, self.ma, self.mA = doubled(self.mb), doubled(self.ma), doubled(self.mA)
+            self.columns, self.weights, self.owner = (
+                doubled(self.columns),
+                doubled(self.weights),
+                doubled(self.owner),
+            )
+        return self.minorants

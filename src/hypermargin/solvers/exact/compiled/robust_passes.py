@@ -1,0 +1,443 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Passes over the data with worst-case margins: risk and cut at a point, for every kind of uncertainty set.
+
+Compiled by Cython at installation, like `evaluator`; `robust_oracle` does the same in NumPy where there is no compiler.
+Blocks of samples are as in `passes`; selections and arithmetic are in different loops where compilers would make
+branches of them.
+"""
+
+import cython
+import numpy as np
+
+if cython.compiled:
+    from cython.cimports.hypermargin.solvers.exact.compiled.passes import Pass
+    from cython.cimports.libc.math import fabs, sqrt
+else:
+    from math import fabs, sqrt
+
+    from hypermargin.solvers.exact.compiled.passes import Pass
+
+# Dual norms of the linearised sets.
+L1 = 0
+MAX = 1
+L2 = 2
+
+# Those of `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
+CANCELLING = cython.declare(cython.double, 1e-4)
+FLOOR = cython.declare(cython.double, 1e-7)
+BLUR = cython.declare(cython.double, 1e-9)
+BLUR_ROUND = cython.declare(cython.double, 1e-8)
+
+# A divisor where lengths are 0; others are square roots, so that none is as small.
+TINY = cython.declare(cython.double, 1e-200)
+
+
+@cython.cclass
+class BallPass(Pass):
+    """Geodesic balls (`GeodesicBall`), from `cosh` and `sinh` of their radii."""
+
+    cosh: cython.double[::1]
+    sinh: cython.double[::1]
+
+    def __init__(
+        self,
+        Z: cython.double[:, ::1],
+        costs: cython.const[cython.double][:],
+        threshold: cython.double,
+        cosh: cython.double[::1],
+        sinh: cython.double[::1],
+    ):
+        super().__init__(Z, costs, threshold)
+        self.cosh, self.sinh = cosh, sinh
+
+    def __call__(self, w: cython.double[::1], q: cython.double, g: cython.double[::1]):
+        """Risk at w and offset b of the cut there; the slope is written to g. ``q = q(w)``."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        total: cython.double = 0.0  # of cost * across
+        floor: cython.double = FLOOR if q < 0.0 else 0.0
+        root: cython.double = sqrt(-q) if q < 0.0 else 0.0
+        inverse: cython.double = 1.0 / root if q < 0.0 else 0.0
+        least: cython.double
+        step = cython.declare(cython.double[256])
+        inside = cython.declare(cython.double[256])
+        cosh = cython.declare(cython.double[256])
+        sinh = cython.declare(cython.double[256])
+        margin = cython.declare(cython.double[256])
+        tangent = cython.declare(cython.double[256])
+        worst = cython.declare(cython.double[256])
+        along = cython.declare(cython.double[256])  # z' = along z + across covector(w)
+        across = cython.declare(cython.double[256])
+        costs = cython.declare(cython.double[256])
+        chosen = cython.declare(cython.double[256])
+        self.risk = self.b = 0.0
+        for j in range(g.shape[0]):
+            g[j] = 0.0
+        for i in range(0, self.n, 256):
+            m = min(256, self.Z.shape[1] - i)
+            self.combine(self.Z, w, i, m, margin)
+            self.tangents(w, q, i, m, margin, tangent)
+            self.load(self.cosh, i, m, cosh)
+            self.load(self.sinh, i, m, sinh)
+            for e in range(m):
+                least = -floor * margin[e]
+                least = tangent[e] if tangent[e] >= least else least
+                step[e] = least if least > TINY else TINY
+                across[e] = sinh[e] if tangent[e] > 0.0 else 0.0
+                least = margin[e] if margin[e] < -tangent[e] else -tangent[e]
+                along[e] = cosh[e] if least < 0.0 else 1.0
+            for e in range(m):
+                worst[e] = cosh[e] * margin[e] - sinh[e] * tangent[e]
+                across[e] /= step[e]
+                along[e] -= across[e] * margin[e]
+            if q < 0.0:  # the ball may hold the normal itself: margin > 0 and tangent/margin < tanh(rho)
+                for e in range(m):
+                    inside[e] = 1.0 if tangent[e] * cosh[e] < sinh[e] * margin[e] else 0.0
+                for e in range(m):
+                    worst[e] = inside[e] * root + (1.0 - inside[e]) * worst[e]
+                    along[e] = (1.0 - inside[e]) * along[e]
+                    across[e] = inside[e] * inverse + (1.0 - inside[e]) * across[e]
+            self.load_costs(i, m, costs)
+            self.choose(worst, costs, m, chosen)
+            for e in range(m):
+                along[e] *= chosen[e]
+                across[e] *= chosen[e]
+            total += self.sum(across, m)
+            self.subtract_columns(along, i, m, g)
+        g[0] -= total * w[0]
+        for j in range(1, g.shape[0]):
+            g[j] += total * w[j]
+        return self.risk, self.b
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def tangents(
+        self,
+        w: cython.double[::1],
+        q: cython.double,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        margin: cython.p_double,
+        tangent: cython.p_double,
+    ) -> cython.void:
+        """Lengths of w's parts tangent at the points (`uncertainty.tangent_length`)."""
+        e: cython.Py_ssize_t
+        square: cython.double
+        for e in range(m):
+            tangent[e] = q + margin[e] * margin[e]
+        if q < 0.0:
+            for e in range(min(m, self.n - i)):
+                if tangent[e] < CANCELLING * margin[e] * margin[e]:
+                    tangent[e] = self.tangent_square(w, i + e, margin[e])
+            for e in range(m):
+                square = tangent[e]
+                tangent[e] = square if square > 0.0 else 0.0
+        self.roots(tangent, m)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def tangent_square(self, w: cython.double[::1], i: cython.Py_ssize_t, margin: cython.double) -> cython.double:
+        """``q + margin^2`` of sample i where that cancels, from the tangent part itself."""
+        j: cython.Py_ssize_t
+        part: cython.double
+        along: cython.double = 0.0
+        square: cython.double = 0.0
+        for j in range(1, self.Z.shape[0]):
+            part = w[j] + margin * self.Z[j, i]
+            along += self.Z[j, i] * part
+            square += part * part
+        along /= self.Z[0, i]
+        return square - along * along
+
+
+@cython.cclass
+class LinearisedPass(Pass):
+    """The sets ``x + J z`` (`LinearisedSet`), whose noise lives in the coordinates of the data.
+
+    `jacobian` has as columns the d of `unit` and then `sinh`, ``cosh - stretch`` and `stretch` of `OriginJacobian`.
+    `shape` is (d, d, .), one matrix for all or one a sample, and `shape_size` its Frobenius norm; it is (0, 0, 1) where
+    the set is no ellipsoid.
+    """
+
+    jacobian: cython.double[:, ::1]
+    rho: cython.double[::1]
+    norm: cython.int
+    shape: cython.double[:, :, ::1]
+    shape_size: cython.double[::1]
+    pulled: cython.double[:, ::1]  # J'c of a block, then the direction of its steps z
+    turned: cython.double[:, ::1]  # S'J'c
+    kept_jacobian: cython.double[:, ::1]  # of those samples of a block that belong to the cut
+    kept_shape: cython.double[:, :, ::1]
+
+    def __init__(
+        self,
+        Z: cython.double[:, ::1],
+        costs: cython.const[cython.double][:],
+        threshold: cython.double,
+        jacobian: cython.double[:, ::1],
+        rho: cython.double[::1],
+        norm: cython.int,
+        shape: cython.double[:, :, ::1],
+        shape_size: cython.double[::1],
+    ):
+        super().__init__(Z, costs, threshold)
+        self.jacobian, self.rho, self.norm = jacobian, rho, norm
+        self.shape, self.shape_size = shape, shape_size
+        self.pulled = np.empty((Z.shape[0] - 1, 256))
+        self.turned = np.empty((shape.shape[0], 256))
+        self.kept_jacobian = np.zeros((jacobian.shape[0], 256))
+        self.kept_shape = shape if shape.shape[2] == 1 else np.zeros((shape.shape[0], shape.shape[0], 256))
+
+    def __call__(self, w: cython.double[::1], c: cython.double[::1], g: cython.double[::1], h: cython.double[::1]):
+        """Risk at w and offset b of the cut there; its slope is g in the frame of w plus h in that of c.
+
+        ``c = covector(w)`` in the coordinates of the data; g is the nominal part of the slope, h that of the noise.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        d: cython.Py_ssize_t = g.shape[0] - 1
+        widest: cython.double = 0.0
+        margin = cython.declare(cython.double[256])
+        blur = cython.declare(cython.double[256])
+        length = cython.declare(cython.double[256])
+        rho = cython.declare(cython.double[256])
+        sizes = cython.declare(cython.double[256])
+        costs = cython.declare(cython.double[256])
+        chosen = cython.declare(cython.double[256])
+        for j in range(d):
+            if fabs(c[j + 1]) > widest:
+                widest = fabs(c[j + 1])
+        self.risk = self.b = 0.0
+        for j in range(d + 1):
+            g[j] = h[j] = 0.0
+        for i in range(0, self.n, 256):
+            m = min(256, self.Z.shape[1] - i)
+            self.combine(self.Z, w, i, m, margin)
+            self.pull_back(c, widest, i, m, blur)
+            if self.shape.shape[0] > 0:
+                self.turn(self.shape, self.pulled, self.turned, True, i, m)
+                self.lengths(self.turned, m, length)
+            else:
+                self.lengths(self.pulled, m, length)
+            self.load(self.rho, i, m, rho)
+            for e in range(m):
+                margin[e] -= rho[e] * length[e]
+            self.load_costs(i, m, costs)
+            self.choose(margin, costs, m, chosen)
+            self.subtract_columns(chosen, i, m, g)
+            for e in range(m):
+                chosen[e] *= -rho[e]
+            self.load(self.shape_size, i, m, sizes)
+            m = self.keep(i, m, chosen, sizes, blur, length)
+            self.steps(m, sizes, blur, length, chosen)
+            self.push_forward(m, chosen, h)
+        return self.risk, self.b
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def keep(
+        self,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        weight: cython.p_double,
+        sizes: cython.p_double,
+        blur: cython.p_double,
+        length: cython.p_double,
+    ) -> cython.Py_ssize_t:
+        """Move the samples of a block that have a weight to its front; how many, up to a multiple of 8.
+
+        The worst steps of all others are not wanted, and they are most of the data.
+        """
+        e: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        count: cython.Py_ssize_t = 0
+        index = cython.declare(cython.Py_ssize_t[256])
+        for e in range(m):
+            index[count] = e
+            count += 1 if weight[e] != 0.0 else 0
+        for k in range(count):
+            e = index[k]
+            weight[k], sizes[k], blur[k], length[k] = weight[e], sizes[e], blur[e], length[e]
+            for j in range(self.pulled.shape[0]):
+                self.pulled[j, k] = self.pulled[j, e]
+            for j in range(self.turned.shape[0]):
+                self.turned[j, k] = self.turned[j, e]
+            for j in range(self.jacobian.shape[0]):
+                self.kept_jacobian[j, k] = self.jacobian[j, i + e]
+            if self.shape.shape[2] > 1:
+                for j in range(self.shape.shape[0]):
+                    for r in range(self.shape.shape[0]):
+                        self.kept_shape[j, r, k] = self.shape[j, r, i + e]
+        while count % 8:
+            weight[count] = 0.0
+            count += 1
+        return count
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def pull_back(
+        self,
+        c: cython.double[::1],
+        widest: cython.double,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        size: cython.p_double,
+    ) -> cython.void:
+        """``J'c`` of a block, and the size of the terms summed; labels change only signs, and are left out."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        d: cython.Py_ssize_t = self.pulled.shape[0]
+        J: cython.double[:, ::1] = self.jacobian
+        pulled: cython.double[:, ::1] = self.pulled
+        first: cython.double = c[0]
+        along = cython.declare(cython.double[256])
+        stretch = cython.declare(cython.double[256])
+        self.combine(J, c[1:], i, m, along)
+        for e in range(m):
+            stretch[e] = J[d + 2, i + e]
+            along[e] = J[d, i + e] * first + J[d + 1, i + e] * along[e]
+            size[e] = stretch[e] * widest + fabs(along[e])
+        for j in range(d):
+            first = c[j + 1]
+            for e in range(m):
+                pulled[j, e] = stretch[e] * first + along[e] * J[j, i + e]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def turn(
+        self,
+        S: cython.double[:, :, ::1],
+        vectors: cython.double[:, ::1],
+        out: cython.double[:, ::1],
+        transposed: cython.bint,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+    ) -> cython.void:
+        """``S`` or ``S'`` times the vectors of a block; S[..., i] belongs to the first of them."""
+        j: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        d: cython.Py_ssize_t = S.shape[0]
+        factor: cython.double
+        row: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        for j in range(d):
+            for e in range(m):
+                out[j, e] = 0.0
+            for r in range(d):
+                row, column = (r, j) if transposed else (j, r)
+                if S.shape[2] == 1:
+                    factor = S[row, column, 0]
+                    for e in range(m):
+                        out[j, e] += factor * vectors[r, e]
+                else:
+                    for e in range(m):
+                        out[j, e] += S[row, column, i + e] * vectors[r, e]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def lengths(self, u: cython.double[:, ::1], m: cython.Py_ssize_t, length: cython.p_double) -> cython.void:
+        """Dual norms of the vectors of a block."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        value: cython.double
+        for e in range(m):
+            length[e] = 0.0
+        for j in range(u.shape[0]):
+            if self.norm == 0:
+                for e in range(m):
+                    length[e] += fabs(u[j, e])
+            elif self.norm == 1:
+                for e in range(m):
+                    value = fabs(u[j, e])
+                    length[e] = value if value > length[e] else length[e]
+            else:
+                for e in range(m):
+                    length[e] += u[j, e] * u[j, e]
+        if self.norm == 2:
+            self.roots(length, m)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def steps(
+        self,
+        m: cython.Py_ssize_t,
+        sizes: cython.p_double,
+        blur: cython.p_double,
+        length: cython.p_double,
+        weight: cython.p_double,
+    ) -> cython.void:
+        """Turn `pulled` into the directions of the worst steps; what is missing to their sizes goes to the weights.
+
+        At a kink of the norm, where many queries fall, rounding must not decide: entries that are nothing but rounding
+        count as 0 or as tied (`LinearisedSet.unit_step`).
+        """
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        value: cython.double
+        z: cython.double[:, ::1] = self.pulled
+        d: cython.Py_ssize_t = z.shape[0]
+        least = cython.declare(cython.double[256])
+        tied = cython.declare(cython.double[256])
+        if self.norm == 2:
+            for e in range(m):
+                value = blur[e] * BLUR_ROUND * sizes[e]
+                value = value if value > length[e] else length[e]
+                value = value if value > TINY else TINY
+                weight[e] /= value
+            if self.shape.shape[0] > 0:
+                self.turn(self.kept_shape, self.turned, z, False, 0, m)
+            return
+        for e in range(m):
+            blur[e] *= BLUR
+        if self.norm == 0:
+            for j in range(d):
+                for e in range(m):
+                    value = -1.0 if z[j, e] < -blur[e] else 0.0
+                    z[j, e] = 1.0 if z[j, e] > blur[e] else value
+            return
+        for e in range(m):
+            tied[e] = 0.0
+            least[e] = length[e] - blur[e]
+        for j in range(d):
+            for e in range(m):
+                value = 1.0 if fabs(z[j, e]) >= least[e] else 0.0
+                value = value if fabs(z[j, e]) > blur[e] else 0.0
+                tied[e] += value
+                z[j, e] = value if z[j, e] > 0.0 else -value
+        for e in range(m):
+            weight[e] /= tied[e] if tied[e] > 1.0 else 1.0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def push_forward(self, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]) -> cython.void:
+        """Subtract the sum of ``weight covector(J z)``, without labels, over the samples kept from h."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        J: cython.double[:, ::1] = self.kept_jacobian
+        z: cython.double[:, ::1] = self.pulled
+        d: cython.Py_ssize_t = z.shape[0]
+        along = cython.declare(cython.double[256])
+        term = cython.declare(cython.double[256])
+        for e in range(m):
+            along[e] = J[0, e] * z[0, e]
+        for j in range(1, d):
+            for e in range(m):
+                along[e] += J[j, e] * z[j, e]
+        for e in range(m):
+            along[e] *= weight[e]
+            term[e] = along[e] * J[d, e]
+        h[0] -= self.sum(term, m)
+        for e in range(m):
+            along[e] *= J[d + 1, e]
+            weight[e] *= J[d + 2, e]
+        for j in range(d):
+            for e in range(m):
+                term[e] = weight[e] * z[j, e] + along[e] * J[j, e]
+            h[j + 1] += self.sum(term, m)

@@ -1,0 +1,175 @@
+"""A ball that contains a minimiser, and the frame in which it is the unit ball.
+
+Without a bound on w the hierarchy never rises above its first order (docs/relaxations.md). A minimiser has an objective
+of at most that of any known feasible w, so it lies in ``{risk(w) <= f, 0 <= q(w) <= 2 f}``. Each half ``+-t >= 0`` of
+that set lies in a convex one, as ``|wr|^2 <= t^2 + 2 f`` implies ``|wr| <= |t| + sqrt(2 f)``; small second-order cone
+programs find the extent of both in every coordinate. The Lorentz frame (t, wr) is the data's own, so that the ball
+moves with the data under isometries.
+"""
+
+from dataclasses import dataclass
+
+import clarabel
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hypermargin.arrays import Array
+from hypermargin.problems.losses import SQRT2, get_loss
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.common.conic import ConicStatus, solve_conic
+from hypermargin.solvers.relaxations.dual_weights import Samples
+from hypermargin.solvers.relaxations.frame import Frame, diagonal_form, whitened_basis
+from hypermargin.solvers.relaxations.worst_margins import WorstMargins
+
+#: The ball is this much larger than what the cone programs, which have tolerances of their own, say it must be.
+MARGIN_OF_SAFETY = 1.01
+#: Slacks are measured in units of their largest value in the ball, but not in smaller units than this.
+SMALLEST_SLACK_SCALE = 1e-2
+#: Coordinates of w, in units in which the margins have mean square 1, beyond which w counts as unbounded.
+FARTHEST = 1e5
+#: Most cuts for one coordinate's extent.
+CUT_ROUNDS = 30
+
+
+class NoBallError(ValueError):
+    """No ball is known to contain a minimiser."""
+
+
+def bounded_frame(
+    problem: MarginProblem, samples: Samples, value: float, loss: str, robust: WorstMargins | None = None
+) -> Frame:
+    """The frame whose unit ball contains every w with ``f(w) <= value`` and whose slacks then lie in [0, 1].
+
+    Parameters
+    ----------
+    problem : MarginProblem
+    samples : Samples
+    value : float
+        The objective of some feasible w for `loss`.
+    loss : str
+        "hinge" or "taylor3".
+    robust : WorstMargins, optional
+        Worst-case margins, which are below those of `samples` and make slacks larger.
+    """
+    if not np.isfinite(value):
+        raise NoBallError("a ball needs some w with all margins at least 1, and none was found; use bounded=False")
+    Z, costs = samples.Z, samples.costs
+    weight = np.ones(len(Z)) if problem.is_hard else costs
+    basis = whitened_basis(Z, weight)
+    slope = np.full(len(Z), 1.0 / SQRT2) if loss == "hinge" else _taylor3_slope(value / costs)
+    low, high = _extent(problem, Z, value, basis, weight * slope)
+    centre, radius = 0.5 * (low + high), MARGIN_OF_SAFETY * 0.5 * float(np.linalg.norm(high - low))
+    radius = max(radius, 1e-6 * (1.0 + float(np.linalg.norm(centre))))
+    centre, basis = basis @ centre, basis * radius
+    if problem.is_hard:
+        return Frame(centre, basis, np.ones(len(Z)), max(value, 1e-12))
+    lowest_margin = Z @ centre - np.linalg.norm(Z @ basis, axis=1)
+    if robust is not None:
+        lowest_margin = lowest_margin - robust.reach * robust.spread_bound(centre, basis)
+    largest_slack = np.minimum(get_loss(loss).value(lowest_margin), MARGIN_OF_SAFETY * value / costs)
+    return Frame(centre, basis, np.maximum(largest_slack, SMALLEST_SLACK_SCALE), max(value, 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """Which samples need a slack in the ball (`kept`), and the risk ``offset + slope.w`` of those that do not."""
+
+    kept: NDArray[np.int64]
+    offset: float
+    slope: Array
+
+
+def screen(samples: Samples, frame: Frame, loss: str) -> Screening:
+    """Leave out samples whose loss is the same linear function of w in all of the ball.
+
+    Where all margins in the ball are at least 1 the loss is 0; where all are at most 1 the hinge is ``(1 - m)/sqrt2``.
+    One sample is kept in any case.
+    """
+    Z, costs = samples.Z, samples.costs
+    middle, spread = Z @ frame.centre, np.linalg.norm(Z @ frame.basis, axis=1)
+    met = middle - spread >= 1.0
+    missed = (middle + spread <= 1.0) & (loss == "hinge")
+    left_out = met | missed
+    if np.all(left_out):
+        left_out[0] = False
+    weights = np.where(missed & left_out, costs / SQRT2, 0.0)
+    return Screening(np.flatnonzero(~left_out), float(np.sum(weights)), -weights @ Z)
+
+
+def _taylor3_slope(largest_slack: Array) -> Array:
+    """The largest s with ``xi >= s (1 - m)`` while ``xi <= largest_slack``: the cubic divided by xi is a parabola."""
+    at_end = SQRT2 - largest_slack / 2.0 + SQRT2 * largest_slack**2 / 6.0
+    return 1.0 / np.maximum(SQRT2, at_end)
+
+
+def _extent(problem: MarginProblem, Z: Array, value: float, basis: Array, slope: Array) -> tuple[Array, Array]:
+    """Smallest and largest coordinates of a set that contains all w with ``f(w) <= value``; shape (d + 1,) each.
+
+    The risk is replaced by the cuts that matter: solve, cut where the risk is above `value`, repeat. Stopping before
+    the last cut makes the set larger, never too small.
+    """
+    k = Z.shape[1]
+    directions = Z @ basis
+    cuts = _Cuts(directions, problem, value, slope)
+    low, high = np.full(k, np.inf), np.full(k, -np.inf)
+    lengths = np.sqrt(np.abs(diagonal_form(basis)))  # t and wr in the Lorentz frame that the basis spans
+    for half in (1.0, -1.0):
+        for j in range(k):
+            for sign in (1.0, -1.0):
+                reached = _farthest(cuts, sign * np.eye(k)[j], half, lengths, np.sqrt(2.0 * value))
+                if reached is None:
+                    break  # this half of the set is empty
+                low[j], high[j] = min(low[j], reached[j]), max(high[j], reached[j])
+    if not np.all(low <= high):
+        raise NoBallError("the set of better w is empty to rounding; use bounded=False")
+    if max(np.max(high), np.max(-low)) > 0.5 * FARTHEST:
+        raise NoBallError(
+            "no ball is known to contain the best w: the risk does not bound w, as when all labels are the same; "
+            "use bounded=False"
+        )
+    return low, high
+
+
+def _farthest(cuts: "_Cuts", objective: Array, half: float, lengths: Array, reach: float) -> Array | None:
+    """The point of the set farthest against `objective`; None where the set is empty."""
+    k = len(lengths)
+    time, space = half * lengths[0] * np.eye(1, k), np.diag(lengths)[1:]
+    outer = np.concatenate((np.eye(k), -np.eye(k), -time, -time, -space))  # a box, t >= 0, (t + reach, wr) in the cone
+    right = np.concatenate((np.full(2 * k, FARTHEST), [0.0, reach], np.zeros(k - 1)))
+    for _ in range(CUT_ROUNDS):
+        A = sparse.csc_matrix(np.concatenate((cuts.slopes, outer)))
+        b = np.concatenate((cuts.limits, right))
+        cones = [clarabel.NonnegativeConeT(len(b) - k), clarabel.SecondOrderConeT(k)]
+        found = solve_conic(objective, A, b, cones, tol=1e-8, max_iter=200)
+        if found.status is ConicStatus.INFEASIBLE:
+            return None
+        if not cuts.add(found.x):
+            break
+    return found.x
+
+
+class _Cuts:
+    """Linear inequalities ``slopes v <= limits`` that every v with a small enough risk satisfies."""
+
+    def __init__(self, directions: Array, problem: MarginProblem, value: float, slope: Array) -> None:
+        self._directions, self._value, self._hard = directions, value, problem.is_hard
+        self._weights = np.ones(len(directions)) if problem.is_hard else slope
+        self.slopes, self.limits = np.zeros((0, directions.shape[1])), np.zeros(0)
+
+    def add(self, v: Array) -> bool:
+        """Cut v off; False where it satisfies the inequality nearly already."""
+        short = 1.0 - self._directions @ v
+        if self._hard:  # the margin that v misses most
+            worst = int(np.argmax(short))
+            weights, limit = np.zeros(len(short)), 0.0
+            weights[worst] = 1.0
+        else:  # the tangent of the risk
+            weights, limit = np.where(short > 0.0, self._weights, 0.0), self._value
+        if weights @ short <= limit + (0.01 if self._hard else 1e-5 * limit):
+            return False
+        slope, constant = -weights @ self._directions, float(np.sum(weights))
+        size = float(np.linalg.norm(slope)) or 1.0
+        self.slopes = np.concatenate((self.slopes, slope[None, :] / size))
+        self.limits = np.append(self.limits, (limit - constant) / size)
+        return True

@@ -1,0 +1,1 @@
+"""The inner loops of the moment solver, compiled by Cython; the same algebra in arrays is beside this folder."""

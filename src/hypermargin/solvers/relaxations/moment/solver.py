@@ -1,0 +1,269 @@
+"""The moment (Lasserre) relaxation as a solver: build, solve, prove, extract (paper, section 3.4)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.refine import refine
+from hypermargin.solvers.relaxations.dual_certificate import certify_weights
+from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair
+from hypermargin.solvers.relaxations.extraction import extract, paper_eta
+from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
+from hypermargin.solvers.relaxations.moment.backends import BACKENDS, solve_relaxation
+from hypermargin.solvers.relaxations.moment.ball import NoBallError, bounded_frame, screen
+from hypermargin.solvers.relaxations.moment.flatness import flatness
+from hypermargin.solvers.relaxations.moment.interior import InteriorResult
+from hypermargin.solvers.relaxations.moment.model import build_relaxation, check_size
+from hypermargin.solvers.relaxations.moment.progress import progress
+from hypermargin.solvers.relaxations.moment.relaxation import Relaxation
+from hypermargin.solvers.relaxations.moment.sos import SumOfSquares, sum_of_squares
+from hypermargin.solvers.relaxations.sdp import Relaxed, infeasible_outcome, solve_sdp
+from hypermargin.solvers.relaxations.worst_margins import WorstMargins
+
+TAYLOR_ORDER = {"hinge": 1, "taylor3": 3}
+_STATUS = {"iteration limit": Status.ITERATION_LIMIT, "time limit": Status.TIME_LIMIT}
+
+
+@register
+@dataclass(frozen=True)
+class Moment(Solver):
+    """Moment relaxation of order kappa, sparse (star-shaped groups) or dense.
+
+    Parameters
+    ----------
+    order : int
+        kappa >= 1. Order 1 is the semidefinite relaxation.
+    loss : {"hinge", "taylor3"}
+        The paper's Taylor order 1 or 3; the latter needs order 2 or more.
+    sparse : bool
+        One group ``(w, xi_i)`` a sample, or all variables in one group (small n only).
+    bounded : bool, optional
+        Add a ball known to contain a minimiser. The paper has none, and without one no order is tighter than the first
+        (docs/relaxations.md); with it, order 2 is usually exact. By default a ball is added from order 2 on, where one
+        is known; False is the paper's relaxation; True refuses problems for which no ball is known.
+    screen : bool
+        With a ball, give no group to samples whose loss is linear in all of it.
+    backend : {"structured", "clarabel"}
+        The batched interior-point method, or Clarabel.
+    library, device : str
+        Array library ("numpy", "torch") and its device, for the structured method.
+    n_jobs : int
+        Threads of the structured method on NumPy; -1 takes all processors.
+    max_block : int
+        Largest moment matrix allowed; larger relaxations are refused with their size.
+    n_random, seed : int
+        Gaussian candidates of the extraction.
+    max_iter, time_limit : int, float
+        Limits; a solve that meets one still returns a valid bound.
+    verify : bool
+        Make and check a certificate where the bound rests on dual weights. Sums of squares are not checked by others.
+    verbose : bool
+        Show progress.
+    callback : callable, optional
+        Called with the iteration and a dict of its figures (structured method).
+    """
+
+    name: ClassVar[str] = "moment"
+    summary: ClassVar[str] = "the paper's moment relaxation, sparse or dense, of any order; with a ball often exact"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "uncertainty"})
+    losses: ClassVar[tuple[str, ...]] = ("hinge", "taylor3")
+
+    order: int = 2
+    loss: str = "hinge"
+    sparse: bool = True
+    bounded: bool | None = None
+    screen: bool = True
+    backend: str = "structured"
+    library: str = "numpy"
+    device: str | None = None
+    n_jobs: int = -1
+    max_block: int = 64
+    n_random: int = 10
+    seed: int = 0
+    max_iter: int = 200
+    time_limit: float = np.inf
+    verify: bool = True
+    verbose: bool = False
+    callback: Callable[[int, dict[str, float]], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.loss not in TAYLOR_ORDER:
+            raise ValueError(f"the moment relaxation needs a polynomial loss, hinge or taylor3, not {self.loss!r}")
+        lowest = (TAYLOR_ORDER[self.loss] + 1) // 2
+        if self.order < lowest:
+            raise ValueError(f"order must be at least {lowest} for loss {self.loss!r}, got {self.order}")
+        if self.backend not in BACKENDS:
+            raise ValueError(f"unknown backend {self.backend!r}; the backends are {', '.join(BACKENDS)}")
+
+    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        deadline = perf_counter() + self.time_limit
+        robust = WorstMargins.of(problem)
+        samples = Samples.of(problem) if robust is None else robust.samples
+        if robust is not None and robust.norm == "l2" and self.loss != "hinge":
+            raise ValueError(f"loss {self.loss!r} handles boxes and cross-polytopes only; use loss='hinge' for balls")
+        wants_ball = self.order > 1 if self.bounded is None else self.bounded
+        frame, shor = None, None
+        if self.order > 1 or wants_ball or problem.is_hard or robust is not None:
+            shor = solve_sdp(problem, samples, robust, tol=1e-9, time_limit=self.time_limit)
+            if problem.is_hard and shor.finds_no_separator:
+                return infeasible_outcome(problem, samples, shor)
+            frame = self._ball(problem, samples, robust, shor) if wants_ball else None
+        bounded = frame is not None
+        frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
+        kept, linear = np.arange(len(samples.Z)), None
+        if bounded and self.screen and not problem.is_hard and robust is None:
+            screening = screen(samples, frame, self.loss)
+            kept, linear = screening.kept, (screening.offset, screening.slope)
+        self._check_size(problem, len(kept))
+        relaxation = build_relaxation(
+            samples.Z[kept],
+            samples.costs[kept],
+            frame.of_samples(kept),
+            order=self.order,
+            taylor=TAYLOR_ORDER[self.loss],
+            sparse=self.sparse,
+            bounded=bounded,
+            linear=linear,
+            robust=robust,
+            near=() if robust is None or shor is None else self._near(problem, shor),
+        )
+        with progress(self.verbose and self.backend == "structured", self.callback) as callback:
+            result = solve_relaxation(
+                relaxation,
+                self.backend,
+                library=self.library,
+                device=self.device,
+                tol=min(1e-7, 0.1 * tol),
+                max_iter=self.max_iter,
+                time_limit=max(deadline - perf_counter(), 0.0),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                callback=callback,
+            )
+        return self._outcome(problem, samples, frame, bounded, shor, relaxation, result, tol)
+
+    def _check_size(self, problem: MarginProblem, n: int) -> None:
+        groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
+        check_size(groups, problem.dim + 1 + slacks, self.order, self.max_block)
+
+    def _near(self, problem: MarginProblem, shor: Relaxed) -> tuple[Array, ...]:
+        """Normals near which the worst margins should be described best: the order-1 solution and what it offers."""
+        found = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
+        return shor.w, found.winner.w
+
+    def _ball(
+        self, problem: MarginProblem, samples: Samples, robust: WorstMargins | None, shor: Relaxed
+    ) -> Frame | None:
+        """The frame of a ball around every w that beats a good one; None where there is none and none was demanded."""
+        known = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
+        value = known.objective
+        if not problem.is_hard and robust is None:
+            value = problem.objective(refine(problem, known.winner.w, self.loss, max_iter=10)[0], self.loss)
+        try:
+            return bounded_frame(problem, samples, value, self.loss, robust)
+        except NoBallError:
+            if self.bounded:
+                raise
+            return None
+
+    def _outcome(
+        self,
+        problem: MarginProblem,
+        samples: Samples,
+        frame: Frame,
+        bounded: bool,
+        shor: Relaxed | None,
+        relaxation: Relaxation,
+        result: InteriorResult,
+        tol: float,
+    ) -> Outcome:
+        proof = sum_of_squares(relaxation, result.grams)
+        bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, proof)
+        certificate = None
+        if dual is not None and self.verify and problem.uncertainty is None:
+            certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
+            bound = max(proved, 0.0) if certificate is not None else bound
+        W, w = read_off(frame, relaxation, result.moments)
+        found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
+        value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))
+        flat = flatness(relaxation, result.moments)
+        info: dict[str, Any] = {
+            "relaxation_value": value,
+            "bound_from": kind,
+            "bound_gap": relative_gap(found.objective, bound),
+            "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), value),
+            "candidate": found.winner.name,
+            "candidate_mended": found.winner.mended,
+            "candidate_objectives": found.objectives,
+            "W": W,
+            "w": w,
+            "moments": result.moments,
+            "exponents": relaxation.exponents,
+            "moment_ranks": flat.ranks,
+            "flat_extension": flat.holds,
+            "grams": proof.grams,
+            "sos_value": proof.value * frame.objective_scale,
+            "sos_residual": proof.residual,
+            "solver_status": result.status,
+            "bounded": bounded,
+            "n_groups": relaxation.n_groups,
+            "frame": frame,
+        }
+        if dual is not None:
+            info["dual_weights"] = samples.spread(dual.weights, problem)
+        status = _STATUS.get(result.status, Status.GAP_REMAINS)
+        if relative_gap(found.objective, bound) <= tol:
+            status = Status.UNVERIFIED if certificate is None else Status.OPTIMAL
+        return Outcome(
+            w=found.winner.w,
+            status=status,
+            lower_bound=bound,
+            certificate=certificate,
+            n_iter=result.n_iter,
+            history=result.history,
+            info=info,
+        )
+
+    def _bound(
+        self,
+        problem: MarginProblem,
+        samples: Samples,
+        frame: Frame,
+        bounded: bool,
+        shor: Relaxed | None,
+        relaxation: Relaxation,
+        proof: SumOfSquares,
+    ) -> tuple[float, str, DualBound | None]:
+        """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it.
+
+        `shor` is the order-1 relaxation, which knows worst-case margins and from which a ball is made.
+        """
+        bounds: list[tuple[float, str, DualBound | None]] = [(0.0, "the objective is never negative", None)]
+        linear = self.loss == "hinge" and not problem.is_hard
+        if bounded:
+            value = frame.objective_scale * proof.bound_in_unit_box
+            bounds.append((value, "Gram matrices, less the sum of the residual's coefficients", None))
+        if linear and shor is not None:
+            bounds.append((shor.bound.value, "dual weights of the order-1 relaxation", shor.bound))
+        elif linear:
+            # Without a ball only constant multipliers can prove anything: those of the margins are dual weights.
+            margins = [block for block in relaxation.blocks if block.name == "margin"]
+            constants = np.concatenate([block.coefficients[:, 0] for block in margins])
+            dual = repair(-constants * proof.grams["margin"][:, 0, 0] * frame.objective_scale, samples)
+            bounds.append((dual.value, "constant parts of the margins' multipliers, repaired to dual weights", dual))
+        return max(bounds, key=lambda entry: entry[0])
+
+
+def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Array, Array]:
+    """First and second moments of w from the first group's moment matrix (paper, app. extract solution moment)."""
+    k = len(frame.centre)
+    block = relaxation.blocks[0]
+    M = moments[0, block.shift[block.hankel, 0]]
+    first, second = M[0, 1 : k + 1], M[1 : k + 1, 1 : k + 1]
+    return frame.second_moments(first, second), frame.to_w(first)

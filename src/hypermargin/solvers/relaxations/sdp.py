@@ -1,0 +1,257 @@
+"""The paper's semidefinite relaxation (eq. soft-margin-first-order-sdp), solved by Clarabel.
+
+Minimise ``Tr(GW)/2 + sum_i c_i xi_i`` over ``Tr(GW) >= 0``, ``[[1, w'], [w, W]] >= 0`` and the margin constraints. Its
+value is that of the linear program ``min_w risk(w)``: see docs/relaxations.md for the proof. Where w has to be long,
+Clarabel can report a solution far from it; then the linear program has the last word.
+"""
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, ClassVar
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from hypermargin.arrays import Array
+from hypermargin.problems.losses import SQRT2
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
+from hypermargin.solvers.common.overlap import prove_overlap
+from hypermargin.solvers.relaxations.dual_certificate import certify_weights
+from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair
+from hypermargin.solvers.relaxations.extraction import Candidate, extract, paper_eta
+from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
+from hypermargin.solvers.relaxations.risk_program import least_risk
+from hypermargin.solvers.relaxations.svec import smat, svec, triangle
+from hypermargin.solvers.relaxations.worst_margins import WorstMargins
+
+#: How far, relatively, value and risk may lie above the bound before the linear program is asked.
+SETTLED = 1e-6
+#: What a conic status means for a solve whose bound is not within the tolerance.
+STATUS = {
+    ConicStatus.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    ConicStatus.TIME_LIMIT: Status.TIME_LIMIT,
+    ConicStatus.FAILED: Status.FAILED,
+}
+
+
+@register
+@dataclass(frozen=True)
+class SDP(Solver):
+    """Shor's relaxation and the paper's extraction.
+
+    `n_random` Gaussian candidates are drawn with `seed`; `time_limit` is in seconds; `verify` has a certificate of the
+    bound made and checked.
+    """
+
+    name: ClassVar[str] = "sdp"
+    summary: ClassVar[str] = "the paper's semidefinite relaxation; its bound is that of the risk alone"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "uncertainty"})
+
+    n_random: int = 10
+    seed: int = 0
+    max_iter: int = 200
+    time_limit: float = np.inf
+    verify: bool = True
+    verbose: bool = False
+
+    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        robust = WorstMargins.of(problem)
+        samples = Samples.of(problem) if robust is None else robust.samples
+        relaxed = solve_sdp(
+            problem,
+            samples,
+            robust,
+            tol=min(1e-9, tol),
+            max_iter=self.max_iter,
+            time_limit=self.time_limit,
+            verbose=self.verbose,
+        )
+        info: dict[str, Any] = {
+            "relaxation_value": relaxed.value,
+            "value_from": relaxed.value_from,
+            "solver_status": relaxed.conic.status.value,
+        }
+        if problem.is_hard and relaxed.finds_no_separator:
+            return infeasible_outcome(problem, samples, relaxed)
+        weights = samples.spread(relaxed.bound.weights, problem)
+        bound = max(relaxed.bound.value, 0.0)  # f is never negative
+        certificate, proved = None, -np.inf
+        if self.verify and not problem.is_hard and robust is None:
+            certificate, proved = certify_weights(problem, weights)
+            bound = max(proved, 0.0) if certificate is not None else bound
+        extra = [] if relaxed.risk_minimiser is relaxed.w else [Candidate("risk minimiser", relaxed.risk_minimiser)]
+        found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed, extra=extra)
+        info |= {
+            "W": relaxed.W,
+            "w": relaxed.w,
+            "risk_minimiser": relaxed.risk_minimiser,
+            "xi": np.maximum(0.0, 1.0 - problem.margins(relaxed.w)) / SQRT2,
+            "dual_weights": weights,
+            "candidate": found.winner.name,
+            "candidate_mended": found.winner.mended,
+            "candidate_objectives": found.objectives,
+            "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), relaxed.value),
+            "bound_gap": relative_gap(found.objective, bound),
+        }
+        status = STATUS.get(relaxed.conic.status, Status.GAP_REMAINS)
+        if relative_gap(found.objective, bound) <= tol:
+            status = Status.UNVERIFIED if certificate is None else Status.OPTIMAL
+        return Outcome(
+            w=found.winner.w,
+            status=status,
+            lower_bound=bound,
+            certificate=certificate,
+            n_iter=relaxed.conic.n_iter,
+            info=info,
+        )
+
+
+def infeasible_outcome(problem: MarginProblem, samples: Samples, relaxed: "Relaxed") -> Outcome:
+    """No w, spacelike or not, has all margins at least 1; the certificate names samples or members that prove it."""
+    certificate = prove_overlap(problem)
+    return Outcome(
+        w=np.zeros(problem.dim + 1),
+        status=Status.FAILED if certificate is None else Status.INFEASIBLE,
+        lower_bound=0.0 if certificate is None else np.inf,
+        certificate=certificate,
+        n_iter=relaxed.conic.n_iter,
+        info={
+            "relaxation_value": np.inf,
+            "solver_status": relaxed.conic.status.value,
+            "dual_weights": samples.spread(relaxed.bound.weights, problem),
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The relaxation's solution in the problem's own coordinates, its value, and the bound its multipliers prove.
+
+    (W, w) are Clarabel's. Where they do not settle the value, it comes from the linear program, and where w does not
+    have the least risk, so does `risk_minimiser`.
+    """
+
+    W: Array
+    w: Array
+    value: float
+    bound: DualBound
+    conic: ConicSolution
+    risk_minimiser: Array
+    value_from: str = "the semidefinite program"
+
+    @property
+    def finds_no_separator(self) -> bool:
+        """For hard margins: Clarabel says so, or multipliers that cancel do."""
+        return self.conic.status is ConicStatus.INFEASIBLE or self.bound.value > 0.0
+
+
+def solve_sdp(
+    problem: MarginProblem,
+    samples: Samples,
+    robust: WorstMargins | None = None,
+    *,
+    tol: float,
+    max_iter: int = 200,
+    time_limit: float = np.inf,
+    verbose: bool = False,
+) -> Relaxed:
+    """Solve the relaxation in a frame where it is well scaled, and go back.
+
+    With worst-case margins the weights and the bound are for members of the sets that the multipliers name.
+    """
+    started = perf_counter()
+    frame = unbounded_frame(problem, samples.Z, samples.costs)
+    program = _program(problem, samples, frame)
+    first_margin = len(samples.costs) * (not problem.is_hard)
+    if robust is not None:
+        first_w = samples.Z.shape[1] * (samples.Z.shape[1] + 1) // 2
+        program = robust.extend(*program, first_margin, first_w, frame.basis)
+    c, A, b, cones = program
+    conic = solve_conic(c, A, b, cones, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose)
+    k, n = samples.Z.shape[1], len(samples.Z)
+    entries = k * (k + 1) // 2
+    V, v = smat(conic.x[:entries]), conic.x[entries : entries + k]
+    margin_multipliers = conic.dual[first_margin:][:n] * frame.objective_scale
+    value, w = conic.value * frame.objective_scale, frame.to_w(v)
+    if robust is None:
+        bound = repair(margin_multipliers, samples)
+    else:
+        members = robust.members(conic.dual * frame.objective_scale, margin_multipliers)
+        bound = repair(margin_multipliers, members)
+        if not problem.is_hard:
+            nearly = robust.bound(margin_multipliers, members, problem.centre)
+            bound = nearly if nearly.value > bound.value else bound
+    relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
+    return settled(relaxed, problem, samples, frame, time_limit=time_limit - (perf_counter() - started))
+
+
+def settled(
+    relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame, *, time_limit: float = np.inf
+) -> Relaxed:
+    """The same where its bound meets its value and the risk of its w; else with what the linear program says.
+
+    A hard margin and worst-case margins have no such program: a value that is not proved only says so.
+    """
+    risk = 0.0 if problem.is_hard else problem.risk(relaxed.w)
+    if _meets(max(relaxed.value, risk), relaxed.bound.value):
+        return relaxed
+    is_linear = not problem.is_hard and problem.uncertainty is None
+    least = least_risk(samples, frame.basis, time_limit=time_limit) if is_linear else None
+    if least is None:
+        return replace(relaxed, value_from="the semidefinite program, unproved")
+    value = problem.risk(least.w)
+    return replace(
+        relaxed,
+        value=value,
+        value_from="the linear program",
+        bound=max(relaxed.bound, least.bound, key=lambda proved: proved.value),
+        risk_minimiser=relaxed.w if _meets(risk, value) else least.w,
+    )
+
+
+def _meets(above: float, below: float) -> bool:
+    return above - below <= SETTLED * (1.0 + abs(above))
+
+
+def _program(
+    problem: MarginProblem, samples: Samples, frame: Frame
+) -> tuple[Array, sparse.csc_matrix, Array, list[Any]]:
+    """Unknowns ``(svec V, v, eta)``; rows: slack, margin, trace, semidefinite."""
+    Z = samples.Z
+    n, k = Z.shape
+    entries, slacks = k * (k + 1) // 2, 0 if problem.is_hard else n
+    signs = np.ones(k)
+    signs[0] = -1.0
+    trace = svec((frame.basis.T * signs) @ frame.basis)
+    c = np.concatenate((0.5 * trace, np.zeros(k), (samples.costs * frame.slack_scale)[:slacks])) / frame.objective_scale
+
+    rows = []
+    if slacks:
+        rows.append(sparse.hstack((sparse.csr_matrix((n, entries + k)), -sparse.identity(n))))
+    slack_part = [-SQRT2 * sparse.diags(frame.slack_scale)] if slacks else []
+    rows.append(sparse.hstack((sparse.csr_matrix((n, entries)), sparse.csr_matrix(-Z @ frame.basis), *slack_part)))
+    rows.append(sparse.csr_matrix(np.concatenate((-trace, np.zeros(k + slacks)))[None, :]))
+    b = np.concatenate((np.zeros(slacks), -np.ones(n), np.zeros(1)))
+
+    # The matrix [[1, v'], [v, V]] entry by entry; svec's weights make its rows those of the cone.
+    row, column, weight = triangle(k + 1)
+    inner_row, inner_column, inner_weight = triangle(k)
+    where = np.zeros((k, k), dtype=np.int64)
+    where[inner_row, inner_column] = where[inner_column, inner_row] = np.arange(entries)
+    unscale = np.zeros((k, k))
+    unscale[inner_row, inner_column] = unscale[inner_column, inner_row] = 1.0 / inner_weight
+    matrix = sparse.lil_matrix((len(row), entries + k + slacks))
+    constant = np.zeros(len(row))
+    for r, (i, j, s) in enumerate(zip(row, column, weight, strict=True)):
+        if j == 0:
+            constant[r] = 1.0
+        elif i == 0:
+            matrix[r, entries + j - 1] = -s
+        else:
+            matrix[r, where[i - 1, j - 1]] = -s * unscale[i - 1, j - 1]
+    rows.append(matrix)
+    cones = [clarabel.NonnegativeConeT(slacks + n + 1), clarabel.PSDTriangleConeT(k + 1)]
+    return c, sparse.csc_matrix(sparse.vstack(rows)), np.concatenate((b, constant)), cones
