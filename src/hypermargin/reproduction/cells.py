@@ -98,7 +98,8 @@ class Cell:
 def run_cell(cell: Cell | dict[str, Any], device: str | None = None) -> list[dict[str, Any]]:
     """Fit and measure every fold of a cell (or its plain form): one record of plain values per fold.
 
-    Methods that can use one work on PyTorch's `device`, which is no part of the cell: it decides how long an answer takes, not which problem is answered.
+    Methods that can use one work on PyTorch's `device`. It is no part of the cell: it decides how long an answer takes,
+    not which problem is answered.
     """
     cell = Cell.from_dict(cell) if isinstance(cell, dict) else cell
     method = get_method(cell.method)
