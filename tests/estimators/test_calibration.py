@@ -27,6 +27,17 @@ def make_problems(seed, sizes, scale=1.0):
     return scores, positive, rng.uniform(0.2, 3.0, size=total), starts
 
 
+def fit_flat(scores, positive, weight, starts):
+    """`fit_platt` of problems that lie one after the other in flat arrays."""
+    ends = np.append(starts[1:], scores.size)
+
+    def samples_of(run):
+        part = slice(starts[run][0], ends[run][-1])
+        return scores[part], positive[part], None if weight is None else weight[part]
+
+    return fit_platt(ends - starts, samples_of)
+
+
 def logistic_oracle(scores, positive, weight):
     """A and B by scikit-learn: a soft target t is the sample once with label 1 and weight t, once with 0 and 1 - t."""
     n_pos, n_neg = weight[positive].sum(), weight[~positive].sum()
@@ -41,7 +52,7 @@ def logistic_oracle(scores, positive, weight):
 def test_platt_equals_weighted_logistic_regression_on_smoothed_targets():
     sizes = [2, 7, 40, 300]
     scores, positive, weight, starts = make_problems(0, sizes)
-    A, B = fit_platt(scores, positive, weight, starts)
+    A, B = fit_flat(scores, positive, weight, starts)
     for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         part = slice(start, start + size)
         a, b = logistic_oracle(scores[part], positive[part], weight[part])
@@ -50,7 +61,7 @@ def test_platt_equals_weighted_logistic_regression_on_smoothed_targets():
 
 def test_platt_is_no_worse_than_sklearns_sigmoid_calibration():
     scores, positive, weight, starts = make_problems(1, [150])
-    A, B = fit_platt(scores, positive, weight, starts)
+    A, B = fit_flat(scores, positive, weight, starts)
     theirs = _SigmoidCalibration().fit(scores, positive.astype(float), weight)
     n_pos, n_neg = weight[positive].sum(), weight[~positive].sum()
     t = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
@@ -66,13 +77,13 @@ def test_platt_is_no_worse_than_sklearns_sigmoid_calibration():
 def test_platt_on_separable_scores_reaches_the_targets(gap):
     # One sample a side, repeated: the smoothed targets can be met exactly, so the optimum is known in closed form.
     scores, positive = np.repeat([0.0, gap], [30, 50]), np.repeat([False, True], [30, 50])
-    A, B = fit_platt(scores, positive, np.ones(80), np.array([0]))
+    A, B = fit_flat(scores, positive, np.ones(80), np.array([0]))
     assert_allclose(expit(-(A[0] * np.array([0.0, gap]) + B[0])), [1 / 32, 51 / 52], rtol=1e-9)
 
 
 def test_platt_of_constant_scores_is_the_prior():
     scores, positive = np.full(12, 3.0), np.arange(12) < 4
-    A, B = fit_platt(scores, positive, np.ones(12), np.array([0]))
+    A, B = fit_flat(scores, positive, np.ones(12), np.array([0]))
     smoothed = (4 * (5 / 6) + 8 * (1 / 10)) / 12
     assert A[0] == 0.0
     assert_allclose(expit(-B[0]), smoothed, rtol=1e-10)
@@ -81,18 +92,18 @@ def test_platt_of_constant_scores_is_the_prior():
 def test_problems_in_lockstep_do_not_influence_each_other():
     sizes = [9, 60, 4, 25, 33]
     scores, positive, weight, starts = make_problems(2, sizes)
-    A, B = fit_platt(scores, positive, weight, starts)
+    A, B = fit_flat(scores, positive, weight, starts)
     for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         part = slice(start, start + size)
-        alone = fit_platt(scores[part], positive[part], weight[part], np.array([0]))
+        alone = fit_flat(scores[part], positive[part], weight[part], np.array([0]))
         assert_allclose([A[k], B[k]], np.ravel(alone), rtol=1e-10)
 
 
 def test_a_large_problem_is_summed_in_pieces_to_the_same_answer(monkeypatch):
     scores, positive, weight, starts = make_problems(6, [30, 500, 20])
-    whole = fit_platt(scores, positive, weight, starts)
+    whole = fit_flat(scores, positive, weight, starts)
     monkeypatch.setattr("hypermargin.estimators.calibration.LOCKSTEP_SAMPLES", 64)
-    assert_allclose(np.ravel(fit_platt(scores, positive, weight, starts)), np.ravel(whole), rtol=1e-11)
+    assert_allclose(np.ravel(fit_flat(scores, positive, weight, starts)), np.ravel(whole), rtol=1e-11)
 
 
 def test_platt_fits_many_hard_problems_at_once():
@@ -107,7 +118,7 @@ def test_platt_fits_many_hard_problems_at_once():
     ]
     labels = [rng.random(60) < 0.1 + 0.2 * k for k in range(5)]
     scores = [kind(2.0 * y - 1.0) for kind, y in zip(kinds, labels, strict=True)]
-    A, B = fit_platt(np.concatenate(scores), np.concatenate(labels), np.ones(300), 60 * np.arange(5))
+    A, B = fit_flat(np.concatenate(scores), np.concatenate(labels), np.ones(300), 60 * np.arange(5))
     for f, y, a, b in zip(scores, labels, A, B, strict=True):
         n_pos = y.sum()
         t = np.where(y, (n_pos + 1) / (n_pos + 2), 1 / (60 - n_pos + 2))
@@ -126,15 +137,15 @@ def test_platt_fits_many_hard_problems_at_once():
 def test_a_weight_equals_repetition_in_platt_scaling():
     scores, positive, _, starts = make_problems(3, [50])
     times = np.random.default_rng(3).integers(1, 5, size=50)
-    weighted = fit_platt(scores, positive, times.astype(float), starts)
-    repeated = fit_platt(scores.repeat(times), positive.repeat(times), np.ones(times.sum()), starts)
+    weighted = fit_flat(scores, positive, times.astype(float), starts)
+    repeated = fit_flat(scores.repeat(times), positive.repeat(times), np.ones(times.sum()), starts)
     assert_allclose(np.ravel(weighted), np.ravel(repeated), rtol=1e-11)
 
 
 def test_no_weights_equal_weights_of_one():
     scores, positive, _, starts = make_problems(5, [30, 500, 20])
     ones = np.ones(scores.size)
-    assert np.array_equal(fit_platt(scores, positive, None, starts), fit_platt(scores, positive, ones, starts))
+    assert np.array_equal(fit_flat(scores, positive, None, starts), fit_flat(scores, positive, ones, starts))
 
 
 @pytest.mark.parametrize("n_positive", [1, 40, 4000])
@@ -144,7 +155,7 @@ def test_platt_finds_the_optimum_of_classes_of_unequal_size_that_overlap_or_not(
     positive = np.arange(20_000) < n_positive
     for shift in (0.0, 2.0, 20.0):
         scores = rng.standard_normal(positive.size) + shift * positive
-        (A,), (B,) = fit_platt(scores, positive, None, np.array([0]))
+        (A,), (B,) = fit_flat(scores, positive, None, np.array([0]))
         n_pos, n_neg = n_positive, positive.size - n_positive
         excess = expit(-(A * scores + B)) - np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
         assert_allclose([excess.sum(), excess @ scores], 0.0, atol=1e-9 * positive.size)
@@ -164,14 +175,14 @@ def test_every_problem_is_calibrated_on_its_own_training_scores(multi_class, wei
     for k, problem in enumerate(model.binary_problems(X, y, weight)):
         scores = problem.X @ (model.coef_[k] * [1.0, -1.0, -1.0]) + model.intercept_[k]
         own = np.ones(len(scores)) if problem.sample_weight is None else problem.sample_weight
-        alone = fit_platt(scores, problem.y > 0.0, own, np.array([0]))
+        alone = fit_flat(scores, problem.y > 0.0, own, np.array([0]))
         assert_allclose([model.probA_[k], model.probB_[k]], np.ravel(alone), rtol=1e-8)
 
 
 def test_platt_follows_a_change_of_units():
     scores, positive, weight, starts = make_problems(4, [80])
-    A, B = fit_platt(scores, positive, weight, starts)
-    A2, B2 = fit_platt(1e6 * scores + 5e5, positive, weight, starts)
+    A, B = fit_flat(scores, positive, weight, starts)
+    A2, B2 = fit_flat(1e6 * scores + 5e5, positive, weight, starts)
     assert_allclose([A2[0] * 1e6, B2[0] + A2[0] * 5e5], [A[0], B[0]], rtol=1e-7)
 
 

@@ -165,7 +165,7 @@ def test_the_file_is_plain_arrays(saved):
     with np.load(path, allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
         assert all(archive[name].dtype != object for name in archive.files)
-    assert (header["format"], header["version"]) == ("hypermargin-model", 1)
+    assert (header["format"], header["version"]) == ("hypermargin-model", 2)
 
 
 def test_every_damaged_byte_range_is_noticed(saved):
@@ -202,8 +202,9 @@ def rewrite(path, change):
     ("change", "message"),
     [
         (lambda h: h.update(format="other"), "is not a hypermargin model"),
-        (lambda h: h.update(version=99), "format version 99; this hypermargin reads version 1"),
-        (lambda h: h["solutions"].pop(), "is a hypermargin model, but it is damaged"),
+        (lambda h: h.update(version=99), "format version 99; this hypermargin reads versions 1 to 2"),
+        (lambda h: h.update({"class": "Oracle"}), "holds a Oracle, which this hypermargin does not know"),
+        (lambda h: h["fitted"]["dict"][2][1]["list"].pop(), "is a hypermargin model, but it is damaged"),
         (lambda h: h.pop("classes"), "is a hypermargin model, but it is damaged"),
         (lambda h: h["parameters"]["dict"].append(["magic", 1]), "is a hypermargin model, but it is damaged"),
         (lambda h: h["fitted"]["dict"].pop(0), "is a hypermargin model, but it is damaged"),

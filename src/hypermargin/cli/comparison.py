@@ -10,10 +10,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.cli.console import number, percent, show_table, warn
 from hypermargin.estimators import HyperbolicSVC
-from hypermargin.estimators.inputs import total_weights, training_set
-from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.problems import MarginProblem
-from hypermargin.solvers import Status, relative_gap
+from hypermargin.solvers import ROUNDING, Status, relative_gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +30,8 @@ class Row:
 
     @property
     def is_proved(self) -> bool:
-        """Whether an independent check proved every binary problem solved to its tolerance."""
-        return all(solution.status.is_proved for solution in self.estimator.solutions_)
+        """Whether every binary problem is proved solved to its tolerance, and nothing in the row contradicts it."""
+        return self.gap >= -ROUNDING and all(solution.is_proved for solution in self.estimator.solutions_)
 
 
 def fit_row(estimator: HyperbolicSVC, train: tuple[Array, np.ndarray], test: tuple[Array, np.ndarray]) -> Row:
@@ -43,14 +40,11 @@ def fit_row(estimator: HyperbolicSVC, train: tuple[Array, np.ndarray], test: tup
     estimator.fit(*train)
     seconds = time.perf_counter() - start
     solutions = estimator.solutions_
-    problems = binary_problems(estimator, *train)
-    objectives = [p.objective(s.w, "hinge", s.intercept) for p, s in zip(problems, solutions, strict=True)]
-    # A bound speaks of one loss only: what bounds another one is not shown beside hinge objectives.
-    bounds = [s.lower_bound if s.loss == "hinge" else -np.inf for s in solutions]
+    problems = estimator.binary_problems(*train)
     return Row(
         method=estimator.solver,
-        objective=float(np.sum(objectives)),
-        lower_bound=float(np.sum(bounds)),
+        objective=float(sum(s.objective_for("hinge", p) for p, s in zip(problems, solutions, strict=True))),
+        lower_bound=float(sum(s.bound_for("hinge") for s in solutions)),
         accuracy=float(estimator.score(*test)),
         seconds=seconds,
         estimator=estimator,
@@ -75,15 +69,6 @@ def try_rows(
     for refusal in refusals:
         warn(refusal)
     return rows
-
-
-def binary_problems(estimator: HyperbolicSVC, X: Array, y: np.ndarray) -> list[MarginProblem]:
-    """The margin problems that `fit` solved, in the order of `solutions_`."""
-    labels = np.searchsorted(estimator.classes_, y)
-    weight = total_weights(None, estimator.class_weight, labels, estimator.classes_)
-    samples = training_set(X, labels, weight, estimator.geometry, estimator.curvature, estimator.uncertainty)
-    code = make_scheme(estimator.multi_class, estimator.classes_.size).code
-    return [samples.problem(row, float(estimator.C), estimator.allow_timelike) for row in code]
 
 
 def show_rows(title: str, rows: Sequence[Row], held_out: str) -> None:

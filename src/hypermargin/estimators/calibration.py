@@ -6,7 +6,7 @@ backtracking. Pairwise coupling is the second method of Wu, Lin and Weng, "Proba
 classification by pairwise coupling" (2004).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.special import expit
@@ -25,23 +25,22 @@ LOG2 = float(np.log(2.0))
 PAIRWISE_MARGIN = 1e-7
 
 
-def fit_platt(scores: Array, positive: np.ndarray, weight: Array | None, starts: np.ndarray) -> tuple[Array, Array]:
-    """Fit A and B of every problem, each shape (n_problems,); the problems lie one after the other in flat arrays.
+#: Scores, whether the label is +1, and weights (None: all are 1) of some problems, one after the other.
+FlatSamples = tuple[Array, np.ndarray, Array | None]
+
+
+def fit_platt(lengths: np.ndarray, samples_of: Callable[[slice], FlatSamples]) -> tuple[Array, Array]:
+    """Fit A and B of every problem, each shape (n_problems,).
 
     Parameters
     ----------
-    scores, positive, weight : (n_total,) arrays
-        Scores, whether the label is +1, and weights (None: all are 1). A weight of 2 equals the sample twice.
-    starts : (n_problems,) array of int
-        Where each problem begins; none is empty.
+    lengths : (n_problems,) array of int
+        Samples of each problem; none is empty.
+    samples_of : callable
+        Called with a run of problems, for their samples in flat arrays; so that the scores of few problems are held at
+        once. A weight of 2 equals the sample twice.
     """
-    lengths = np.diff(np.append(starts, scores.size))
-    fitted = []
-    for group in lockstep_groups(lengths):
-        part = slice(starts[group.start], starts[group.start] + lengths[group].sum())
-        own = None if weight is None else weight[part]
-        fitted.append(_fit_group(scores[part], positive[part], own, lengths[group]))
-    A, B = np.concatenate(fitted, axis=1)
+    A, B = np.concatenate([_fit_group(*samples_of(run), lengths[run]) for run in _lockstep_groups(lengths)], axis=1)
     return A, B
 
 
@@ -50,7 +49,7 @@ def platt_logit(scores: Array, A: Array, B: Array) -> Array:
     return -(scores * A + B)
 
 
-def lockstep_groups(lengths: np.ndarray) -> Iterator[slice]:
+def _lockstep_groups(lengths: np.ndarray) -> Iterator[slice]:
     """Runs of consecutive problems that hold at most `LOCKSTEP_SAMPLES` samples together, or are one problem."""
     first, size = 0, 0
     for k, length in enumerate(lengths):

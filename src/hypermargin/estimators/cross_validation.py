@@ -6,7 +6,6 @@ from inspect import signature
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -17,13 +16,16 @@ from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.problems.margin import check_weights
 from hypermargin.problems.uncertainty import UncertaintySet
 
+#: What `fit` sets besides the attributes of the final fit.
+SEARCH = ("C_", "Cs_", "scores_")
 
-class HyperbolicSVCCV(ClassifierMixin, BaseEstimator):
+
+class HyperbolicSVCCV(HyperbolicSVC):
     """Large-margin classifier in hyperbolic space that chooses its C by cross-validation.
 
     In every fold each binary problem is solved for all C at once: the exact method carries its cuts along, so a path
     costs little more than one fit. The C of the best mean score (the smallest of those, if they tie) is then fitted to
-    all data.
+    all data. After that it is a `HyperbolicSVC` with that C, in attributes and methods alike.
 
     Parameters
     ----------
@@ -34,21 +36,22 @@ class HyperbolicSVCCV(ClassifierMixin, BaseEstimator):
     scoring : str or callable, optional
         As in scikit-learn; accuracy by default.
     solver, multi_class, geometry, curvature, class_weight, fit_intercept, allow_timelike, uncertainty, tol, \
-solver_options, n_jobs, random_state, verbose
+refine, solver_options, n_jobs, random_state, verbose
         As in `HyperbolicSVC`.
 
     Attributes
     ----------
-    estimator_ : HyperbolicSVC
-        The final fit, with its solutions and certificates.
     C_ : float
-        The value chosen.
+        The value chosen; also called `C`.
     Cs_ : (n_Cs,) array
         The candidates, increasing.
     scores_ : (n_folds, n_Cs) array
         Their test scores.
-    classes_ : (n_classes,) array
-    n_features_in_ : int
+    estimator_ : HyperbolicSVC
+        The final fit as a `HyperbolicSVC` of its own, without the search.
+    classes_, coef_, intercept_, solutions_, gaps_, statuses_, n_iter_, probA_, probB_, n_features_in_, \
+feature_names_in_
+        Of the final fit, as in `HyperbolicSVC`.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ solver_options, n_jobs, random_state, verbose
         allow_timelike: bool = False,
         uncertainty=None,
         tol: float = 1e-6,
+        refine: bool = False,
         solver_options: dict | None = None,
         n_jobs: int | None = None,
         random_state=None,
@@ -82,10 +86,16 @@ solver_options, n_jobs, random_state, verbose
         self.allow_timelike = allow_timelike
         self.uncertainty = uncertainty
         self.tol = tol
+        self.refine = refine
         self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def C(self) -> float:  # type: ignore[override]
+        check_is_fitted(self, "C_")
+        return self.C_
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicSVCCV":
         """Choose C by cross-validation, then fit to all of X, shape (n, width), with labels y.
@@ -95,57 +105,46 @@ solver_options, n_jobs, random_state, verbose
         self.Cs_ = self._candidates()
         checked, y = validate_data(self, X, y, dtype=np.float64)
         weight = None if sample_weight is None else check_weights(sample_weight, len(checked))
-        scorer = check_scoring(self._model(), scoring=self.scoring)
+        scorer = check_scoring(self._with_C(1.0), scoring=self.scoring)
         scored_weight = weight if _takes_weights(scorer) else None
         scores = []
         for train, test in check_cv(self.cv, y, classifier=True).split(checked, y):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit says it once
-                fitted = self._model(train).fit_path(
+                fitted = self._on_rows(train).fit_path(
                     checked[train], y[train], self.Cs_, sample_weight=None if weight is None else weight[train]
                 )
             extra = {} if scored_weight is None else {"sample_weight": scored_weight[test]}
             scores.append([scorer(model, checked[test], y[test], **extra) for model in fitted])
         self.scores_ = np.array(scores)
         self.C_ = float(self.Cs_[int(np.argmax(self.scores_.mean(axis=0)))])
-        self.estimator_ = self._model().set_params(C=self.C_).fit(X, y, sample_weight=weight)
-        self.classes_ = self.estimator_.classes_
+        super().fit(X, y, sample_weight=weight)
         return self
 
-    def decision_function(self, X) -> Array:
-        """As `HyperbolicSVC.decision_function`, by the final fit."""
-        return self._fitted().decision_function(X)
-
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,)."""
-        return self._fitted().predict(X)
-
-    def predict_proba(self, X) -> Array:
-        """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class."""
-        return self._fitted().predict_proba(X)
-
-    def predict_log_proba(self, X) -> Array:
-        """Logarithms of the class probabilities, -inf where one is 0; shape (n, n_classes)."""
-        return self._fitted().predict_log_proba(X)
-
-    def certified_radius(self, X) -> Array:
-        """Distances within which predictions cannot change: see `HyperbolicSVC.certified_radius`."""
-        return self._fitted().certified_radius(X)
-
-    def nearest_adversarial(self, X) -> tuple[Array, Array]:
-        """Nearest points that are predicted differently: see `HyperbolicSVC.nearest_adversarial`."""
-        return self._fitted().nearest_adversarial(X)
-
-    def _model(self, rows: np.ndarray | None = None) -> HyperbolicSVC:
-        """An unfitted classifier with the parameters that both classes have; uncertainty sets are those of the rows."""
-        own = self.get_params(deep=False)
-        if rows is not None and isinstance(self.uncertainty, UncertaintySet):
-            own["uncertainty"] = self.uncertainty.take(rows)
-        return HyperbolicSVC(**{name: own[name] for name in HyperbolicSVC().get_params() if name in own})
-
-    def _fitted(self) -> HyperbolicSVC:
+    @property
+    def estimator_(self) -> HyperbolicSVC:
         check_is_fitted(self)
+        model = self._with_C(self.C_)
+        own = self.get_params(deep=False)
+        for name, value in vars(self).items():
+            if name not in own and name not in SEARCH:
+                setattr(model, name, value)
+        return model
+
+    def _to_store(self) -> HyperbolicSVC:
         return self.estimator_
+
+    def _with_C(self, C: float) -> HyperbolicSVC:
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in HyperbolicSVC().get_params() if name in own}
+        return HyperbolicSVC(**{**shared, "C": C})
+
+    def _on_rows(self, rows: np.ndarray) -> HyperbolicSVC:
+        """A classifier for some of the samples, and so some of their uncertainty sets."""
+        model = self._with_C(1.0)
+        if isinstance(self.uncertainty, UncertaintySet):
+            model.uncertainty = self.uncertainty.take(rows)
+        return model
 
     def _candidates(self) -> Array:
         """The values of C in increasing order."""

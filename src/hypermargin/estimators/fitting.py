@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import track
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.calibration import fit_platt, lockstep_groups
-from hypermargin.estimators.inputs import TrainingSet
+from hypermargin.estimators.calibration import fit_platt
+from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.solvers import Solution, solve_path
 
 #: Pieces of work a worker: enough to even out problems of unequal size.
@@ -25,6 +25,7 @@ def solve_problems(
     allow_timelike: bool,
     method: str,
     tol: float,
+    refine: bool,
     options: dict[str, Any],
     seeds: Sequence[int] | None,
     n_jobs: int | None,
@@ -32,7 +33,10 @@ def solve_problems(
 ) -> list[list[Solution]]:
     """For every row of the code matrix, in its order, the solutions for every C."""
     n_problems = len(code)
-    choices = [options if seeds is None else {**options, "random_state": seeds[row]} for row in range(n_problems)]
+    choices = [
+        {**options, "refine": refine} | ({} if seeds is None else {"random_state": seeds[row]})
+        for row in range(n_problems)
+    ]
     workers = min(effective_n_jobs(n_jobs), n_problems)
     solutions: Iterable[list[Solution]]
     if workers == 1:
@@ -67,12 +71,6 @@ def _solve_piece(*arguments) -> list[list[Solution]]:
     return list(_solve_rows(*arguments))
 
 
-def calibrate(samples: TrainingSet, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
+def calibrate(samples: TrainingSet, code: np.ndarray, score: Score) -> tuple[Array, Array]:
     """Platt coefficients A and B of every problem on its own training scores, each shape (n_problems,)."""
-    lengths = (code != 0.0) @ samples.sizes
-    fitted = []
-    for part in lockstep_groups(lengths):  # so that the scores of few problems are held at once
-        starts = np.cumsum(lengths[part]) - lengths[part]
-        fitted.append(fit_platt(*samples.scores(code[part], coef[part], intercept[part]), starts))
-    A, B = np.concatenate(fitted, axis=1)
-    return A, B
+    return fit_platt((code != 0.0) @ samples.sizes, lambda run: samples.scored(code, run, score))

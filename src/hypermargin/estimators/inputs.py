@@ -1,20 +1,25 @@
 """From what a user passes to what the schemes work on: unit Lorentz points, weights, and samples in canonical order."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from hypermargin.arrays import Array
+from hypermargin.estimators.calibration import FlatSamples
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import to_lorentz
 from hypermargin.geometry.validation import MAX_RADIUS, check_points
 from hypermargin.problems.margin import MarginProblem, check_weights
+
+#: Scores of a block of rows of a training set in one of the binary problems, by its number.
+Score = Callable[[int, slice], Array]
 
 
 class RadiusWarning(UserWarning):
@@ -52,6 +57,34 @@ def _draw_in(X: Array, longest: float) -> Array:
     return np.where(far[:, None], X * factor[:, None], X)
 
 
+@dataclass(frozen=True, eq=False)
+class LabelledSamples:
+    """Samples of positive weight, in coordinates as given, shape (n, width), with labels as indices of `classes`.
+
+    `weight` is None where every weight is 1; `kept` are the rows that are left of those passed, None where all are.
+    """
+
+    X: Array
+    labels: np.ndarray
+    classes: np.ndarray
+    weight: Array | None
+    kept: np.ndarray | None
+
+
+def labelled_samples(X: Array, y: np.ndarray, sample_weight: Any, class_weight: Any) -> LabelledSamples:
+    """Encode labels, multiply the weights out and leave samples of weight 0 out; one class only is an error."""
+    check_classification_targets(y)
+    classes, labels = np.unique(column_or_1d(y), return_inverse=True)
+    labels = labels.astype(np.min_scalar_type(classes.size))
+    if classes.size < 2:
+        raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
+    weight = total_weights(sample_weight, class_weight, labels, classes)
+    if weight is None or np.all(weight > 0.0):
+        return LabelledSamples(X, labels, classes, weight, None)
+    kept = np.flatnonzero(weight > 0.0)
+    return LabelledSamples(X[kept], labels[kept], classes, weight[kept], kept)
+
+
 @dataclass(frozen=True)
 class TrainingSet:
     """Samples sorted by class: class k has the rows ``bounds[k] : bounds[k + 1]`` of the unit points X.
@@ -83,18 +116,15 @@ class TrainingSet:
             uncertainty = uncertainty.take(self._rows(np.arange(self.X.shape[0]), used))
         return MarginProblem(X, y, C, weight, uncertainty, allow_timelike)
 
-    def scores(self, code: np.ndarray, w: Array, intercept: Array) -> tuple[Array, np.ndarray, Array | None]:
-        """Scores, whether the label is +1, and weights of the samples of several problems, one after the other.
+    def scored(self, code: np.ndarray, run: slice, score: Score) -> FlatSamples:
+        """Scores, whether the label is +1, and weights of the samples of a run of problems, one after the other.
 
-        Each problem has a row of `code`, shape (n_problems, n_classes), and of the normals w.
+        Each problem has a row of `code`, shape (n_problems, n_classes); `score` gives the scores of some rows in it.
         """
-        problem, used = code.nonzero()
-        normals = covector(w)
-        blocks = [self._block(k) for k in used.tolist()]
-        scores = np.concatenate([self.X[block] @ normals[p] for p, block in zip(problem, blocks, strict=True)])
-        if intercept.any():
-            scores += intercept[problem].repeat(self.sizes[used])
-        positive = (code[problem, used] > 0.0).repeat(self.sizes[used])
+        problem, used = code[run].nonzero()
+        places = zip(problem + run.start, used.tolist(), strict=True)
+        scores = np.concatenate([score(p, self._block(k)) for p, k in places])
+        positive = (code[run][problem, used] > 0.0).repeat(self.sizes[used])
         return scores, positive, None if self.weight is None else self._rows(self.weight, used)
 
     def _block(self, k: int) -> slice:

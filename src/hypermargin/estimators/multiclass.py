@@ -12,6 +12,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import couple_pairwise, nearest_with_mode, platt_logit
+from hypermargin.problems import MarginProblem
 
 
 class Scheme(ABC):
@@ -114,6 +115,15 @@ def make_scheme(multi_class: str, n_classes: int) -> Scheme:
     if multi_class not in SCHEMES:
         raise ValueError(f"multi_class must be 'ovo' or 'ovr', got {multi_class!r}")
     return TwoClasses() if n_classes == 2 else SCHEMES[multi_class](n_classes)
+
+
+def problem_of_row(
+    X: Array, labels: np.ndarray, row: np.ndarray, C: float, allow_timelike: bool = False
+) -> MarginProblem:
+    """The binary problem of one row of a code on unit Lorentz points, in their order; `labels` are class indices."""
+    side = row[labels]
+    used = side != 0.0
+    return MarginProblem(X[used], side[used], C=C, allow_timelike=allow_timelike)
 
 
 def _softmax(logarithms: Array) -> Array:

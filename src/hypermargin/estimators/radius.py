@@ -6,13 +6,12 @@ classes and one-vs-rest need nothing else: the other class is ahead on one side 
 the nearest is exact. One-vs-one votes are bounded: from below by which pairs would have to flip, from above by points.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.multiclass import OneVsOne, OneVsRest, Scheme
-from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
+from hypermargin.estimators.multiclass import OneVsOne, OneVsRest
+from hypermargin.estimators.prediction import Hyperplanes
+from hypermargin.geometry.lorentz import lift, minkowski_dot, quadratic_form
 
 #: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``.
 OVERSHOOT = 1e-10
@@ -54,85 +53,67 @@ def _towards(X: Array, w: Array, intercept: float) -> tuple[Array, Array, Array]
     return sign * product, -sign * intercept, sign
 
 
-@dataclass(frozen=True, eq=False)
-class Classifier:
-    """What a prediction depends on: the scheme, normals (n_problems, d + 1), intercepts and Platt coefficients."""
+def _duels(planes: Hyperplanes, winner: int) -> list[tuple[Array, float]]:
+    """Normals and intercepts of affine functions of which one changes sign where `winner` loses its place.
 
-    scheme: Scheme
-    coef: Array
-    intercept: Array
-    A: Array
-    B: Array
-
-    def winner(self, X: Array) -> np.ndarray:
-        """Index of the predicted class of Lorentz points, shape (n,)."""
-        return self.scheme.winner(self.scores(X), self.A, self.B)
-
-    def scores(self, X: Array) -> Array:
-        return X @ covector(self.coef).T + self.intercept
-
-    def duels(self, winner: int) -> list[tuple[Array, float]]:
-        """Normals and intercepts of affine functions of which one changes sign where `winner` loses its place.
-
-        Two classes: the score itself. One-vs-rest: differences of Platt-scaled log-odds.
-        """
-        if not isinstance(self.scheme, OneVsRest):
-            return [(self.coef[0], float(self.intercept[0]))]
-        normals = -self.A[:, None] * self.coef
-        offsets = -(self.A * self.intercept + self.B)
-        return [
-            (normals[j] - normals[winner], float(offsets[j] - offsets[winner]))
-            for j in range(len(offsets))
-            if j != winner
-        ]
+    Two classes: the score itself. One-vs-rest: differences of Platt-scaled log-odds.
+    """
+    if not isinstance(planes.prediction.scheme, OneVsRest):
+        return [(planes.coef[0], float(planes.intercept[0]))]
+    A, B = planes.prediction.A, planes.prediction.B
+    normals = -A[:, None] * planes.coef
+    offsets = -(A * planes.intercept + B)
+    return [
+        (normals[j] - normals[winner], float(offsets[j] - offsets[winner])) for j in range(len(offsets)) if j != winner
+    ]
 
 
-def certified_radius(X: Array, classifier: Classifier) -> Array:
+def certified_radius(X: Array, planes: Hyperplanes) -> Array:
     """A radius within which no point is classified differently, shape (n,): the largest one, or for votes a bound."""
-    if isinstance(classifier.scheme, OneVsOne):
-        return _votes_radius(X, classifier)
+    if isinstance(planes.prediction.scheme, OneVsOne):
+        return _votes_radius(X, planes)
     radius = np.full(len(X), np.inf)
-    for _, rows, duels in _by_winner(X, classifier):
+    for _, rows, duels in _by_winner(X, planes):
         for w, intercept in duels:
             radius[rows] = np.minimum(radius[rows], flip_distance(X[rows], w, intercept))
     return radius
 
 
-def nearest_adversarial(X: Array, classifier: Classifier) -> tuple[Array, Array]:
+def nearest_adversarial(X: Array, planes: Hyperplanes) -> tuple[Array, Array]:
     """Points that are classified differently, shape (n, d + 1), and their distances, shape (n,).
 
     They lie just beyond the nearest boundary; for one-vs-one votes they are the nearest found along geodesics. Where no
     point was found the row is NaN and the distance infinite.
     """
-    if isinstance(classifier.scheme, OneVsOne):
-        return _votes_adversarial(X, classifier)
+    if isinstance(planes.prediction.scheme, OneVsOne):
+        return _votes_adversarial(X, planes)
     points, distances = np.full(X.shape, np.nan), np.full(len(X), np.inf)
-    for winner, rows, duels in _by_winner(X, classifier):
+    for winner, rows, duels in _by_winner(X, planes):
         table = np.stack([flip_distance(X[rows], w, intercept) for w, intercept in duels])
         first = np.argmin(table, axis=0)
         for k, (w, intercept) in enumerate(duels):
             own = rows[(first == k) & np.isfinite(table[k])]
             if own.size:
                 nearest = flip_distance(X[own], w, intercept)
-                points[own], distances[own] = _just_beyond(X[own], winner, classifier, w, intercept, nearest)
+                points[own], distances[own] = _just_beyond(X[own], winner, planes, w, intercept, nearest)
     return points, distances
 
 
-def _by_winner(X: Array, classifier: Classifier):
+def _by_winner(X: Array, planes: Hyperplanes):
     """For each class that is predicted: its index, the rows, and what it has to fear."""
-    winners = classifier.winner(X)
+    winners = planes.winner(X)
     for winner in np.unique(winners).tolist():
-        yield winner, np.flatnonzero(winners == winner), classifier.duels(winner)
+        yield winner, np.flatnonzero(winners == winner), _duels(planes, winner)
 
 
 def _just_beyond(
-    X: Array, winner: int, classifier: Classifier, w: Array, intercept: float, distance: Array
+    X: Array, winner: int, planes: Hyperplanes, w: Array, intercept: float, distance: Array
 ) -> tuple[Array, Array]:
     """Points a little beyond the flip at `distance`, a little more where rounding still keeps the old answer."""
     beyond = OVERSHOOT * (1.0 + distance)
     for _ in range(12):
         points = move_towards_flip(X, w, intercept, distance + beyond)
-        same = classifier.winner(points) == winner
+        same = planes.winner(points) == winner
         if not same.any():
             break
         beyond = np.where(same, 8.0 * beyond, beyond)
@@ -142,22 +123,22 @@ def _just_beyond(
 # -- one-vs-one --------------------------------------------------------------------------------------------------------
 
 
-def _pair_distances(X: Array, classifier: Classifier) -> Array:
+def _pair_distances(X: Array, planes: Hyperplanes) -> Array:
     """`flip_distance` of every binary problem, shape (n, n_problems)."""
-    parts = zip(classifier.coef, classifier.intercept.tolist(), strict=True)
+    parts = zip(planes.coef, planes.intercept.tolist(), strict=True)
     return np.column_stack([flip_distance(X, w, b) for w, b in parts])
 
 
-def _votes_radius(X: Array, classifier: Classifier) -> Array:
+def _votes_radius(X: Array, planes: Hyperplanes) -> Array:
     """The least radius at which enough pairs could have flipped for a rival to draw level with the winner.
 
     A flip takes a vote from one class and gives it to another. For a rival to win it must have at least as many votes
     as the winner has now less those that flips within the radius can cost the difference.
     """
-    scheme = classifier.scheme
+    scheme = planes.prediction.scheme
     assert isinstance(scheme, OneVsOne)
-    scores, winner = classifier.scores(X), classifier.winner(X)
-    votes, distances = scheme.votes(scores), _pair_distances(X, classifier)
+    scores, winner = planes.scores(X), planes.winner(X)
+    votes, distances = scheme.votes(scores), _pair_distances(X, planes)
     order = np.argsort(distances, axis=1)
     sorted_distances = np.take_along_axis(distances, order, axis=1)
     ahead = np.where(scores > 0.0, scheme.pairs[:, 1], scheme.pairs[:, 0])
@@ -175,28 +156,28 @@ def _votes_radius(X: Array, classifier: Classifier) -> Array:
     return radius
 
 
-def _votes_adversarial(X: Array, classifier: Classifier) -> tuple[Array, Array]:
+def _votes_adversarial(X: Array, planes: Hyperplanes) -> tuple[Array, Array]:
     """The nearest change of answer on the geodesics towards the boundaries of all pairs, refined by bisection."""
-    winner, distances = classifier.winner(X), _pair_distances(X, classifier)
+    winner, distances = planes.winner(X), _pair_distances(X, planes)
     best, ray, before = np.full(len(X), np.inf), np.zeros(len(X), dtype=int), np.zeros(len(X))
-    for k, (w, b) in enumerate(zip(classifier.coef, classifier.intercept.tolist(), strict=True)):
+    for k, (w, b) in enumerate(zip(planes.coef, planes.intercept.tolist(), strict=True)):
         last = np.zeros(len(X))
         for stride in STRIDES:
             reach = stride * distances[:, k] + OVERSHOOT * (1.0 + distances[:, k])
             rows = np.flatnonzero(reach < best)
             if rows.size:
-                found = classifier.winner(move_towards_flip(X[rows], w, b, reach[rows])) != winner[rows]
+                found = planes.winner(move_towards_flip(X[rows], w, b, reach[rows])) != winner[rows]
                 hit = rows[found]
                 best[hit], ray[hit], before[hit] = reach[hit], k, last[hit]
             last = reach
     points = np.full(X.shape, np.nan)
-    for k, (w, b) in enumerate(zip(classifier.coef, classifier.intercept.tolist(), strict=True)):
+    for k, (w, b) in enumerate(zip(planes.coef, planes.intercept.tolist(), strict=True)):
         rows = np.flatnonzero((ray == k) & np.isfinite(best))
         if rows.size:
             low, high = before[rows], best[rows]
             for _ in range(40):
                 middle = 0.5 * (low + high)
-                changed = classifier.winner(move_towards_flip(X[rows], w, b, middle)) != winner[rows]
+                changed = planes.winner(move_towards_flip(X[rows], w, b, middle)) != winner[rows]
                 low, high = np.where(changed, low, middle), np.where(changed, middle, high)
             best[rows], points[rows] = high, move_towards_flip(X[rows], w, b, high)
     return points, best

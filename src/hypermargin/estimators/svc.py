@@ -2,32 +2,30 @@
 
 import warnings
 from collections import Counter
-from copy import copy
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.fitting import calibrate, solve_problems
-from hypermargin.estimators.inputs import TrainingSet, total_weights, training_set, unit_points
+from hypermargin.estimators.inputs import TrainingSet, training_set
+from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
-from hypermargin.estimators.radius import Classifier, certified_radius, nearest_adversarial
+from hypermargin.estimators.packing import is_plain
+from hypermargin.estimators.prediction import Hyperplanes, SchemeClassifier
+from hypermargin.estimators.radius import certified_radius, nearest_adversarial
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
-from hypermargin.geometry.validation import check_geometry
 from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
 from hypermargin.solvers.base import option_names
 
-#: Entries of the largest array that prediction makes at a time.
-CHUNK_ENTRIES = 1 << 21
 #: Ends of a solve that a user should hear of without asking.
 WORTH_A_WARNING = (
     Status.ITERATION_LIMIT,
@@ -38,7 +36,8 @@ WORTH_A_WARNING = (
 )
 
 
-class HyperbolicSVC(ClassifierMixin, BaseEstimator):
+@storable
+class HyperbolicSVC(SchemeClassifier):
     """Large-margin classifier in hyperbolic space.
 
     Every binary problem is a `MarginProblem`, solved by the solver of that name; `solutions_` keeps what is proved of
@@ -69,6 +68,9 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         problems. An error with solvers that do not declare the capability "uncertainty".
     tol : float, default=1e-6
         The relative gap to aim for in every binary problem.
+    refine : bool, default=False
+        Follow the solver by a local descent on its loss, which keeps the bound and never raises the objective. An error
+        with ``C=inf``, an intercept or an uncertainty set, which the descent does not handle.
     solver_options : dict, optional
         Further options of the solver.
     n_jobs : int, optional
@@ -105,9 +107,8 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
     nearest to them, in least squares and in Kullback-Leibler divergence alike, in which the predicted class is most
     probable.
 
-    With skops, ``skops.io.load(file, trusted=["hypermargin.estimators.svc.HyperbolicSVC"])`` is enough for solvers
-    without certificates; with them the certificate's own types, all in `hypermargin`, are to be trusted as well
-    (``skops.io.get_untrusted_types`` lists them). `hypermargin.estimators.save_model` needs no such list.
+    With skops, ``skops.io.load(file, trusted=["hypermargin.estimators.svc.HyperbolicSVC"])`` is enough, certificates
+    included. `hypermargin.estimators.save_model` needs no such list.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         allow_timelike: bool = False,
         uncertainty=None,
         tol: float = 1e-6,
+        refine: bool = False,
         solver_options: dict | None = None,
         n_jobs: int | None = None,
         random_state=None,
@@ -137,6 +139,7 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         self.allow_timelike = allow_timelike
         self.uncertainty = uncertainty
         self.tol = tol
+        self.refine = refine
         self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -149,22 +152,30 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
 
         Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
         """
-        return self.fit_path(X, y, [self._checked_C()], sample_weight)[0]
+        self._fit_models([self], X, y, sample_weight)
+        return self
 
     def fit_path(self, X, y, Cs, sample_weight=None) -> list["HyperbolicSVC"]:
-        """Fit for every C of a list, which replaces the parameter C; one fitted classifier a C, in order.
+        """Classifiers like this one, fitted for every C of a list, in its order; this one stays as it is.
 
-        The first of them is this one itself, the others are copies that differ in C. With the exact method the whole
-        path costs little more than one fit.
+        With the exact method the whole path costs little more than one fit.
         """
-        options = self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        classes, samples = self._training_set(X, y, sample_weight)
+        models = [self._with_C(float(C)) for C in Cs]
+        if not models:
+            raise ValueError("Cs is empty: give at least one C")
+        self._fit_models(models, X, y, sample_weight)
+        return models
+
+    def _with_C(self, C: float) -> "HyperbolicSVC":
+        """A classifier that is not fitted and differs from this one in C."""
+        return clone(self).set_params(C=C)
+
+    def _fit_models(self, models: Sequence["HyperbolicSVC"], X, y, sample_weight) -> None:
+        """Fit models that differ in C, all binary problems for all C at once."""
+        Cs, options = [model._checked_C() for model in models], models[0]._check_parameters()
+        classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
-        Cs = [float(C) for C in Cs]
-        if not Cs:
-            raise ValueError("Cs is empty: give at least one C")
         paths = solve_problems(
             samples,
             scheme.code,
@@ -172,58 +183,64 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
             allow_timelike=self.allow_timelike,
             method=self.solver,
             tol=self.tol,
+            refine=self.refine,
             options=options,
             seeds=self._seeds(scheme.n_problems),
             n_jobs=self.n_jobs,
             progress=self.verbose >= 1,
         )
-        if Cs[0] != self.C:
-            self.C = Cs[0]
-        models = [self] + [copy(self).set_params(C=C) for C in Cs[1:]]
         for i, model in enumerate(models):
+            for columns in ("n_features_in_", "feature_names_in_"):
+                if hasattr(models[0], columns):
+                    setattr(model, columns, getattr(models[0], columns))
             model._adopt(classes, samples, scheme, [path[i] for path in paths])
-        return models
 
     def _adopt(self, classes: np.ndarray, samples: TrainingSet, scheme: Scheme, solutions: list[Solution]) -> None:
         """Set the fitted attributes from the solutions of all binary problems."""
-        self.solutions_ = solutions
         self.classes_ = classes
+        self._set_solutions(solutions)
+        self._calibrate(samples, scheme)
+        self._warn_of_statuses()
+
+    def _set_solutions(self, solutions: list[Solution]) -> None:
+        """Set `solutions_` and what is read off them."""
+        self.solutions_ = solutions
         self.coef_ = np.stack([solution.w for solution in solutions])
         self.intercept_ = np.array([solution.intercept for solution in solutions], dtype=np.float64)
         self.gaps_ = np.array([solution.gap for solution in solutions])
         self.statuses_ = [solution.status for solution in solutions]
         self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
-        self.probA_, self.probB_ = calibrate(samples, scheme.code, self.coef_, self.intercept_)
-        self._warn_of_statuses()
+
+    def _calibrate(self, samples: TrainingSet, scheme: Scheme) -> None:
+        """Platt scaling of every binary problem on its own training scores."""
+        normals = covector(self.coef_)
+        self.probA_, self.probB_ = calibrate(
+            samples, scheme.code, lambda k, rows: samples.X[rows] @ normals[k] + self.intercept_[k]
+        )
 
     def binary_problems(self, X, y, sample_weight=None) -> list[MarginProblem]:
         """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
 
         ``model.solutions_[k].certificate.verify(model.binary_problems(X, y)[k])`` is the lower bound, checked anew.
         """
+        C = self._checked_C()
         self._check_parameters()
-        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
-        classes, samples = self._training_set(X, y, sample_weight)
+        classes, samples = self._training_set(X, y, sample_weight, reset=False)
         scheme = make_scheme(self.multi_class, classes.size)
-        return [samples.problem(row, float(self.C), self.allow_timelike) for row in scheme.code]
+        return [samples.problem(row, C, self.allow_timelike) for row in scheme.code]
 
-    def _training_set(self, X: Array, y: np.ndarray, sample_weight) -> tuple[np.ndarray, TrainingSet]:
+    def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
         """The classes, and the samples of positive weight in canonical order."""
-        check_classification_targets(y)
-        classes, labels = np.unique(column_or_1d(y), return_inverse=True)
-        labels = labels.astype(np.min_scalar_type(classes.size))
-        if classes.size < 2:
-            raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
-        weight = total_weights(sample_weight, self.class_weight, labels, classes)
+        given = self._labelled_samples(X, y, sample_weight, reset=reset)
         uncertainty = self.uncertainty
         if isinstance(uncertainty, UncertaintySet):
-            uncertainty.check(labels.size, X.shape[1] - (self.geometry == "lorentz"))
+            uncertainty.check(len(y), given.X.shape[1] - (self.geometry == "lorentz"))
             uncertainty = uncertainty.scaled(curvature_scale(self.curvature))
-        if weight is not None and np.any(weight == 0.0):
-            kept = np.flatnonzero(weight > 0.0)
-            X, labels, weight = X[kept], labels[kept], weight[kept]
-            uncertainty = uncertainty.take(kept) if hasattr(uncertainty, "take") else uncertainty
-        return classes, training_set(X, labels, weight, self.geometry, self.curvature, uncertainty)
+        if given.kept is not None and hasattr(uncertainty, "take"):
+            uncertainty = uncertainty.take(given.kept)
+        return given.classes, training_set(
+            given.X, given.labels, given.weight, self.geometry, self.curvature, uncertainty
+        )
 
     def _checked_C(self) -> float:
         if not (isinstance(self.C, Real) and self.C > 0.0):
@@ -232,20 +249,18 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> dict[str, Any]:
         """Refuse parameters that make no sense; return the options of the solver."""
-        self._checked_C()
         if not (isinstance(self.tol, Real) and self.tol > 0.0):
             raise ValueError(f"tol must be positive, got {self.tol!r}")
         if not isinstance(self.verbose, Integral):
             raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
         make_scheme(self.multi_class, 3)
-        check_geometry(self.geometry)
-        curvature_scale(self.curvature)
+        self._check_space()
         if self.solver_options is not None and not isinstance(self.solver_options, dict):
             raise ValueError(f"solver_options must be a dict or None, got {self.solver_options!r}")
         options = dict(self.solver_options or {})
-        for name in ("fit_intercept", "random_state"):
+        for name in ("fit_intercept", "random_state", "refine"):
             if name in options:
-                raise ValueError(f"pass {name} to HyperbolicSVC itself, not in solver_options")
+                raise ValueError(f"pass {name} to {type(self).__name__} itself, not in solver_options")
         if self.fit_intercept:
             if "intercept" not in get_solver(self.solver).capabilities:
                 raise ValueError(f"solver {self.solver!r} does not fit an intercept; use fit_intercept=False")
@@ -273,54 +288,40 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if "solutions_" in state:
-            state["solutions_"] = [{**vars(s), "status": s.status.name} for s in state["solutions_"]]
+            state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
             del state["statuses_"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         if "solutions_" in state:
-            state["solutions_"] = [Solution(**{**s, "status": Status[s["status"]]}) for s in state["solutions_"]]
+            state["solutions_"] = [Solution.from_dict(solution) for solution in state["solutions_"]]
             state["statuses_"] = [solution.status for solution in state["solutions_"]]
         super().__setstate__(state)
 
+    def _stored(self) -> dict[str, Any]:
+        solutions = [solution.to_dict() for solution in self.solutions_]
+        for state in solutions:
+            state["history"] = {key: np.asarray(values) for key, values in state["history"].items()}
+            state["info"] = {key: value for key, value in state["info"].items() if is_plain(value)}
+            if not is_plain(state["certificate"]):
+                state["certificate"] = None
+        return {"probA_": self.probA_, "probB_": self.probB_, "solutions": solutions}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        n_problems = make_scheme(self.multi_class, self.classes_.size).n_problems
+        if any(len(part) != n_problems for part in (state["probA_"], state["probB_"], state["solutions"])):
+            raise ValueError("calibration and solutions do not fit the number of classes")
+        self.probA_, self.probB_ = state["probA_"], state["probB_"]
+        self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]])
+
     # -- prediction --------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X) -> Array:
-        """Two classes: the score ``x * w + intercept``, shape (n,), positive for ``classes_[1]``.
+    def _hyperplanes(self) -> Hyperplanes:
+        return Hyperplanes(self._prediction(), self.coef_, self.intercept_)
 
-        More classes: shape (n, n_classes), largest for the predicted class. One-vs-one: votes plus half the coupled
-        probability; one-vs-rest: Platt-scaled log-odds.
-        """
-        return self._combine(X, lambda scheme, scores: scheme.decision(scores, self.probA_, self.probB_))
-
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,)."""
-        winner = self._combine(X, lambda scheme, scores: scheme.winner(scores, self.probA_, self.probB_))
-        return self.classes_[winner]
-
-    def predict_proba(self, X) -> Array:
-        """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class (see Notes)."""
-        return self._combine(X, lambda scheme, scores: scheme.probability(scores, self.probA_, self.probB_))
-
-    def predict_log_proba(self, X) -> Array:
-        """Logarithms of the class probabilities, -inf where one is 0; shape (n, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def _combine(self, X, combine) -> np.ndarray:
-        """`combine` applied to the scores of all binary problems, some rows at a time to bound memory."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        points, normals = unit_points(X, self.geometry, self.curvature), covector(self.coef_)
-        scheme: Scheme = make_scheme(self.multi_class, self.classes_.size)
-        rows = max(1, CHUNK_ENTRIES // (self.coef_.shape[0] + self.classes_.size**2))
-        return np.concatenate(
-            [
-                combine(scheme, points[start : start + rows] @ normals.T + self.intercept_)
-                for start in range(0, points.shape[0], rows)
-            ]
-        )
+    def _scores(self, points: Array) -> Array:
+        return self._hyperplanes().scores(points)
 
     # -- robustness --------------------------------------------------------------------------------------------------
 
@@ -330,8 +331,8 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         Exact with two classes and in one-vs-rest; in one-vs-one a lower bound (see `estimators.radius`). Distances are
         those of the space of curvature ``-curvature``.
         """
-        points, classifier = self._for_radii(X)
-        return certified_radius(points, classifier) / curvature_scale(self.curvature)
+        points = self._points(X)
+        return certified_radius(points, self._hyperplanes()) / curvature_scale(self.curvature)
 
     def nearest_adversarial(self, X) -> tuple[Array, Array]:
         """The nearest point that is predicted differently, in the coordinates of X, and its distance: (n, width), (n,).
@@ -339,18 +340,10 @@ class HyperbolicSVC(ClassifierMixin, BaseEstimator):
         It lies just beyond the boundary. In one-vs-one it is the nearest that was found, no nearer than
         `certified_radius`. Where there is none the row is NaN and the distance infinite.
         """
-        points, classifier = self._for_radii(X)
-        found, distance = nearest_adversarial(points, classifier)
+        points = self._points(X)
+        found, distance = nearest_adversarial(points, self._hyperplanes())
         there = np.isfinite(distance)
         coordinates = np.full((len(points), self.n_features_in_), np.nan)
         if there.any():
             coordinates[there] = from_lorentz(found[there], self.geometry, self.curvature)
         return coordinates, distance / curvature_scale(self.curvature)
-
-    def _for_radii(self, X) -> tuple[Array, Classifier]:
-        """Unit Lorentz points, and what predictions depend on."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        scheme = make_scheme(self.multi_class, self.classes_.size)
-        classifier = Classifier(scheme, self.coef_, self.intercept_, self.probA_, self.probB_)
-        return unit_points(X, self.geometry, self.curvature), classifier

@@ -12,10 +12,9 @@ from functools import cache
 from importlib.resources import files
 from itertools import combinations
 
-import numpy as np
-
 from hypermargin.datasets import list_embeddings
 from hypermargin.datasets.by_name import class_sizes, digest, load
+from hypermargin.estimators.multiclass import make_scheme, problem_of_row
 from hypermargin.problems import MarginProblem
 
 VALUES_OF_C = (0.1, 1.0, 10.0)
@@ -61,17 +60,13 @@ def get_problem(name: str) -> MarginProblem:
         if dataset not in list_embeddings() or scheme not in ("binary", "ovr", "ovo"):
             raise ValueError
         X, y = load(dataset)
-        if scheme == "binary":
-            kept, side = np.ones(len(y), dtype=bool), np.where(y == 1, 1.0, -1.0)
-        elif scheme == "ovr":
-            kept, side = np.ones(len(y), dtype=bool), np.where(y == int(parts[2]), 1.0, -1.0)
-        else:
-            first, second = (int(part) for part in parts[2].split("-"))
-            kept, side = (y == first) | (y == second), np.where(y == second, 1.0, -1.0)
+        code = make_scheme("ovo" if scheme == "binary" else scheme, len(class_sizes(dataset))).code
+        own = [split for split in splits(dataset) if split.startswith(scheme)]
+        row = code[own.index("/".join(parts[1:-1]))]
     except (ValueError, IndexError):
         example = "paul/ovr/4/C=1, paul/ovo/3-7/C=0.1 or karate/binary/C=10"
         raise ValueError(f"{name!r} names no problem; names read {example}") from None
-    return MarginProblem(X[kept], side[kept], C=C)
+    return problem_of_row(X, y, row, C)
 
 
 @cache

@@ -8,8 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from hypermargin.arrays import Array
 from hypermargin.estimators import HyperbolicSVC
-from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.problems import MarginProblem
+from hypermargin.estimators.multiclass import make_scheme, problem_of_row
 
 LOSSES = ("hinge", "asinh")
 
@@ -34,12 +33,11 @@ def margin_measures(
     problems = model.binary_problems(*train)
     measures: dict[str, Any] = {}
     for loss in LOSSES:
-        values = [p.objective(s.w, loss, s.intercept) for p, s in zip(problems, solutions, strict=True)]
+        values = [s.objective_for(loss, p) for p, s in zip(problems, solutions, strict=True)]
         measures[f"train_{loss}"] = finite(float(np.sum(values)))
         measures[f"objective_{loss}"] = [finite(value) for value in values]
         measures[f"test_{loss}"] = finite(_test_objective(model, *test, loss))
-    # A bound speaks of one loss only: what bounds another one is no bound of the hinge objective.
-    measures["lower_bound"] = [finite(s.lower_bound) if s.loss == "hinge" else None for s in solutions]
+    measures["lower_bound"] = [finite(s.bound_for("hinge")) for s in solutions]
     etas = [s.info["paper_eta"] for s in solutions if "paper_eta" in s.info]
     measures["eta"] = float(np.mean(etas)) if etas else None
     measures["w"] = [[*map(float, s.w), float(s.intercept)] for s in solutions]
@@ -53,10 +51,8 @@ def _test_objective(model: HyperbolicSVC, X: Array, y: np.ndarray, loss: str) ->
     labels = np.searchsorted(model.classes_, y)
     total = 0.0
     for row, solution in zip(code, model.solutions_, strict=True):
-        side = row[labels]
-        if np.any(side):
-            kept = side != 0.0
-            problem = MarginProblem(X[kept], side[kept], C=float(model.C), allow_timelike=model.allow_timelike)
+        if np.any(row[labels]):
+            problem = problem_of_row(X, labels, row, float(model.C), model.allow_timelike)
             total += problem.objective(solution.w, loss, solution.intercept)
     return total
 

@@ -21,8 +21,8 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.estimators.calibration import platt_logit
-from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.multiclass import OneVsOne, make_scheme
+from hypermargin.estimators.prediction import Prediction
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems import MarginProblem
 from hypermargin.problems.losses import get_loss
@@ -35,6 +35,15 @@ from hypermargin.solvers.relaxations.extraction import candidates, paper_eta
 LEARNING_RATE, EPOCHS, EPS, FIRST_STRETCH = 0.001, 4000, 1e-6, 0.01
 
 
+class PublishedVotes(Prediction):
+    """One-vs-one by votes of Platt-scaled scores, ties to the first class."""
+
+    def winner(self, scores: Array) -> np.ndarray:
+        if isinstance(self.scheme, OneVsOne):
+            return np.argmax(self.scheme.votes(platt_logit(scores, self.A, self.B)), axis=1)
+        return super().winner(scores)
+
+
 class AsPublished(HyperbolicSVC):
     """A classifier whose normals are chosen anew, problem by problem, from what the solver returned."""
 
@@ -45,21 +54,13 @@ class AsPublished(HyperbolicSVC):
     def fit(self, X, y, sample_weight=None) -> "AsPublished":
         super().fit(X, y, sample_weight)
         problems = self.binary_problems(X, y, sample_weight)
-        self.solutions_ = [self._with_choice(p, s) for p, s in zip(problems, self.solutions_, strict=True)]
-        self.coef_ = np.stack([solution.w for solution in self.solutions_])
-        classes, samples = self._training_set(np.asarray(X, dtype=np.float64), y, sample_weight)
-        code = make_scheme(self.multi_class, classes.size).code
-        self.probA_, self.probB_ = calibrate(samples, code, self.coef_, self.intercept_)
+        self._set_solutions([self._with_choice(p, s) for p, s in zip(problems, self.solutions_, strict=True)])
+        classes, samples = self._training_set(X, y, sample_weight, reset=False)
+        self._calibrate(samples, make_scheme(self.multi_class, classes.size))
         return self
 
-    def predict(self, X) -> np.ndarray:
-        """Labels; one-vs-one by votes of Platt-scaled scores, ties to the first class."""
-        return self.classes_[self._combine(X, self._winner)]
-
-    def _winner(self, scheme, scores: Array) -> np.ndarray:
-        if isinstance(scheme, OneVsOne):
-            return np.argmax(scheme.votes(platt_logit(scores, self.probA_, self.probB_)), axis=1)
-        return scheme.winner(scores, self.probA_, self.probB_)
+    def _prediction(self) -> Prediction:
+        return PublishedVotes(**vars(super()._prediction()))
 
     def _with_choice(self, problem: MarginProblem, solution: Solution) -> Solution:
         w, value = self.choose(problem, solution)

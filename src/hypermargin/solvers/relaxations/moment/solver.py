@@ -146,7 +146,7 @@ class Moment(Solver):
                 verbose=self.verbose,
                 callback=callback,
             )
-        return self._outcome(problem, samples, frame, bounded, shor, relaxation, result, tol)
+        return self._outcome(problem, samples, frame, bounded, shor, relaxation, result)
 
     def _check_size(self, problem: MarginProblem, n: int) -> None:
         groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
@@ -181,7 +181,6 @@ class Moment(Solver):
         shor: Relaxed | None,
         relaxation: Relaxation,
         result: InteriorResult,
-        tol: float,
     ) -> Outcome:
         proof = sum_of_squares(relaxation, result.grams)
         bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, proof)
@@ -217,12 +216,10 @@ class Moment(Solver):
         }
         if dual is not None:
             info["dual_weights"] = samples.spread(dual.weights, problem)
-        status = _STATUS.get(result.status, Status.GAP_REMAINS)
-        if relative_gap(found.objective, bound) <= tol:
-            status = Status.UNVERIFIED if certificate is None else Status.OPTIMAL
         return Outcome(
             w=found.winner.w,
-            status=status,
+            status=_STATUS.get(result.status, Status.GAP_REMAINS),
+            status_if_met=Status.UNVERIFIED if certificate is None else Status.OPTIMAL,
             lower_bound=bound,
             certificate=certificate,
             n_iter=result.n_iter,

@@ -1,0 +1,67 @@
+"""What every classifier here shares: coordinates to unit Lorentz points, labels to indices, weights to one number."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.inputs import LabelledSamples, labelled_samples, unit_points
+from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.validation import check_geometry
+
+
+class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers of points in hyperbolic space.
+
+    A subclass has the parameters `geometry` and `curvature`, and `class_weight` where it takes weights. Its `fit` calls
+    `_labelled_samples` and sets `classes_`; its `predict` and `predict_proba` call `_points`. To join the model files
+    it is decorated with `model_file.storable` and says in `_stored` and `_restore` what `fit` has set.
+    """
+
+    geometry: str
+    curvature: float
+    classes_: np.ndarray
+    n_features_in_: int
+
+    def _check_space(self) -> None:
+        """Refuse a geometry that is unknown and a curvature that is not positive."""
+        check_geometry(self.geometry)
+        curvature_scale(self.curvature)
+
+    def _labelled_samples(self, X, y, sample_weight, *, reset: bool = True) -> LabelledSamples:
+        """What is to be fitted: samples of positive weight, in the coordinates of X, with labels as class indices.
+
+        With ``reset=False`` X must have the columns that the classifier was fitted to.
+        """
+        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64)
+        return labelled_samples(X, y, sample_weight, getattr(self, "class_weight", None))
+
+    def _points(self, X) -> Array:
+        """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return unit_points(X, self.geometry, self.curvature)
+
+    @abstractmethod
+    def predict_proba(self, X) -> Array:
+        """Class probabilities, shape (n, n_classes)."""
+
+    def predict_log_proba(self, X) -> Array:
+        """Logarithms of the class probabilities, -inf where one is 0; shape (n, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _to_store(self) -> "HyperbolicClassifier":
+        """The classifier that a model file of this one holds."""
+        return self
+
+    def _stored(self) -> dict[str, Any]:
+        """What `fit` has set beyond classes and columns: arrays and plain values (see `packing`)."""
+        raise TypeError(f"{type(self).__name__} does not say what a model file of it holds")
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Set what `_stored` returned; classes and columns are set already. Damage may raise any error."""
+        raise TypeError(f"{type(self).__name__} does not say what a model file of it holds")
