@@ -24,6 +24,12 @@ def two_blobs():
 
 
 @pytest.fixture(scope="session")
+def three_blobs():
+    """What the model in `model_of_version_1.npz` was fitted to."""
+    return lorentz_blobs(3, 6, seed=4, spread=0.6)
+
+
+@pytest.fixture(scope="session")
 def four_blobs():
     return lorentz_blobs(4, 25, seed=2)
 

@@ -1,5 +1,7 @@
 """`HyperbolicSVCCV` and `fit_path` against scikit-learn's own search and against separate fits."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,8 @@ from sklearn.metrics import accuracy_score, log_loss, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hypermargin import HyperbolicSVC, HyperbolicSVCCV
+from hypermargin import GeodesicBall, HyperbolicSVC, HyperbolicSVCCV, Status
+from hypermargin.plotting import PoincareDisplay
 from reference.objective import lift
 
 CS = [0.01, 0.1, 1.0, 10.0]
@@ -71,6 +74,42 @@ def test_it_answers_as_the_classifier_with_its_C(multi_class):
     for ours, theirs in zip(search.nearest_adversarial(X), model.nearest_adversarial(X), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(search.predict_log_proba(X), np.log(model.predict_proba(X)), rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("noise", [None, GeodesicBall(0.05)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_after_the_search_it_is_the_classifier(n_classes, noise):
+    """Coefficients, proofs, problems, pictures and pickles, with the C it has chosen."""
+    X, y = three_clouds()
+    X, y = X[y < n_classes], y[y < n_classes]
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, y.size)
+    parameters = {"tol": 1e-5, "uncertainty": noise, "class_weight": "balanced"}
+    search = HyperbolicSVCCV(Cs=[0.1, 10.0], cv=2, **parameters).fit(X, y, weight)
+    model = HyperbolicSVC(C=search.C_, **parameters).fit(X, y, weight)
+    assert isinstance(search, HyperbolicSVC)
+    assert search.C == search.C_
+    assert "C" not in search.get_params()
+    for name in ("coef_", "intercept_", "gaps_", "n_iter_", "probA_", "probB_", "classes_"):
+        assert np.array_equal(getattr(search, name), getattr(model, name)), name
+        assert np.array_equal(getattr(search.estimator_, name), getattr(model, name)), name
+    assert search.statuses_ == model.statuses_ == [Status.OPTIMAL] * len(model.statuses_)
+    for solution, problem in zip(search.solutions_, search.binary_problems(X, y, weight), strict=True):
+        assert problem.C == search.C_
+        assert solution.certificate.verify(problem) == solution.lower_bound
+    again = pickle.loads(pickle.dumps(search))
+    assert type(again) is HyperbolicSVCCV
+    assert again.solutions_[0].certificate.to_dict() == model.solutions_[0].certificate.to_dict()
+    assert np.array_equal(again.certified_radius(X), model.certified_radius(X))
+    display = PoincareDisplay.from_estimator(search, X, y, resolution=20)
+    assert list(display.boundaries) == (["exact"] if n_classes == 2 else [])
+
+
+def test_a_path_of_the_search_is_one_of_classifiers(two_blobs):
+    X, y = two_blobs
+    path = HyperbolicSVCCV(tol=1e-4).fit_path(X, y, [0.5, 2.0])
+    assert [(type(model), model.C, model.tol) for model in path] == [(HyperbolicSVC, C, 1e-4) for C in (0.5, 2.0)]
+    with pytest.raises(NotFittedError):
+        HyperbolicSVCCV().binary_problems(X, y)
 
 
 def test_scores_differ_along_the_path():

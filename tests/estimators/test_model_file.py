@@ -5,13 +5,14 @@ import pickle
 import warnings
 import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyClassifier
 
 from hypermargin.certificates import (
@@ -22,7 +23,9 @@ from hypermargin.certificates import (
     RegionProof,
     SoftMarginCertificate,
 )
-from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
+from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, model_file, save_model
+from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.packing import unpack
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers import Outcome, Solver, Status, base
 from reference.objective import lift
@@ -145,6 +148,69 @@ def test_of_a_search_for_C_the_chosen_classifier_is_kept(four_blobs, tmp_path):
     assert type(loaded) is HyperbolicSVC
     assert loaded.C == search.C_
     assert_array_equal(loaded.predict_proba(X), search.predict_proba(X))
+
+
+def test_files_of_the_first_version_load_with_their_certificates(three_blobs):
+    """Written by the version before: robust one-vs-one of three blobs, certificates as text within the header."""
+    X, y = three_blobs
+    loaded = load_model(Path(__file__).with_name("model_of_version_1.npz"))
+    again = HyperbolicSVC(**loaded.get_params()).fit(X, y)
+    assert type(loaded) is HyperbolicSVC
+    assert loaded.uncertainty.rho == 0.05
+    assert loaded.class_weight == {0: 2.0, 1: 1.0, 2: 1.0}
+    assert loaded.statuses_ == [Status.OPTIMAL] * 3
+    assert_allclose(loaded.coef_, again.coef_, rtol=1e-5)
+    assert_allclose(loaded.predict_proba(X), again.predict_proba(X), rtol=1e-5)
+    for solution, problem in zip(loaded.solutions_, loaded.binary_problems(X, y), strict=True):
+        assert solution.certificate.verify(problem) == pytest.approx(solution.lower_bound, rel=1e-12)
+
+
+def test_a_class_of_ones_own_joins_by_two_methods(two_blobs, tmp_path, monkeypatch):
+    X, y = two_blobs
+
+    class Nearest(HyperbolicClassifier):
+        """The class of the nearest of two stored points."""
+
+        def __init__(self, geometry="lorentz", curvature=1.0):
+            self.geometry = geometry
+            self.curvature = curvature
+
+        def fit(self, X, y):
+            given = self._labelled_samples(X, y, None)
+            self.classes_ = given.classes
+            self.firsts_ = np.stack([given.X[given.labels == k][0] for k in (0, 1)])
+            return self
+
+        def predict(self, X):
+            nearest = np.argmin(self._points(X) @ (self.firsts_ * [1.0, -1.0, -1.0]).T, axis=1)
+            return self.classes_[nearest]
+
+        def _stored(self):
+            return {"firsts": self.firsts_}
+
+        def _restore(self, state):
+            self.firsts_ = state["firsts"]
+
+    model = Nearest().fit(X, y)
+    with pytest.raises(TypeError, match="not for Nearest"):
+        save_model(model, tmp_path / "model")
+    monkeypatch.setattr(model_file, "_CLASSES", dict(model_file._CLASSES))
+    model_file.storable(Nearest)
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert type(loaded) is Nearest
+    assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_certificates_are_plain_in_the_header(two_blobs, tmp_path):
+    """Not as text within the text."""
+    model = HyperbolicSVC().fit(*two_blobs)
+    save_model(model, tmp_path / "model")
+    with np.load(tmp_path / "model", allow_pickle=False) as archive:
+        header = json.loads(archive["header"].tobytes())
+        arrays = {name: archive[name] for name in archive.files}
+    (state,) = unpack(header["fitted"], arrays)["solutions"]
+    assert state["certificate"] == model.solutions_[0].certificate.to_dict()
 
 
 def test_proofs_about_the_hard_margin_are_kept(tmp_path):
