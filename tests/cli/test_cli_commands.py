@@ -65,6 +65,9 @@ def test_options_of_a_method_reach_it(capsys, folder, data):
     run_ok(capsys, *arguments, "-o", "model.npz")
     (solution,) = load_model("model.npz").solutions_
     assert (solution.n_iter, solution.loss) == (7, "hinge")
+    run_ok(capsys, *arguments, "--refine", "-o", "model.npz")
+    (refined,) = load_model("model.npz").solutions_
+    assert refined.objective < solution.objective
 
 
 @pytest.mark.parametrize(

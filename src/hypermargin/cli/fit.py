@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-timelike", action="store_true", help="allow spheres as boundaries, where the method can"
     )
+    parser.add_argument("--refine", action="store_true", help="follow the method by a local descent on its loss")
     parser.add_argument("--details", action="store_true", help="a line for each binary problem")
     add_geometry_arguments(parser)
     add_problem_arguments(parser)
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> None:
         n_jobs=args.jobs,
         fit_intercept=args.fit_intercept,
         allow_timelike=args.allow_timelike,
+        refine=args.refine,
         solver_options=solver_options(args.option) or None,
         verbose=int(sys.stderr.isatty()),  # a progress bar, where somebody can see it move
     ).fit(X, y)
