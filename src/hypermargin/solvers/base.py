@@ -64,6 +64,11 @@ class Outcome:
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
 
+    def status_at(self, objective: float, tol: float) -> Status:
+        """The status where w has this objective."""
+        met = relative_gap(objective, self.lower_bound) <= tol
+        return self.status_if_met if met and self.status_if_met is not None else self.status
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -258,9 +263,7 @@ def solve_path(
 def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) -> Solution:
     """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem."""
     objective = problem.objective(outcome.w, solver.loss, outcome.intercept)
-    status = outcome.status
-    if outcome.status_if_met is not None and relative_gap(objective, outcome.lower_bound) <= tol:
-        status = outcome.status_if_met
+    status = outcome.status_at(objective, tol)
     if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED):
         status = status if problem.is_feasible(outcome.w) else Status.TIMELIKE
     return Solution(

@@ -21,6 +21,7 @@ from hypermargin.solvers.exact.search import Search
 
 GROWTH = 5.0
 MAX_ROUNDS = 30
+LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 
 SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
@@ -29,7 +30,7 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     """The hard-margin optimum, or the proof that there is none; `solve_soft` solves a soft margin from a search."""
     soft = problem.with_C(1.0)
     oracle, search = fresh_search(soft)
-    outcome = solve_soft(soft, tol, oracle, search)
+    outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     for _ in range(MAX_ROUNDS):
         w = _scaled_to_margin(problem, outcome.w)
         if w is None:
@@ -40,19 +41,22 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
             break
         elif problem.violation(outcome.w) <= problem.margin_rounding(outcome.w):
             break  # the soft solution is feasible already: a larger C has nothing to add
-        if outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
+        if outcome.status in LIMITS:
             break
         soft, oracle = soft.with_C(GROWTH * soft.C), oracle.scaled(GROWTH)
         search = search.rescaled(GROWTH, oracle, search.n_passes)
-        outcome = solve_soft(soft, tol, oracle, search)
+        outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     w = _scaled_to_margin(problem, outcome.w)
     if w is None:
-        unseparated = outcome.status if outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT) else Status.FAILED
+        unseparated = outcome.status if outcome.status in LIMITS else Status.FAILED
         return replace(outcome, status=unseparated, certificate=HardMarginCertificate(soft.C, outcome.certificate))
-    # Where the soft margin was proved and the gap of the hard one remains, no check has failed.
-    proved = relative_gap(search.upper, outcome.lower_bound) <= tol
-    status = Status.GAP_REMAINS if proved and outcome.status is Status.CHECK_FAILED else outcome.status
+    status = Status.GAP_REMAINS if outcome.status is outcome.status_if_met else outcome.status
     return replace(outcome, w=w, status=status, certificate=HardMarginCertificate(soft.C, outcome.certificate))
+
+
+def _decided(outcome: Outcome, search: Search, tol: float) -> Outcome:
+    """The outcome of a soft margin with the status that it has by its own gap."""
+    return replace(outcome, status=outcome.status_at(search.upper, tol))
 
 
 def _scaled_to_margin(problem: MarginProblem, w: Array) -> Array | None:
