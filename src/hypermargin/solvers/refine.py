@@ -79,11 +79,11 @@ def refine(
 def require_refinable(problem: MarginProblem, intercept: bool = False) -> None:
     """Refuse what `refine` cannot descend on: a hard margin, robust margins, an intercept."""
     if problem.is_hard:
-        raise ValueError("refine descends on the soft margin; give the problem a finite C")
+        raise ValueError("refine descends on the soft margin; give a finite C or solve with refine=False")
     if problem.uncertainty is not None:
-        raise ValueError("refine does not handle an uncertainty set; use a solver that does")
+        raise ValueError("refine does not handle an uncertainty set; solve with refine=False")
     if intercept:
-        raise ValueError("refine does not handle an intercept; fit with fit_intercept=False")
+        raise ValueError("refine does not handle an intercept; use fit_intercept=False or refine=False")
 
 
 def _descend(problem: MarginProblem, w: Array, loss: str, max_iter: int, tol: float) -> tuple[Array, list[float]]:
