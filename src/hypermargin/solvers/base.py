@@ -1,15 +1,14 @@
-"""The contract between problems and solvers: what a solver declares, what it returns, and how `solve` finds it.
+"""The contract between problems and solvers: what a solver declares, what it returns, and how it is found by name.
 
 A solver is a frozen dataclass whose fields are its options; `solve` makes one, runs it, and recomputes the objective
-and the gap from the problem. Nothing a solver says of its own quality is believed. The steps to add one are in
-`docs/adding-a-solver.md`.
+and the gap from the problem (`judge`). Nothing a solver says of its own quality is believed. The steps to add one are
+in `docs/adding-a-solver.md`.
 """
 
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.problems.losses import get_loss
+from hypermargin.certificates import Certificate
 from hypermargin.problems.margin import MarginProblem
 
 
@@ -45,12 +44,16 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a solver hands back to `solve`. `lower_bound` and `status` are its own word; the rest is recomputed."""
+    """What a solver hands back to `solve`. `lower_bound` and `status` are its own word; the rest is recomputed.
+
+    `checked` says whether `lower_bound` is what a check of `certificate` has proved.
+    """
 
     w: Array
     status: Status
     lower_bound: float = -np.inf
-    certificate: Any = None
+    certificate: Certificate | None = None
+    checked: bool = True
     n_iter: int = 0
     intercept: float = 0.0
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class Solution:
     status: Status
     method: str
     loss: str = "hinge"
-    certificate: Any = None
+    certificate: Certificate | None = None
     n_iter: int = 0
     time: float = 0.0
     intercept: float = 0.0
@@ -158,76 +161,19 @@ def make_solver(method: str, **options: Any) -> Solver:
     return solver(**options)
 
 
-def solve(
-    problem: MarginProblem,
-    method: str = "exact",
-    tol: float = 1e-6,
-    *,
-    allow_timelike: bool | None = None,
-    refine: bool = False,
-    **options: Any,
-) -> Solution:
-    """Solve a margin problem.
-
-    Parameters
-    ----------
-    problem : MarginProblem
-    method : str
-        One of `available_methods()`.
-    tol : float
-        The relative gap to aim for.
-    allow_timelike : bool, optional
-        Overrides the field of the same name of `problem`.
-    refine : bool
-        Follow the method by a local descent on its loss, which keeps the bound and never raises the objective.
-    **options
-        Options of the method, checked against those it declares.
-    """
-    problem, solver = _prepare(problem, method, tol, allow_timelike, options)
-    start = time.perf_counter()
-    outcome = solver.run(problem, tol)
-    solution = judge(problem, solver, outcome, time.perf_counter() - start)
-    if not refine:
-        return solution
-    from hypermargin.solvers.refine import refine_solution  # a step after any solver, so it knows this module
-
-    return refine_solution(problem, solution)
-
-
-def solve_path(
-    problem: MarginProblem,
-    Cs: Sequence[float],
-    method: str = "exact",
-    tol: float = 1e-6,
-    *,
-    allow_timelike: bool | None = None,
-    **options: Any,
-) -> list[Solution]:
-    """Solutions of `problem` for every C of a list, in its order; the C of the problem itself is not used.
-
-    The exact method carries its cuts from one C to the next, so that a path costs little more than one solve. Other
-    parameters as in `solve`.
-    """
-    if not len(Cs):
-        raise ValueError("Cs is empty: give at least one C")
-    problem, solver = _prepare(problem, method, tol, allow_timelike, options)
-    Cs = [float(C) for C in Cs]
-    order = sorted(range(len(Cs)), key=Cs.__getitem__)
-    solutions: list[Solution | None] = [None] * len(Cs)
-    outcomes = solver.run_path(problem, [Cs[i] for i in order], tol)
-    start = time.perf_counter()
-    for i, outcome in zip(order, outcomes, strict=True):
-        solutions[i] = judge(problem.with_C(Cs[i]), solver, outcome, time.perf_counter() - start)
-        start = time.perf_counter()
-    return solutions  # type: ignore[return-value]
-
-
 def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: float) -> Solution:
-    """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem."""
+    """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem.
+
+    The certificate is told what it proves.
+    """
     objective = problem.objective(outcome.w, solver.loss, outcome.intercept)
     status = outcome.status
     if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED):
         status = status if problem.is_feasible(outcome.w) else Status.TIMELIKE
+    certificate = outcome.certificate
+    if certificate is not None:
+        bound = outcome.lower_bound if outcome.checked else None
+        certificate = certificate.stating(problem, loss=solver.loss, objective=objective, bound=bound)
     return Solution(
         w=np.asarray(outcome.w, dtype=np.float64),
         objective=objective,
@@ -235,7 +181,7 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: flo
         status=status,
         method=solver.name,
         loss=solver.loss,
-        certificate=outcome.certificate,
+        certificate=certificate,
         n_iter=outcome.n_iter,
         time=seconds,
         intercept=outcome.intercept,
@@ -244,29 +190,6 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, seconds: flo
     )
 
 
-def _prepare(
-    problem: MarginProblem, method: str, tol: float, allow_timelike: bool | None, options: dict[str, Any]
-) -> tuple[MarginProblem, Solver]:
-    """The problem as it is to be solved and the solver for it, or an error that says what does not fit."""
-    if not tol > 0.0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
-    if allow_timelike is not None and allow_timelike != problem.allow_timelike:
-        problem = replace(problem, allow_timelike=allow_timelike)
-    solver = make_solver(method, **options)
-    _require(solver, problem)
-    return problem, solver
-
-
-def _require(solver: Solver, problem: MarginProblem) -> None:
-    """Refuse problems that the solver does not declare to handle, rather than answer another question."""
-    get_loss(solver.loss)
-    for needed, wanted, what in (
-        (problem.is_hard, "hard", "the hard margin (C = inf)"),
-        (problem.allow_timelike, "timelike", "allow_timelike=True"),
-        (problem.uncertainty is not None, "uncertainty", "an uncertainty set"),
-    ):
-        if needed and wanted not in solver.capabilities:
-            able = [name for name, s in _REGISTRY.items() if wanted in s.capabilities]
-            raise ValueError(
-                f"solver {solver.name!r} does not handle {what}; those that do: {', '.join(able) or 'none'}"
-            )
+def solvers_that_handle(capability: str) -> list[str]:
+    """The names of the solvers that declare `capability` (see `Solver`)."""
+    return [name for name, solver in _REGISTRY.items() if capability in solver.capabilities]
