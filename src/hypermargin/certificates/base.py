@@ -117,7 +117,7 @@ class Certificate(ABC):
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise CertificateError(f"{path} is not a certificate file: {error}") from error
+            raise CertificateError(f"{path} is not a certificate file, which is text in JSON") from error
         try:
             return cls.from_dict(data)
         except CertificateError as error:
