@@ -153,9 +153,12 @@ class Moment(Solver):
         check_size(groups, problem.dim + 1 + slacks, self.order, self.max_block)
 
     def _near(self, problem: MarginProblem, shor: Relaxed) -> tuple[Array, ...]:
-        """Normals near which the worst margins should be described best: the order-1 solution and what it offers."""
+        """Covectors of the members that are worst where it matters: at the order-1 solution and at what it offers."""
+        assert problem.uncertainty is not None
         found = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
-        return shor.w, found.winner.w
+        used = np.flatnonzero(problem.costs > 0.0)
+        sets, X, y = problem.uncertainty.take(used), problem.X[used], problem.y[used]
+        return sets.worst_covectors(X, y, shor.w), sets.worst_covectors(X, y, found.winner.w)
 
     def _bounding_ball(
         self, problem: MarginProblem, samples: Samples, robust: WorstMargins | None, shor: Relaxed
