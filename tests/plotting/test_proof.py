@@ -221,3 +221,8 @@ def test_nothing_to_draw_is_said():
     with pytest.raises(ValueError, match=r"no curves to draw.*No hyperplane separates"):
         plot_proof(solve(overlapping), overlapping)
     assert not plt.get_fignums()
+
+
+def test_the_proof_of_another_problem_is_not_drawn():
+    with pytest.raises(ValueError, match="about another problem: C is 2 here and 1 there"):
+        ProofDisplay.from_solution(solve(gaussian()), gaussian(C=2.0))

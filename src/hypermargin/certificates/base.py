@@ -42,23 +42,28 @@ class Certificate(ABC):
         not hold, or it proves less than is stated. With `by_arb` the library Arb does the arithmetic where this
         package has its own: slower, and a second opinion.
         """
-        if self.statement is not None:
-            if self.statement.loss != self.LOSS:
-                raise CertificateError(
-                    f"the certificate states a bound for the {self.statement.loss} loss; "
-                    f"this kind of proof is for the {self.LOSS} loss"
-                )
-            differences = self.statement.differences(problem)
-            if differences:
-                raise CertificateError(
-                    f"the certificate is about another problem: {'; '.join(differences)} "
-                    "(`bound_for` tells what it proves all the same)"
-                )
+        self.require_about(problem)
         bound = self.bound_for(problem, by_arb=by_arb)
         contradiction = None if self.statement is None else self.statement.contradiction(bound)
         if contradiction is not None:
             raise CertificateError(f"the certificate does not hold what it states: {contradiction}")
         return bound
+
+    def require_about(self, problem: MarginProblem) -> None:
+        """Raise a `CertificateError` that says what differs where the certificate states another problem."""
+        if self.statement is None:
+            return
+        if self.statement.loss != self.LOSS:
+            raise CertificateError(
+                f"the certificate states a bound for the {self.statement.loss} loss; "
+                f"this kind of proof is for the {self.LOSS} loss"
+            )
+        differences = self.statement.differences(problem)
+        if differences:
+            raise CertificateError(
+                f"the certificate is about another problem: {'; '.join(differences)} "
+                "(`bound_for` tells what it proves all the same)"
+            )
 
     @abstractmethod
     def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:

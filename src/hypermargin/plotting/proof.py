@@ -96,6 +96,8 @@ class ProofDisplay:
     def make(cls, solution: Solution, problem: MarginProblem) -> "ProofDisplay":
         """The display of `solution` before it is drawn, or a `ValueError` where there is no such proof."""
         certificate = solution.certificate
+        if certificate is not None:
+            certificate.require_about(problem)
         if isinstance(certificate, HardMarginCertificate):
             problem, certificate = replace(problem, C=certificate.C), certificate.soft
         if not isinstance(certificate, SoftMarginCertificate):
