@@ -32,7 +32,7 @@ from harness import (
 from hypermargin.datasets import fetch_embedding, make_gaussian_mixture
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import solve
+from hypermargin.solvers import solve
 
 sys.path.insert(0, str(ROOT / "tests"))
 from reference.scip import solve_once

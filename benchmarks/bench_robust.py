@@ -11,7 +11,7 @@ from harness import TABLES, Row, in_turn, seconds, write_table
 from hypermargin.datasets import fetch_embedding, make_gaussian_mixture
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import solve
+from hypermargin.solvers import solve
 
 TOL = 1e-6
 RHO = 0.1

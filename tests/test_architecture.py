@@ -1,7 +1,9 @@
 """Data flows one way through the package, modules stay small, and the checker of certificates knows no solver."""
 
 import ast
+from collections.abc import Iterable, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -35,14 +37,17 @@ ARROWS: dict[str, set[str]] = {
     "cli": {*STUDY, "reproduction", "problem_set", "robustness"},
 }
 #: The version is a fact about the package, which these parts print.
-TELL_THE_VERSION = {"workers", "reproduction", "problem_set", "cli"}
+TELL_THE_VERSION = {"certificates", "workers", "reproduction", "problem_set", "cli"}
 
 MOST_LINES = 450
 
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
-    """Modules of hypermargin that a module imports anywhere in its code, functions included."""
+    """Modules of hypermargin that a module imports anywhere in its code, functions included.
+
+    ``from package import module`` is an import of the module; of the package only where it takes something else.
+    """
     tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     found = set()
     for node in ast.walk(tree):
@@ -53,9 +58,32 @@ def imports_of(module: str) -> frozenset[str]:
             if node.level:
                 parts = module.split(".") if MODULES[module].name == "__init__.py" else module.split(".")[:-1]
                 base = ".".join(parts[: len(parts) - node.level + 1] + ([node.module] if node.module else []))
-            found.add(base)
-            found.update(f"{base}.{alias.name}" for alias in node.names)
+            for name in (f"{base}.{alias.name}" for alias in node.names):
+                found.add(name if name in MODULES else base)
     return frozenset(name for name in found if name in MODULES)
+
+
+def circle_in(imports: Mapping[str, Iterable[str]], package: str) -> list[str] | None:
+    """Parts of a package (modules, and folders as a whole) that import each other in a circle; None if there is none.
+
+    `imports` has all modules of the package, at any depth. The package's own ``__init__`` is a part of it as well.
+    """
+
+    def part(module: str) -> str | None:
+        if module == package:
+            return "__init__"
+        return module.removeprefix(f"{package}.").split(".")[0] if module.startswith(f"{package}.") else None
+
+    arrows: dict[str, set[str]] = {}
+    for module, others in imports.items():
+        own = part(module)
+        if own is not None:
+            arrows.setdefault(own, set()).update({other for other in map(part, others) if other not in (None, own)})
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
 
 
 def part_of(module: str) -> str:
@@ -98,10 +126,44 @@ def test_the_checker_reaches_no_solver(module):
 def test_the_search_for_imports_sees_them():
     # The test above would pass if nothing were found at all.
     assert "hypermargin.certificates.sums" in reachable_from("hypermargin.certificates.verify")
-    assert "hypermargin.certificates.verify" in imports_of("hypermargin.certificates.soft_margin")  # in a function
+    assert "hypermargin" in imports_of("hypermargin.certificates.statement")  # in a function
     assert "hypermargin.solvers.base" in reachable_from("hypermargin.estimators.svc")
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_are_short(module):
     assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+PACKAGES = [name for name, path in MODULES.items() if path.name == "__init__.py"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_package_has_a_circle_of_folders_or_modules(package):
+    # The version is read from `hypermargin` itself, which imports all its parts.
+    imports = {module: imports_of(module) - {"hypermargin"} for module in MODULES}
+    circle = circle_in(imports, package)
+    assert circle is None, f"{package} imports in a circle: {' -> '.join(circle)}"
+
+
+def test_circles_are_found():
+    """Between modules, between folders although no two modules import each other, and through an ``__init__``."""
+    line = {"p": {"p.a"}, "p.a": {"p.b.x"}, "p.b": set(), "p.b.x": {"p.c"}, "p.b.y": set(), "p.c": set()}
+    assert circle_in(line, "p") is None
+    assert set(circle_in({**line, "p.c": {"p.a"}}, "p")) == {"a", "b", "c"}
+    assert set(circle_in({**line, "p.c": {"p.b.y"}}, "p")) == {"b", "c"}
+    assert set(circle_in({**line, "p.c": {"p"}}, "p")) >= {"__init__", "c"}
+    inside = {**line, "p.b.x": {"p.b.y"}, "p.b.y": {"p.b.x"}}
+    assert circle_in(inside, "p") is None
+    assert set(circle_in(inside, "p.b")) == {"x", "y"}
+
+
+def test_compiled_modules_live_in_folders_of_that_name_and_nothing_else_does():
+    for module, path in MODULES.items():
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        in_folder = path.parent.name == "compiled" and path.name != "__init__.py"
+        assert ("cython" in imported) == in_folder, module
+    built = [path for kind in ("*.so", "*.pyd", "*.pxd") for path in SOURCE.rglob(kind)]
+    assert built
+    assert all(path.parent.name == "compiled" for path in built), "left over from an older layout: delete it"

@@ -25,7 +25,7 @@ def some_minorant(plain, rng):
     return minorants[rng.integers(len(minorants))]
 
 
-def drop_cell(plain, rng):
+def drop_interval(plain, rng):
     region = some_region(plain, rng)
     i = rng.integers(len(region["nodes"]))
     if len(region["nodes"]) > 1:
@@ -129,7 +129,7 @@ def give_duals(plain, rng):
 DAMAGES = {
     function.__name__: function
     for function in (
-        drop_cell,
+        drop_interval,
         move_node,
         scale_weights,
         swap_minorants,

@@ -24,7 +24,7 @@ def exact_cut(problem, chosen):
 
 
 def exact_bound(certificate, problem, cuts):
-    """The least end value over all cells, for cuts given as `exact_cut` gives them; an mpf."""
+    """The least end value over all intervals, for cuts given as `exact_cut` gives them; an mpf."""
     space = [mp.mpf(v) for v in certificate.centre.tolist()]
     time = mp.sqrt(1 + mp.fdot(space, space))
     worst = mp.inf

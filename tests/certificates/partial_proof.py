@@ -7,8 +7,8 @@ parts of the space away from the optimum are proved to have larger values.
 from dataclasses import replace
 
 from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.certify import make_certificate
 from hypermargin.solvers.exact.compiled.region import QUERY
-from hypermargin.solvers.exact.proof import make_certificate
 
 
 def partial_certificate(problem, best, factor=1.01):

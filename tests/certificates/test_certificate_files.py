@@ -59,8 +59,9 @@ def test_a_proof_of_another_kind_is_refused(proofs, kind, tmp_path):
 def test_damage_is_told(proofs, kind):
     plain = json.loads(json.dumps(proofs[kind].to_dict()))
     for name in plain:
-        with pytest.raises(CertificateError):
-            Certificate.from_dict({key: value for key, value in plain.items() if key != name})
+        if name != "statement":  # files of old have none
+            with pytest.raises(CertificateError):
+                Certificate.from_dict({key: value for key, value in plain.items() if key != name})
         with pytest.raises(CertificateError):
             Certificate.from_dict({**plain, name: "?"})
     for nonsense in (None, [], "proof", {"format": "hypermargin-certificate-0"}):

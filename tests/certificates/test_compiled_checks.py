@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hypermargin import MarginProblem, solve
 from hypermargin.certificates import SoftMarginCertificate, sums, verify
-from hypermargin.certificates.compiled import cells as compiled_cells
+from hypermargin.certificates.compiled import intervals as compiled_intervals
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import fixed_order_product
@@ -22,14 +22,14 @@ from interpreted import load_source
 from reference.instances import make_instance
 from reference.objective import lift
 
-PLAIN_CELLS, PLAIN_SUMS = load_source(compiled_cells, compiled_sums)
+PLAIN_INTERVALS, PLAIN_SUMS = load_source(compiled_intervals, compiled_sums)
 needs_compiler = pytest.mark.skipif(
-    not is_compiled(compiled_cells, compiled_sums), reason="the loops of the checker are not compiled"
+    not is_compiled(compiled_intervals, compiled_sums), reason="the loops of the checker are not compiled"
 )
 
 
 def test_the_modules_are_what_they_say():
-    for compiled, plain in ((compiled_cells, PLAIN_CELLS), (compiled_sums, PLAIN_SUMS)):
+    for compiled, plain in ((compiled_intervals, PLAIN_INTERVALS), (compiled_sums, PLAIN_SUMS)):
         assert not is_compiled(plain)
         assert plain is not compiled
 
@@ -49,7 +49,7 @@ def members(draw):
     """A ball, and a number that lies in it: often at its rim, where a radius too small shows."""
     m, r = draw(numbers), draw(radii)
     share = draw(st.sampled_from([-1, 1]) | st.fractions(-1, 1))
-    return PLAIN_CELLS.Ball(m=m, r=r), Fraction(m) + share * Fraction(r)
+    return PLAIN_INTERVALS.MidRad(m=m, r=r), Fraction(m) + share * Fraction(r)
 
 
 def contains(ball, truth):
@@ -61,9 +61,9 @@ def contains(ball, truth):
 @given(first=members(), second=members())
 def test_sums_and_products_of_balls_contain_those_of_their_members(first, second):
     (x, X), (y, Y) = first, second
-    assert contains(PLAIN_CELLS._plus(x, y), X + Y)
-    assert contains(PLAIN_CELLS._times(x, y), X * Y)
-    assert contains(PLAIN_CELLS._times(x, x), X * X)
+    assert contains(PLAIN_INTERVALS._plus(x, y), X + Y)
+    assert contains(PLAIN_INTERVALS._times(x, y), X * Y)
+    assert contains(PLAIN_INTERVALS._times(x, x), X * X)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -71,8 +71,8 @@ def test_sums_and_products_of_balls_contain_those_of_their_members(first, second
 def test_quotients_and_roots_of_balls_contain_those_of_their_members(first, second):
     (x, X), (y, Y) = first, second
     assume(Y > 0)
-    assert contains(PLAIN_CELLS._over(x, y), X / Y)
-    root = PLAIN_CELLS._root(y)
+    assert contains(PLAIN_INTERVALS._over(x, y), X / Y)
+    root = PLAIN_INTERVALS._root(y)
     if isfinite(root.m) and isfinite(root.r):
         low, high = Fraction(root.m) - Fraction(root.r), Fraction(root.m) + Fraction(root.r)
         assert low <= 0 or low * low <= Y
@@ -84,20 +84,20 @@ def test_quotients_and_roots_of_balls_contain_those_of_their_members(first, seco
 @given(member=members())
 def test_ends_of_balls_are_outside_them(member):
     x, X = member
-    low, high = PLAIN_CELLS._lower(x), PLAIN_CELLS._upper(x)
+    low, high = PLAIN_INTERVALS._lower(x), PLAIN_INTERVALS._upper(x)
     assert not isfinite(low) or Fraction(low) <= X
     assert not isfinite(high) or Fraction(high) >= X
 
 
 def test_balls_are_small():
     # Balls that always contain the truth could be infinite; these are one rounding wide.
-    x, y = PLAIN_CELLS.Ball(m=3.0, r=0.0), PLAIN_CELLS.Ball(m=7.0, r=0.0)
-    for operation in (PLAIN_CELLS._plus, PLAIN_CELLS._times, PLAIN_CELLS._over):
+    x, y = PLAIN_INTERVALS.MidRad(m=3.0, r=0.0), PLAIN_INTERVALS.MidRad(m=7.0, r=0.0)
+    for operation in (PLAIN_INTERVALS._plus, PLAIN_INTERVALS._times, PLAIN_INTERVALS._over):
         ball = operation(x, y)
         assert ball.r <= 1.2e-16 * ball.m
-    assert PLAIN_CELLS._root(x).r <= 1.2e-16 * 1.7320508075688772
-    zero = PLAIN_CELLS.Ball(m=0.0, r=0.0)
-    assert PLAIN_CELLS._times(zero, x).r == PLAIN_CELLS._plus(zero, x).r == PLAIN_CELLS._root(zero).r == 0.0
+    assert PLAIN_INTERVALS._root(x).r <= 1.2e-16 * 1.7320508075688772
+    zero = PLAIN_INTERVALS.MidRad(m=0.0, r=0.0)
+    assert PLAIN_INTERVALS._times(zero, x).r == PLAIN_INTERVALS._plus(zero, x).r == PLAIN_INTERVALS._root(zero).r == 0.0
 
 
 # -- without a compiler ----------------------------------------------------------------------------------------------
@@ -111,13 +111,13 @@ def test_the_interpreter_proves_the_same_bound(monkeypatch, family, d):
     instance = make_instance(family, d=d, n=12, C=1.0, seed=1)
     problem = MarginProblem(instance.X, instance.y, C=1.0, sample_weight=instance.weight)
     certificate = solve(problem, tol=1e-3).certificate
-    bound = certificate.verify(problem)
+    bound = certificate.bound_for(problem)
     assert bound > 0.0
-    monkeypatch.setattr(verify, "compiled_cells", PLAIN_CELLS)
+    monkeypatch.setattr(verify, "compiled_intervals", PLAIN_INTERVALS)
     monkeypatch.setattr(verify, "is_compiled", lambda *modules: True)  # or Arb would be used
-    assert certificate.verify(problem) == bound  # bit for bit
+    assert certificate.bound_for(problem) == bound  # bit for bit
     monkeypatch.setattr(sums, "compiled_sums", PLAIN_SUMS)
-    assert certificate.verify(problem) == pytest.approx(bound, rel=1e-13)
+    assert certificate.bound_for(problem) == pytest.approx(bound, rel=1e-13)
 
 
 def far_problem(n, d, radius, weighted, seed=0):
@@ -246,7 +246,7 @@ def test_what_overflows_or_underflows_proves_no_more_than_is_true(monkeypatch, C
     problem = MarginProblem(instance.X, instance.y, C=1.0)
     solution = solve(problem)
     if interpreter:
-        monkeypatch.setattr(verify, "compiled_cells", PLAIN_CELLS)
+        monkeypatch.setattr(verify, "compiled_intervals", PLAIN_INTERVALS)
         monkeypatch.setattr(verify, "is_compiled", lambda *modules: True)  # or Arb would be used
         monkeypatch.setattr(sums, "compiled_sums", PLAIN_SUMS)
     other = problem.with_C(C)
@@ -254,4 +254,4 @@ def test_what_overflows_or_underflows_proves_no_more_than_is_true(monkeypatch, C
     for changed in (other, heavy):
         with np.errstate(over="ignore", invalid="ignore"):
             values = [changed.objective(solution.w), changed.objective(np.zeros(3))]
-        assert 0.0 <= solution.certificate.verify(changed) <= min(values)
+        assert 0.0 <= solution.certificate.bound_for(changed) <= min(values)

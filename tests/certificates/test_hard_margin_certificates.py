@@ -54,7 +54,7 @@ def test_overlap_is_proved_by_a_positive_relation_between_samples(d, n, radius):
     solution = solve(problem)
     assert solution.status is Status.INFEASIBLE
     assert isinstance(solution.certificate, OverlapCertificate)
-    assert solution.certificate.verify(problem) == solution.lower_bound == np.inf
+    assert solution.certificate.bound_for(problem) == solution.lower_bound == np.inf
     rows = signed_rows(problem.X, problem.y)[list(solution.certificate.samples)]
     (relation,) = rational_null_space(rows)
     assert all(v > 0 for v in relation) or all(v < 0 for v in relation)
@@ -66,9 +66,9 @@ def test_overlap_is_proved_by_a_positive_relation_between_samples(d, n, radius):
 def test_opposite_labels_on_one_point_are_a_proof():
     problem = hard_problem("separable", 2, 12)
     X, y = np.vstack([problem.X, problem.X[:1]]), np.append(problem.y, -problem.y[0])
-    assert OverlapCertificate((0, 12)).verify(MarginProblem(X, y, C=np.inf)) == np.inf
+    assert OverlapCertificate((0, 12)).bound_for(MarginProblem(X, y, C=np.inf)) == np.inf
     with pytest.raises(CertificateError, match="overlap"):  # the same point twice with the same label proves nothing
-        OverlapCertificate((0, 12)).verify(MarginProblem(X, np.append(problem.y, problem.y[0]), C=np.inf))
+        OverlapCertificate((0, 12)).bound_for(MarginProblem(X, np.append(problem.y, problem.y[0]), C=np.inf))
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -79,7 +79,7 @@ def test_no_set_of_samples_proves_overlap_where_there_is_none(d, seed):
     for size in range(1, d + 4):
         for _ in range(25):
             with pytest.raises(CertificateError, match="overlap"):
-                OverlapCertificate(tuple(rng.choice(12, size=size, replace=False).tolist())).verify(problem)
+                OverlapCertificate(tuple(rng.choice(12, size=size, replace=False).tolist())).bound_for(problem)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -121,7 +121,7 @@ def test_certificates_of_samples_that_are_not_there_or_do_not_count_are_refused(
         (OverlapCertificate(samples), replace(problem, y=np.ones(12))),
     ):
         with pytest.raises(CertificateError):
-            certificate.verify(other)
+            certificate.bound_for(other)
 
 
 def test_soft_problems_are_refused():
@@ -131,7 +131,7 @@ def test_soft_problems_are_refused():
         certificate = solve(problem).certificate
         for C in (1e-3, 1.0, 1e3):
             with pytest.raises(CertificateError, match="hard margin"):
-                certificate.verify(problem.with_C(C))
+                certificate.bound_for(problem.with_C(C))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -142,14 +142,14 @@ def test_bounds_are_below_brute_force_and_close_to_it(d, seed):
     best = float(brute_force(problem.X[None], problem.y[None], np.full((1, 7), np.inf))[0][0])
     assert solution.status is Status.OPTIMAL
     assert isinstance(solution.certificate, HardMarginCertificate)
-    bound = solution.certificate.verify(problem)
+    bound = solution.certificate.bound_for(problem)
     assert best * (1.0 - 2e-6) <= bound <= best
     for C in (1e-3, 1.0, 1e3 * solution.certificate.C):  # any soft margin bounds the hard one
-        assert replace(solution.certificate, C=C).verify(problem) <= best
+        assert replace(solution.certificate, C=C).bound_for(problem) <= best
 
 
 @pytest.mark.parametrize("C", [0.0, -1.0, np.inf, np.nan])
 def test_weights_that_are_none_are_refused(C):
     problem = hard_problem("separable", 2, 7)
     with pytest.raises(CertificateError):
-        replace(solve(problem).certificate, C=C).verify(problem)
+        replace(solve(problem).certificate, C=C).bound_for(problem)

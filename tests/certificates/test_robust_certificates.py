@@ -83,7 +83,7 @@ class TestBounds:
         X, y = clouds(0)
         problem = MarginProblem(X, y, uncertainty=SETS[name])
         solution = solve(problem, tol=1e-7)
-        bound = solution.certificate.verify(problem)
+        bound = solution.certificate.bound_for(problem)
         assert solution.status is Status.OPTIMAL
         assert bound == solution.lower_bound
         assert 0.0 <= (solution.objective - bound) / solution.objective <= 1e-7
@@ -98,14 +98,14 @@ class TestBounds:
         solutions = [solve(p) for p in problems]
         for solution in solutions:
             for problem, other in zip(problems, solutions, strict=True):
-                assert solution.certificate.verify(problem) <= other.objective
+                assert solution.certificate.bound_for(problem) <= other.objective
 
     def test_survive_a_file(self, name, tmp_path):
         X, y = clouds(2)
         problem = MarginProblem(X, y, uncertainty=SETS[name])
         certificate = solve(problem).certificate
         certificate.save(tmp_path / "proof.json")
-        assert SoftMarginCertificate.load(tmp_path / "proof.json").verify(problem) == certificate.verify(problem)
+        assert SoftMarginCertificate.load(tmp_path / "proof.json").bound_for(problem) == certificate.verify(problem)
         assert json.loads((tmp_path / "proof.json").read_text())["points"] == certificate.points.tolist()
 
     def test_fall_when_the_proof_is_damaged(self, name):
@@ -128,7 +128,7 @@ class TestBounds:
 
 def bound_or_nothing(certificate, problem):
     try:
-        return certificate.verify(problem)
+        return certificate.bound_for(problem)
     except CertificateError:
         return -np.inf
 
@@ -422,7 +422,7 @@ def test_unknown_sets_are_refused():
     X, y = clouds(12)
     certificate = solve(MarginProblem(X, y)).certificate
     with pytest.raises(CertificateError, match="do not know the uncertainty set"):
-        certificate.verify(MarginProblem(X, y, uncertainty=Odd(0.1)))
+        certificate.bound_for(MarginProblem(X, y, uncertainty=Odd(0.1)))
 
 
 def test_explicit_weights_are_for_the_observed_points():
@@ -434,6 +434,6 @@ def test_explicit_weights_are_for_the_observed_points():
     counted = np.less(margins.T, proof.threshold)
     duals = np.where(counted, plain.costs / np.sqrt(2.0), 0.0)
     explicit = replace(proof, points=proof.points[:0], duals=duals)
-    bound = explicit.verify(plain)
-    assert bound == pytest.approx(proof.verify(plain), rel=1e-9)
-    assert explicit.verify(replace(plain, uncertainty=GeodesicBall(0.2))) == pytest.approx(bound, rel=1e-9)
+    bound = explicit.bound_for(plain)
+    assert bound == pytest.approx(proof.bound_for(plain), rel=1e-9)
+    assert explicit.bound_for(replace(plain, uncertainty=GeodesicBall(0.2))) == pytest.approx(bound, rel=1e-9)

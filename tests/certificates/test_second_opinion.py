@@ -9,17 +9,19 @@ from partial_proof import partial_certificate
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
-from hypermargin.certificates.compiled import cells as compiled_cells
+from hypermargin.certificates.compiled import intervals as compiled_intervals
 from hypermargin.compilation import is_compiled
 from hypermargin.datasets import fetch_embedding
 from hypermargin.problems import Ball, Box, GeodesicBall
 from reference.instances import FAMILIES, make_instance
 
-pytestmark = pytest.mark.skipif(not is_compiled(compiled_cells), reason="without a compiler Arb is the only opinion")
+pytestmark = pytest.mark.skipif(
+    not is_compiled(compiled_intervals), reason="without a compiler Arb is the only opinion"
+)
 
 
 def assert_same_opinion(certificate, problem, objective):
-    ours, theirs = certificate.verify(problem), certificate.verify(problem, by_arb=True)
+    ours, theirs = certificate.bound_for(problem), certificate.verify(problem, by_arb=True)
     # Both are bounds. They differ by what each loses to rounding, far less than the tolerance of 1e-6.
     assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
     assert max(ours, theirs) <= objective
@@ -61,18 +63,18 @@ def test_arb_refuses_what_is_no_proof():
     solution = solve(problem, tol=1e-4)
     damaged = replace(solution.certificate, regions=solution.certificate.regions[1:])
     with pytest.raises(CertificateError, match="cover"):
-        damaged.verify(problem, by_arb=True)
+        damaged.bound_for(problem, by_arb=True)
     partial = partial_certificate(problem, solution.objective)
     with pytest.raises(CertificateError, match="cover"):
-        partial.verify(problem, by_arb=True)
+        partial.bound_for(problem, by_arb=True)
     # Weights of more than 1 in all would prove too much.
     doubled = tuple(
         replace(r, minorants=tuple(replace(m, weights=tuple(2.0 * v for v in m.weights)) for m in r.minorants))
         for r in solution.certificate.regions
     )
     inflated = replace(solution.certificate, regions=doubled)
-    assert inflated.verify(problem, by_arb=True) <= solution.objective
-    assert inflated.verify(problem) == pytest.approx(inflated.verify(problem, by_arb=True), rel=1e-9, abs=1e-12)
+    assert inflated.bound_for(problem, by_arb=True) <= solution.objective
+    assert inflated.bound_for(problem) == pytest.approx(inflated.verify(problem, by_arb=True), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.skipif(not os.environ.get("HYPERMARGIN_DATA"), reason="HYPERMARGIN_DATA does not name the embeddings")

@@ -58,7 +58,7 @@ def solved(case):
 def bound_or_refusal(certificate, problem, **how):
     """The verified bound, or minus infinity where the certificate is refused."""
     try:
-        return certificate.verify(problem, **how)
+        return certificate.bound_for(problem, **how)
     except CertificateError:
         return -np.inf
 
@@ -75,10 +75,10 @@ def test_a_file_keeps_the_bound_bit_for_bit(case, tmp_path):
     problem, certificate, best = solved(case)
     certificate.save(tmp_path / "proof.json")
     loaded = SoftMarginCertificate.load(tmp_path / "proof.json")
-    assert loaded.verify(problem) == certificate.verify(problem)
+    assert loaded.bound_for(problem) == certificate.verify(problem)
     assert loaded.to_dict() == certificate.to_dict()
     # What makes the bounds above worth keeping: they are the optimum, nearly.
-    assert best * (1.0 - 2e-6) <= loaded.verify(problem) <= best
+    assert best * (1.0 - 2e-6) <= loaded.bound_for(problem) <= best
 
 
 def test_explicit_weights_survive_a_file(tmp_path):
@@ -180,9 +180,9 @@ def test_half_a_proof_would_deceive_a_checker_that_ignores_the_cover(monkeypatch
     if check == "_covered":  # boxes for both signs, so that only the directions are left out
         assert {region.sign for region in regions} == {-1, 1}
     with pytest.raises(CertificateError, match="cover"):
-        partial.verify(problem)
+        partial.bound_for(problem)
     monkeypatch.setattr(verify, check, careless)
-    assert partial.verify(problem) > best
+    assert partial.bound_for(problem) > best
 
 
 def test_a_chord_of_other_directions_would_deceive_a_checker_that_ignores_whose_it_is(monkeypatch):
@@ -200,9 +200,9 @@ def test_a_chord_of_other_directions_would_deceive_a_checker_that_ignores_whose_
     assert any(minorant.chord for region in claimed for minorant in region.minorants)
     broken = replace(partial, regions=tuple(claimed))
     with pytest.raises(CertificateError, match="chord"):
-        broken.verify(problem)
+        broken.bound_for(problem)
     monkeypatch.setattr(verify, "_contains", lambda outer, inner: True)
-    assert broken.verify(problem) > best
+    assert broken.bound_for(problem) > best
 
 
 def with_region(certificate, k, **changes):
@@ -239,10 +239,10 @@ def test_a_gap_in_the_cover_is_refused(case):
             with_region(certificate, k, minorants=region.minorants[:-1]),
         ):
             with pytest.raises(CertificateError):
-                broken.verify(problem)
+                broken.bound_for(problem)
         if len(nodes) > 2:
             with pytest.raises(CertificateError):
-                with_region(certificate, k, nodes=nodes[[0, 2, 1, *range(3, len(nodes))]]).verify(problem)
+                with_region(certificate, k, nodes=nodes[[0, 2, 1, *range(3, len(nodes))]]).bound_for(problem)
 
 
 @pytest.mark.parametrize("case", [CASES[5], CASES[7]])
@@ -267,7 +267,7 @@ def test_a_box_that_is_too_small_or_off_its_face_is_refused(case):
             replace(box, low=np.full(problem.dim, np.nan)),
         ):
             with pytest.raises(CertificateError):
-                with_region(certificate, k, box=broken).verify(problem)
+                with_region(certificate, k, box=broken).bound_for(problem)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_box_that_is_too_small_or_off_its_face_is_refused(case):
 def test_what_is_no_minorant_is_refused(changes):
     problem, certificate, _ = solved(CASES[5])
     with pytest.raises(CertificateError):
-        with_minorant(certificate, 0, 0, **changes).verify(problem)
+        with_minorant(certificate, 0, 0, **changes).bound_for(problem)
 
 
 def test_a_chord_of_other_directions_is_refused():
@@ -310,7 +310,7 @@ def test_a_chord_of_other_directions_is_refused():
         wide = replace(own, low=own.low - 5.0, high=own.high + 5.0)
         for box in (others[0], half, short, long, wide):
             with pytest.raises(CertificateError):
-                with_minorant(certificate, k, i, box=box).verify(problem)
+                with_minorant(certificate, k, i, box=box).bound_for(problem)
 
 
 @pytest.mark.parametrize("case", [CASES[1], CASES[4], CASES[5]])
@@ -322,7 +322,7 @@ def test_weights_above_one_in_all_are_scaled_down(case, factor):
     for k, region in enumerate(certificate.regions):
         for i, minorant in enumerate(region.minorants):
             broken = with_minorant(broken, k, i, weights=tuple(factor * v for v in minorant.weights))
-    bound = broken.verify(problem)
+    bound = broken.bound_for(problem)
     assert bound <= best
     assert bound == pytest.approx(float(exact_bound(broken, problem, cuts)), rel=1e-9, abs=1e-12)
 
@@ -347,7 +347,7 @@ def test_no_bound_above_the_optimum_of_another_problem(case):
     if problem.n_samples > 3:
         others.append(MarginProblem(problem.X[1:], problem.y[1:], C=problem.C))
     for other in others:
-        assert certificate.verify(other) <= best_value(other)
+        assert certificate.bound_for(other) <= best_value(other)
 
 
 def test_a_certificate_of_another_dimension_or_a_hard_margin_is_refused():
@@ -356,17 +356,17 @@ def test_a_certificate_of_another_dimension_or_a_hard_margin_is_refused():
         for other_case in CASES:
             if other_case[1] != case[1]:
                 with pytest.raises(CertificateError, match="dimension"):
-                    certificate.verify(solved(other_case)[0])
+                    certificate.bound_for(solved(other_case)[0])
         with pytest.raises(CertificateError, match="hard margin"):
-            certificate.verify(replace(solved(case)[0], C=np.inf))
+            certificate.bound_for(replace(solved(case)[0], C=np.inf))
 
 
 def test_explicit_weights_for_another_number_of_samples_are_refused():
     problem, certificate, _ = solved(CASES[1])
     with pytest.raises(CertificateError, match="samples"):
-        replace(certificate, duals=np.zeros((1, problem.n_samples + 1))).verify(problem)
+        replace(certificate, duals=np.zeros((1, problem.n_samples + 1))).bound_for(problem)
     with pytest.raises(CertificateError, match="samples"):
-        replace(certificate, duals=np.zeros(problem.n_samples)).verify(problem)
+        replace(certificate, duals=np.zeros(problem.n_samples)).bound_for(problem)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -375,9 +375,9 @@ def test_chords_prove_nothing_where_timelike_normals_are_allowed(case):
     relaxed = replace(problem, allow_timelike=True)
     if uses_chords(certificate):
         with pytest.raises(CertificateError, match="chord"):
-            certificate.verify(relaxed)
+            certificate.bound_for(relaxed)
     else:  # the bound is one for both forms, which is why they share an optimum here
-        assert certificate.verify(relaxed) == certificate.verify(problem) <= best_value(relaxed)
+        assert certificate.bound_for(relaxed) == certificate.verify(problem) <= best_value(relaxed)
 
 
 def test_both_kinds_of_proof_were_tried():
@@ -482,7 +482,7 @@ def test_the_bound_is_that_of_the_definition_rounded_down(case):
     problem, certificate, _ = solved(case)
     cuts = [exact_cut(problem, chosen) for chosen in chosen_samples(certificate, problem)]
     exact = exact_bound(certificate, problem, cuts)
-    bound = certificate.verify(problem)
+    bound = certificate.bound_for(problem)
     assert mp.mpf(bound) <= exact
     assert bound == pytest.approx(float(exact), rel=1e-12)
 
@@ -493,7 +493,7 @@ def test_the_bound_is_rounded_down_on_nasty_data_too(kind, seed):
     problem = nasty_problem(kind, 12, 2, seed=10 + seed)
     certificate = solve(problem, max_iter=200).certificate
     cuts = [exact_cut(problem, chosen) for chosen in chosen_samples(certificate, problem)]
-    assert mp.mpf(certificate.verify(problem)) <= exact_bound(certificate, problem, cuts)
+    assert mp.mpf(certificate.bound_for(problem)) <= exact_bound(certificate, problem, cuts)
 
 
 def test_proofs_on_nasty_data_prove_something():

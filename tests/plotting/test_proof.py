@@ -80,15 +80,15 @@ def test_no_objective_lies_below_the_drawn_envelope(name):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_cells_prove_what_the_checker_says(name):
+def test_intervals_prove_what_the_checker_says(name):
     problem = PROBLEMS[name]
     solution = solve(problem)
     display = ProofDisplay.from_solution(solution, problem, resolution=0)
-    levels = [segment[0, 1] for segment in display.cells_.get_segments()]
+    levels = [segment[0, 1] for segment in display.intervals_.get_segments()]
     assert min(levels) == pytest.approx(solution.certificate.verify(problem), rel=1e-9)
     assert display.bound_.get_ydata()[0] == solution.lower_bound
     t, envelope = (np.asarray(data) for data in display.envelope_.get_data())
-    for segment in display.cells_.get_segments():  # a cell proves no more than the envelope has over it
+    for segment in display.intervals_.get_segments():  # an interval proves no more than the envelope has over it
         inside = (t > segment[:, 0].min()) & (t < segment[:, 0].max())
         assert np.all(envelope[inside] >= segment[0, 1] * (1.0 - 1e-9))
 
@@ -221,3 +221,8 @@ def test_nothing_to_draw_is_said():
     with pytest.raises(ValueError, match=r"no curves to draw.*No hyperplane separates"):
         plot_proof(solve(overlapping), overlapping)
     assert not plt.get_fignums()
+
+
+def test_the_proof_of_another_problem_is_not_drawn():
+    with pytest.raises(ValueError, match="about another problem: C is 2 here and 1 there"):
+        ProofDisplay.from_solution(solve(gaussian()), gaussian(C=2.0))

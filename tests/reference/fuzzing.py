@@ -1,7 +1,7 @@
 """The exact method on tiny instances: what the fuzz test and the fuzz command have in common."""
 
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import solve
+from hypermargin.solvers import solve
 from reference.tiny import TinyBatch, complaint, tiny_batch
 
 

@@ -234,7 +234,7 @@ class TestHardMargin:
         assert solution.status is Status.INFEASIBLE
         assert solution.certificate.verify(problem) == np.inf
         with pytest.raises(CertificateError, match="do not prove"):
-            solution.certificate.verify(replace(problem, uncertainty=noise.scaled(0.01)))
+            solution.certificate.bound_for(replace(problem, uncertainty=noise.scaled(0.01)))
 
     def test_balls_overlap_from_half_the_distance_on(self):
         """Around two points at distance 3: those of radius 1.49 can be separated, those of radius 1.51 cannot."""

@@ -2,22 +2,21 @@
 
 from hypermargin.certificates.base import Certificate, CertificateError
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
 from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
-from hypermargin.certificates.soft_margin import (
-    Combination,
-    DirectionBox,
-    RegionProof,
-    SoftMarginCertificate,
-)
+from hypermargin.certificates.soft_margin import SoftMarginCertificate
+from hypermargin.certificates.statement import Statement
 
 __all__ = [
     "Certificate",
     "CertificateError",
     "Combination",
     "DirectionBox",
+    "EnvelopeProof",
     "HardMarginCertificate",
     "OverlapCertificate",
     "RegionProof",
     "RobustOverlapCertificate",
     "SoftMarginCertificate",
+    "Statement",
 ]

@@ -1,10 +1,12 @@
-"""What all certificates share: they are checked against a problem, and kept as JSON that names its format."""
+"""What all certificates share: a statement, a check against the problem it names, and a file format."""
 
 import json
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from hypermargin.certificates.statement import Statement
 from hypermargin.problems.margin import MarginProblem
 
 _FORMATS: dict[str, type["Certificate"]] = {}
@@ -14,17 +16,62 @@ class CertificateError(ValueError):
     """The certificate is damaged, or does not belong to the problem it is checked against."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate(ABC):
-    """Base of certificates. `Certificate.load` reads any of them, `load` of a subclass those of its kind."""
+    """Base of certificates. `Certificate.load` reads any of them, `load` of a subclass those of its kind.
+
+    A certificate is a proof (what a subclass holds) and a `statement` of what is proved, about which problem. Those
+    that were just made, and files of old, have no statement; a solver's certificate is given one with its `Solution`.
+    """
 
     FORMAT: ClassVar[str]
+    #: What a certificate of this kind proves, as a clause.
+    PROVES: ClassVar[str]
+    #: The loss whose objective it bounds.
+    LOSS: ClassVar[str] = "hinge"
+
+    statement: Statement | None = None
 
     def __init_subclass__(cls) -> None:
         _FORMATS[cls.FORMAT] = cls
 
-    @abstractmethod
     def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
-        """A rigorous lower bound for the objective of `problem`, or a `CertificateError`."""
+        """A rigorous lower bound for the objective of the problem that the certificate states.
+
+        A `CertificateError` says what is wrong: `problem` is another one than the certificate states, the proof does
+        not hold, or it proves less than is stated. With `by_arb` the library Arb does the arithmetic where this
+        package has its own: slower, and a second opinion.
+        """
+        self.require_about(problem)
+        bound = self.bound_for(problem, by_arb=by_arb)
+        contradiction = None if self.statement is None else self.statement.contradiction(bound)
+        if contradiction is not None:
+            raise CertificateError(f"the certificate does not hold what it states: {contradiction}")
+        return bound
+
+    def require_about(self, problem: MarginProblem) -> None:
+        """Raise a `CertificateError` that says what differs where the certificate states another problem."""
+        if self.statement is None:
+            return
+        if self.statement.loss != self.LOSS:
+            raise CertificateError(
+                f"the certificate states a bound for the {self.statement.loss} loss; "
+                f"this kind of proof is for the {self.LOSS} loss"
+            )
+        differences = self.statement.differences(problem)
+        if differences:
+            raise CertificateError(
+                f"the certificate is about another problem: {'; '.join(differences)} "
+                "(`bound_for` tells what it proves all the same)"
+            )
+
+    @abstractmethod
+    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+        """What the proof is worth for any problem, whatever the certificate states: a rigorous lower bound.
+
+        The cuts of a soft margin hold for every C and for similar data, so a bound for one problem may be a good one
+        for another; it may as well be 0. A `CertificateError` where the proof is none for such a problem.
+        """
 
     def holds(self, problem: MarginProblem) -> bool:
         """Whether `verify` accepts the certificate for `problem`."""
@@ -34,9 +81,13 @@ class Certificate(ABC):
             return False
         return True
 
+    def stating(self, problem: MarginProblem, *, loss: str, objective: float, bound: float | None) -> Self:
+        """The certificate with a statement about `problem`; `bound` is what a check of it proved, if there was one."""
+        return replace(self, statement=Statement.about(problem, loss=loss, objective=objective, bound=bound))
+
     @abstractmethod
     def _content(self) -> dict[str, Any]:
-        """Plain lists and numbers."""
+        """The proof as plain lists and numbers."""
 
     @classmethod
     @abstractmethod
@@ -45,7 +96,8 @@ class Certificate(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; floats survive JSON exactly."""
-        return {"format": self.FORMAT, **self._content()}
+        stated = {} if self.statement is None else {"statement": self.statement.to_dict()}
+        return {"format": self.FORMAT, **stated, **self._content()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -55,7 +107,8 @@ class Certificate(ABC):
             known = sorted(name for name, other in _FORMATS.items() if issubclass(other, cls))
             raise CertificateError(f"this is not a certificate in the format {' or '.join(known)}")
         try:
-            return kind._from_content(data)
+            proof, stated = kind._from_content(data), data.get("statement")
+            return proof if stated is None else replace(proof, statement=Statement.from_dict(stated))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CertificateError(f"the certificate is damaged: {error}") from error
 
@@ -65,9 +118,18 @@ class Certificate(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a certificate written by `save`."""
+        """Read a certificate written by `save`; an error names the file."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise CertificateError(f"{path} is not a certificate file: {error}") from error
-        return cls.from_dict(data)
+            raise CertificateError(f"{path} is not a certificate file, which is text in JSON") from error
+        try:
+            return cls.from_dict(data)
+        except CertificateError as error:
+            raise CertificateError(f"{path}: {error}") from error
+
+
+def require_hard_margin(problem: MarginProblem) -> None:
+    """Refuse soft margins, which every w satisfies at some cost: nothing said of separators bounds that cost."""
+    if not problem.is_hard:
+        raise CertificateError("this certificate is for the hard margin; the problem has a soft margin")

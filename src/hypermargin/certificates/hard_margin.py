@@ -1,12 +1,12 @@
 """Certificates for the hard margin: a lower bound through a soft margin, or a proof that nothing separates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar
 
 from flint import fmpz_mat
 
-from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.base import Certificate, CertificateError, require_hard_margin
 from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 
@@ -17,15 +17,17 @@ class HardMarginCertificate(Certificate):
 
     FORMAT: ClassVar[str] = "hypermargin-hard-margin-1"
 
+    PROVES: ClassVar[str] = "no hyperplane that separates the classes has a smaller objective than the lower bound"
+
     C: float
     soft: SoftMarginCertificate
 
-    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the hard-margin objective of `problem`."""
         require_hard_margin(problem)
         if not 0.0 < self.C < inf:
             raise CertificateError(f"the weight of a soft margin must be positive and finite, got {self.C!r}")
-        return self.soft.verify(replace(problem, C=self.C), by_arb=by_arb)
+        return self.soft.bound_for(problem.with_C(self.C), by_arb=by_arb)
 
     def _content(self) -> dict[str, Any]:
         return {"C": self.C, "soft": self.soft.to_dict()}
@@ -41,9 +43,11 @@ class OverlapCertificate(Certificate):
 
     FORMAT: ClassVar[str] = "hypermargin-overlap-1"
 
+    PROVES: ClassVar[str] = "no hyperplane separates the classes"
+
     samples: tuple[int, ...]
 
-    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """``inf`` (there is no feasible point) if the proof holds in exact rational arithmetic, else an error.
 
         That leaves nothing for `by_arb` to do.
@@ -63,12 +67,6 @@ class OverlapCertificate(Certificate):
     @classmethod
     def _from_content(cls, data: dict[str, Any]) -> "OverlapCertificate":
         return cls(tuple(int(i) for i in data["samples"]))
-
-
-def require_hard_margin(problem: MarginProblem) -> None:
-    """Refuse soft margins, which every w satisfies at some cost: nothing said of separators bounds that cost."""
-    if not problem.is_hard:
-        raise CertificateError("this certificate is for the hard margin; the problem has a soft margin")
 
 
 def has_positive_null_vector(rows: list[list[float]]) -> bool:

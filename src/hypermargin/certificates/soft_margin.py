@@ -1,101 +1,29 @@
-"""The certificate of a lower bound: a finite object that anyone can check against the problem.
-
-It rests on three facts (docs/exact.md has the proofs).
-
-1. For weights ``0 <= a_i <= c_i/sqrt2`` the risk has the affine minorant ``b + g.w``, ``b = sum a_i``,
-   ``g = -sum a_i z_i`` with ``z_i = y_i (x_i0, -x_ir)``. Convex combinations of such *cuts* are minorants again.
-2. At fixed ``|t| = s`` the minimum of ``q/2 + b + g.w`` over ``|wr| >= s`` is ``L(s) = b + a s + phi(s, |gr|)`` with
-   ``a = sign(t) g0``: a concave function of s, so on a cell ``[s1, s2]`` its smaller end value is a bound.
-3. Directions of wr in a box satisfy a linear *chord* inequality, which may be added with any multiplier >= 0.
-
-All of it holds in any Lorentz frame; the certificate names the frame by the point that is moved to the origin.
-"""
+"""The certificate of a lower bound for the soft margin: a finite object that anyone can check against the problem."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hypermargin.arrays import Array
 from hypermargin.certificates.base import Certificate
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
+from hypermargin.certificates.verify import verified_lower_bound
 from hypermargin.problems.margin import MarginProblem
 
 
 @dataclass(frozen=True, eq=False)
-class DirectionBox:
-    """Directions of wr through the piece ``low <= x <= high`` of the face ``x[axis] = side`` of the cube [-1, 1]^d."""
-
-    axis: int
-    side: int
-    low: Array
-    high: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """A minorant: `weights` over the cuts numbered `cuts` (at most 1 in all), and `chord` times the chord of `box`.
-
-    The box contains that of the region: what holds for more directions holds for fewer.
-    """
-
-    cuts: tuple[int, ...]
-    weights: tuple[float, ...]
-    chord: float = 0.0
-    box: DirectionBox | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class RegionProof:
-    """Proof of the bound for ``t = sign * s``, ``s >= 0`` and directions in `box` (all if None).
-
-    ``minorants[i]`` proves the cell from ``nodes[i]`` to ``nodes[i + 1]``, the last one that from ``nodes[-1]`` on.
-    """
-
-    sign: int
-    box: DirectionBox | None
-    nodes: Array
-    minorants: tuple[Combination, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class SoftMarginCertificate(Certificate):
-    """Proof of a lower bound for the hinge objective of a margin problem.
-
-    Parameters
-    ----------
-    centre : (d,) array
-        Space coordinates of the point that the frame of the certificate moves to the origin.
-    points : (J, d + 1) array
-        Normals in that frame. Cut j takes ``a_i = c_i/sqrt2`` for the samples whose margin there is below `threshold`,
-        and 0 for the others: a choice that is valid however the margins are rounded. In a robust problem margins and
-        z_i are those of points of the uncertainty sets that are worst there, nearly; at ``+-(1, 0, ..., 0)`` those of
-        the observed points.
-    regions : tuple of RegionProof
-    threshold : float
-    duals : (K, n) array, optional
-        Further cuts, numbered J, J + 1, ..., with their ``a_i`` given outright.
-    """
+class SoftMarginCertificate(EnvelopeProof, Certificate):
+    """A lower bound for the hinge objective of a margin problem; its parameters are those of `EnvelopeProof`."""
 
     FORMAT: ClassVar[str] = "hypermargin-certificate-1"
+    PROVES: ClassVar[str] = "no boundary has a smaller objective than the lower bound"
 
-    centre: Array
-    points: Array
-    regions: tuple[RegionProof, ...]
-    threshold: float = 1.0
-    duals: Array | None = None
-
-    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
-        """A rigorous lower bound for the objective of `problem`, by code that shares nothing with the solvers.
+    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+        """See `Certificate.bound_for`; the code that checks it shares nothing with the solvers.
 
         With `by_arb` all that follows the sums over the data is done by the library Arb instead of this package's own
-        ball arithmetic: slower, and a second opinion.
-
-        Raises `CertificateError` if the certificate does not cover all hyperplanes or does not fit the problem.
+        ball arithmetic. A `CertificateError` if the proof does not cover all hyperplanes or does not fit the problem.
         """
-        from hypermargin.certificates.verify import (
-            verified_lower_bound,
-        )  # the checker knows certificates, not vice versa
-
         return verified_lower_bound(self, problem, by_arb)
 
     def _content(self) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled import sums as compiled_sums
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
-from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift
@@ -22,7 +22,7 @@ BLOCK = 8192
 Sums = tuple[Array, Array]
 
 
-def cut_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Sums:
+def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
     """The cuts of a certificate times sqrt2, as midpoints and error bounds, each of shape (cuts, d + 2).
 
     Row j holds ``sqrt2 b`` and then ``-sqrt2 g``: the sums of ``c_i`` and of ``c_i z_i`` over the samples of cut j; for
@@ -30,27 +30,27 @@ def cut_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Sums
     instead (`robust_sums`); explicit weights are for the nominal points, which belong to every set.
     """
     if problem.uncertainty is not None:
-        at_points = robust_cut_sums(certificate, problem)
+        at_points = robust_cut_sums(proof, problem)
     elif is_compiled(compiled_sums):
-        at_points = _compiled_sums(certificate, problem)
+        at_points = _compiled_sums(proof, problem)
     else:
-        at_points = _array_sums(certificate, problem)
-    if certificate.duals is None:
+        at_points = _array_sums(proof, problem)
+    if proof.duals is None:
         return at_points
-    explicit = _explicit_sums(certificate.duals, problem)
+    explicit = _explicit_sums(proof.duals, problem)
     return np.vstack([at_points[0], explicit[0]]), np.vstack([at_points[1], explicit[1]])
 
 
-def _compiled_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Sums:
+def _compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
     """The cuts at the points, the samples as they are, in one pass.
 
     A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
     (see `compiled_sums`). Then both are added, and multiplied by C where that is not part of the terms;
     where costs are, each term is a rounded product.
     """
-    width, n_points = problem.dim + 2, certificate.points.shape[0]
+    width, n_points = problem.dim + 2, proof.points.shape[0]
     weighted = problem.sample_weight is not None
-    frame = covector(translation_to_origin(lift(certificate.centre)).T)  # as in `MarginProblem.covectors_around`
+    frame = covector(translation_to_origin(lift(proof.centre)).T)  # as in `MarginProblem.covectors_around`
     sums, counts, sigma = np.zeros((n_points, 3 * width)), np.zeros(n_points), np.zeros(width)
     compiled_sums.selected_sums(
         np.ascontiguousarray(problem.X),
@@ -58,8 +58,8 @@ def _compiled_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -
         problem.costs,
         weighted,
         np.ascontiguousarray(frame),
-        np.ascontiguousarray(certificate.points, dtype=np.float64),
-        certificate.threshold,
+        np.ascontiguousarray(proof.points, dtype=np.float64),
+        proof.threshold,
         sums,
         counts,
         sigma,
@@ -71,9 +71,9 @@ def _compiled_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -
     return totals, _rounded_up(errors, problem.n_samples)
 
 
-def _array_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Sums:
+def _array_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
     """`_compiled_sums` without a compiler, block by block."""
-    points, centre = certificate.points, lift(certificate.centre)
+    points, centre = proof.points, lift(proof.centre)
     totals = np.zeros((points.shape[0], problem.dim + 2))
     errors = np.zeros_like(totals)
     uniform = problem.sample_weight is None
@@ -81,7 +81,7 @@ def _array_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> S
         rows = slice(start, start + BLOCK)
         terms = _terms(problem, rows, weighted=not uniform)
         margins = fixed_order_product(problem.covectors_around(centre, rows), points.T)
-        chosen = np.less(margins, certificate.threshold, out=margins).T  # ones and zeros, in the memory of the margins
+        chosen = np.less(margins, proof.threshold, out=margins).T  # ones and zeros, in the memory of the margins
         sums, slack = _selected_sums(chosen, terms)
         if uniform:  # the common cost is multiplied last
             sums, slack = problem.C * sums, problem.C * slack + UNIT_ROUNDOFF * np.abs(problem.C * sums)

@@ -1,4 +1,4 @@
-"""The independent check of a certificate. Imports no solver; everything but the long sums is ball arithmetic."""
+"""The independent check of a proof. Imports no solver; everything but the long sums is ball arithmetic."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -8,10 +8,10 @@ from operator import le
 import numpy as np
 from numpy.typing import NDArray
 
-from hypermargin.certificates import cells_arb
+from hypermargin.certificates import intervals_arb
 from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.compiled import cells as compiled_cells
-from hypermargin.certificates.soft_margin import Combination, DirectionBox, RegionProof, SoftMarginCertificate
+from hypermargin.certificates.compiled import intervals as compiled_intervals
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
 from hypermargin.certificates.sums import cut_sums
 from hypermargin.compilation import is_compiled
 from hypermargin.problems.margin import MarginProblem
@@ -20,25 +20,25 @@ from hypermargin.problems.margin import MarginProblem
 Corners = tuple[list[float], list[float]]
 
 
-def verified_lower_bound(certificate: SoftMarginCertificate, problem: MarginProblem, by_arb: bool = False) -> float:
-    """See `SoftMarginCertificate.verify`."""
-    _check_shape(certificate, problem)
+def verified_lower_bound(proof: EnvelopeProof, problem: MarginProblem, by_arb: bool = False) -> float:
+    """See `SoftMarginCertificate.bound_for`."""
+    _check_shape(proof, problem)
     for sign in (-1, 1):
-        _check_cover([region for region in certificate.regions if region.sign == sign], problem)
+        _check_cover([region for region in proof.regions if region.sign == sign], problem)
     with np.errstate(all="ignore"):  # what overflows proves nothing
-        totals, errors = cut_sums(certificate, problem)
-        if by_arb or not is_compiled(compiled_cells):
-            return cells_arb.least_bound(certificate, totals, errors)
-        proof = compiled_cells.Cells(totals, errors, np.ascontiguousarray(certificate.centre, dtype=np.float64))
-        return float(proof.least_bound(*_cells(certificate)))
+        totals, errors = cut_sums(proof, problem)
+        if by_arb or not is_compiled(compiled_intervals):
+            return intervals_arb.least_bound(proof, totals, errors)
+        intervals = compiled_intervals.Intervals(totals, errors, np.ascontiguousarray(proof.centre, dtype=np.float64))
+        return float(intervals.least_bound(*_intervals(proof)))
 
 
-def _cells(certificate: SoftMarginCertificate) -> tuple[NDArray, ...]:
-    """All cells of a certificate in a row, as `compiled_cells.Cells.least_bound` takes them."""
-    regions = certificate.regions
+def _intervals(proof: EnvelopeProof) -> tuple[NDArray, ...]:
+    """All intervals of a certificate in a row, as `compiled_intervals.Intervals.least_bound` takes them."""
+    regions = proof.regions
     nodes = [region.nodes.ravel().tolist() for region in regions]
     minorants = [m for region in regions for m in region.minorants]
-    low = np.zeros((len(minorants), certificate.centre.size))
+    low = np.zeros((len(minorants), proof.centre.size))
     high = np.zeros_like(low)
     for c, minorant in enumerate(minorants):
         if minorant.chord and minorant.box is not None:
@@ -59,28 +59,28 @@ def _cells(certificate: SoftMarginCertificate) -> tuple[NDArray, ...]:
 # -- is the proof complete? ------------------------------------------------------------------------------------------
 
 
-def _check_shape(certificate: SoftMarginCertificate, problem: MarginProblem) -> None:
+def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
     """The certificate is well formed and speaks of problems of this size."""
     if problem.is_hard:
         raise CertificateError("this certificate bounds a soft-margin problem; the problem has a hard margin")
-    if certificate.centre.shape != (problem.dim,) or certificate.points.shape[1:] != (problem.dim + 1,):
+    if proof.centre.shape != (problem.dim,) or proof.points.shape[1:] != (problem.dim + 1,):
         raise CertificateError(f"the certificate is not for dimension {problem.dim}")
-    if not (np.isfinite(certificate.centre).all() and np.isfinite(certificate.points).all()):
+    if not (np.isfinite(proof.centre).all() and np.isfinite(proof.points).all()):
         raise CertificateError("the certificate holds numbers that are not finite")
-    n_cuts = len(certificate.points)
-    if certificate.duals is not None:
-        if certificate.duals.ndim != 2 or certificate.duals.shape[1] != problem.n_samples:
+    n_cuts = len(proof.points)
+    if proof.duals is not None:
+        if proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples:
             raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
-        n_cuts += len(certificate.duals)
-    for region in certificate.regions:
+        n_cuts += len(proof.duals)
+    for region in proof.regions:
         nodes = region.nodes.ravel().tolist()
         ordered = nodes and nodes[0] == 0.0 and nodes[-1] < inf and all(map(le, nodes, nodes[1:]))
         if not ordered or len(region.minorants) != len(nodes) or region.sign not in (-1, 1):
-            raise CertificateError("the cells of a region do not cover 0 <= s < infinity")
+            raise CertificateError("the intervals of a region do not cover 0 <= s < infinity")
         for m in region.minorants:
             if m.chord:
                 _check_chord(m, region, problem)
-    _check_weights([m for region in certificate.regions for m in region.minorants], n_cuts)
+    _check_weights([m for region in proof.regions for m in region.minorants], n_cuts)
 
 
 def _check_weights(minorants: list[Combination], n_cuts: int) -> None:

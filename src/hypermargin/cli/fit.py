@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections import Counter
 
+from hypermargin.cli.certificate import write_certificates
 from hypermargin.cli.console import number, percent, say, show_table
 from hypermargin.cli.files import check_output
 from hypermargin.cli.options import (
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-timelike", action="store_true", help="allow spheres as boundaries, where the method can"
     )
     parser.add_argument("--refine", action="store_true", help="follow the method by a local descent on its loss")
+    parser.add_argument("--certificates", metavar="FOLDER", help="write the proofs of the answers to files there")
     parser.add_argument("--details", action="store_true", help="a line for each binary problem")
     add_geometry_arguments(parser)
     add_problem_arguments(parser)
@@ -76,3 +78,6 @@ def run(args: argparse.Namespace) -> None:
         say(f"  {count} x {status.value}")
     say(f"accuracy on these points: {percent(model.score(X, y))}")
     say(f"wrote {output}")
+    if args.certificates is not None:
+        for line in write_certificates(model, args.certificates):
+            say(line)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from hypermargin import __version__
-from hypermargin.cli import compare, demo, fit, methods, plot, predict, reproduce, robustness, score
+from hypermargin.cli import certificate, compare, demo, fit, methods, plot, predict, reproduce, robustness, score
 from hypermargin.cli.console import fail, warn
 
 DESCRIPTION = """Large-margin classifiers in hyperbolic space, with proofs of optimality.
@@ -28,6 +28,7 @@ COMMANDS = {
     "predict": (predict, "label points with a fitted model"),
     "compare": (compare, "fit all methods to one file and compare them"),
     "plot": (plot, "draw points, boundaries and regions on the Poincaré disk"),
+    "certificate": (certificate, "save, show and check the proofs that a model comes with"),
     "methods": (methods, "list the methods and their options"),
     "robustness": (robustness, "whether training with uncertainty sets helps, and against what"),
     "reproduce": (reproduce, "every table and figure of the paper, with the exact optimum beside them"),

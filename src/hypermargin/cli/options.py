@@ -30,7 +30,15 @@ def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
 
 def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
     """What is minimised, and how closely."""
-    parser.add_argument("-C", type=float, default=1.0, help="weight of the risk against the margin (%(default)s)")
+    add_weight_arguments(parser, C=1.0)
+    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
+
+
+def add_weight_arguments(parser: argparse._ActionsContainer, C: float | None) -> None:
+    """What is minimised; without a default for C it is known from elsewhere."""
+    known = "%(default)s" if C is not None else "default: as stated"
+    parser.add_argument("-C", type=float, default=C, help=f"weight of the risk against the margin ({known})")
     parser.add_argument(
         "--uncertainty",
         type=_uncertainty_set,
@@ -38,8 +46,6 @@ def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
         help=f"robust: margins are the worst over a set around each point, such as geodesic=0.1 ({', '.join(SETS)})",
     )
     parser.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their rarity")
-    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
 
 
 def add_multiclass_arguments(parser: argparse._ActionsContainer) -> None:

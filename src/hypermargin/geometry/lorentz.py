@@ -1,4 +1,4 @@
-"""The hyperboloid (Lorentz) model: the only place where the sign of the Minkowski product is written.
+"""The hyperboloid (Lorentz) model: where the sign of the Minkowski product is decided (docs/geometry.md).
 
 Points of hyperbolic space of curvature -1 are vectors ``x = (x0, xr)`` with ``x * x = 1`` and ``x0 > 0`` (paper,
 eq. hyp), where ``x * w = x0 w0 - xr . wr``. A hyperplane is given by its normal ``w = (t, wr)``; it is a real

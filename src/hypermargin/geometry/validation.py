@@ -16,7 +16,6 @@ GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")
 
 #: Largest radius at which double precision still tells the hyperboloid from its neighbourhood.
 MAX_RADIUS = 18.0
-MAX_TIME_COORDINATE = float(np.cosh(MAX_RADIUS))
 
 
 def check_geometry(geometry: str) -> str:

@@ -1,4 +1,4 @@
-"""The curves of a certificate in floating point: its minorants over t, their envelope and what its cells prove.
+"""The curves of a certificate in floating point: its minorants over t, their envelope and what its intervals prove.
 
 For pictures only: `SoftMarginCertificate.verify` is what proves anything. Here ``t = sign * s`` is the time coordinate
 of w in the frame of the certificate.
@@ -36,9 +36,9 @@ class ProofCurves:
 
     Attributes
     ----------
-    n_regions, n_cells, n_cuts : int
+    n_regions, n_intervals, n_cuts : int
     last_node : dict of sign to float
-        Where the last cell (the tail) begins.
+        Where the last interval (the tail) begins.
     """
 
     def __init__(self, certificate: SoftMarginCertificate, problem: MarginProblem):
@@ -47,7 +47,7 @@ class ProofCurves:
         self._offsets, self._slopes = sums[:, 0], -sums[:, 1:] @ frame
         self.regions = certificate.regions
         self.n_regions, self.n_cuts = len(self.regions), len(sums)
-        self.n_cells = sum(len(region.minorants) for region in self.regions)
+        self.n_intervals = sum(len(region.minorants) for region in self.regions)
         self._own = [self.minorants(region.minorants, region.sign) for region in self.regions]
         everywhere = [m for region in self.regions for m in region.minorants if not m.chord]
         self._shared = {sign: self.minorants(tuple(everywhere), sign) for sign in (-1, 1)}
@@ -91,7 +91,7 @@ class ProofCurves:
         return np.nanmin(self.region_envelopes(t), axis=0)
 
     def steps(self, sign: int) -> tuple[Array, Array]:
-        """What the cells of one sign prove, the lowest over regions: edges of s, shape (N + 1,), and bounds, (N,).
+        """What the intervals of one sign prove, the lowest over regions: edges of s, shape (N + 1,), and bounds, (N,).
 
         The last edge is infinite.
         """
@@ -99,12 +99,12 @@ class ProofCurves:
         edges = np.unique(np.concatenate([self.regions[r].nodes for r in mine]))
         lowest = np.full(edges.size, np.inf)
         for r in mine:
-            cell = np.searchsorted(self.regions[r].nodes, edges, side="right") - 1
-            lowest = np.minimum(lowest, self._cell_bounds(self.regions[r], self._own[r])[cell])
+            interval = np.searchsorted(self.regions[r].nodes, edges, side="right") - 1
+            lowest = np.minimum(lowest, self._interval_bounds(self.regions[r], self._own[r])[interval])
         return np.append(edges, np.inf), np.maximum(lowest, 0.0)
 
-    def _cell_bounds(self, region: RegionProof, own: Minorants) -> Array:
-        """The smaller end value of each cell's minorant, which is concave; shape (cells,)."""
+    def _interval_bounds(self, region: RegionProof, own: Minorants) -> Array:
+        """The smaller end value of each interval's minorant, which is concave; shape (intervals,)."""
         at_nodes = own.at(region.nodes)
         bounds = np.diagonal(at_nodes).copy()
         bounds[:-1] = np.minimum(bounds[:-1], np.diagonal(at_nodes, offset=1))

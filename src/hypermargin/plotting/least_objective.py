@@ -12,6 +12,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.lorentz import quadratic_form
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
@@ -64,7 +65,7 @@ class LeastObjective:
 
     def value(self, w: Array) -> float:
         """The true objective at w of the frame; lightlike up to rounding counts as feasible."""
-        return 0.5 * max(float(w[1:] @ w[1:] - w[0] ** 2), 0.0) + self.problem.risk(self.frame @ w)
+        return 0.5 * max(float(quadratic_form(w)), 0.0) + self.problem.risk(self.frame @ w)
 
     def _feasible(self, t: float, wr: Array) -> bool:
         return self.problem.allow_timelike or float(np.linalg.norm(wr)) >= abs(t) * (1.0 - 1e-12)

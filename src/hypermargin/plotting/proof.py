@@ -18,7 +18,7 @@ from hypermargin.plotting.least_objective import LeastObjective
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution
 
-OBJECTIVE, ENVELOPE, CELLS, FAINT = "#0072B2", "#D55E00", "#009E73", "#909090"
+OBJECTIVE, ENVELOPE, INTERVALS, FAINT = "#0072B2", "#D55E00", "#009E73", "#909090"
 #: The picture shows the t at which the least objective is at most this many times the optimum.
 SHOWN_LEVEL = 2.0
 AXIS = "t, the time coordinate of w where the data are centred"
@@ -51,8 +51,8 @@ class ProofDisplay:
         E(t), the lowest over regions of the largest minorant: no w with this t has a smaller objective.
     objective_ : Line2D or None
         The least objective found among all w with this t (see `least_objective`).
-    cells_ : LineCollection
-        What the cells prove, a level segment each.
+    intervals_ : LineCollection
+        What the intervals prove, a level segment each.
     minorants_ : LineCollection
         The minorants; with more than one region a sign, the envelopes of the regions.
     optimum_ : Line2D or None
@@ -96,6 +96,8 @@ class ProofDisplay:
     def make(cls, solution: Solution, problem: MarginProblem) -> "ProofDisplay":
         """The display of `solution` before it is drawn, or a `ValueError` where there is no such proof."""
         certificate = solution.certificate
+        if certificate is not None:
+            certificate.require_about(problem)
         if isinstance(certificate, HardMarginCertificate):
             problem, certificate = replace(problem, C=certificate.C), certificate.soft
         if not isinstance(certificate, SoftMarginCertificate):
@@ -123,7 +125,7 @@ class ProofDisplay:
         ----------
         ax : Axes, optional
         zoom : "optimum", None or (low, high)
-            Show the t where the least objective is below twice the optimum, all cells, or a range of t.
+            Show the t where the least objective is below twice the optimum, all intervals, or a range of t.
         resolution : int
             Points of the curve of the objective, a small optimisation each; 0 leaves the curve out.
         legend : bool
@@ -138,7 +140,7 @@ class ProofDisplay:
         self.minorants_ = _faint_lines(t, faint)
         ax.add_collection(self.minorants_, autolim=False)
         ax.fill_between(t, envelope, -1e300, color=ENVELOPE, alpha=0.06, linewidth=0)
-        self.cells_ = self._draw_cells()
+        self.intervals_ = self._draw_intervals()
         (self.envelope_,) = ax.plot(t, envelope, color=ENVELOPE, linewidth=1.8, zorder=2.6, label="lower envelope E(t)")
         self.objective_ = self._draw_objective(low, high, resolution)
         self.bound_ = self._draw_bound()
@@ -200,17 +202,17 @@ class ProofDisplay:
 
     # -- the parts -----------------------------------------------------------------------------------------------------
 
-    def _draw_cells(self) -> LineCollection:
+    def _draw_intervals(self) -> LineCollection:
         segments = []
         for sign in (-1, 1):
             edges, bounds = self.curves.steps(sign)
             ends = np.minimum(edges, 1e3 * (1.0 + self.curves.last_node[sign]))
             segments += [[(sign * p, v), (sign * q, v)] for p, q, v in zip(ends, ends[1:], bounds, strict=False)]
-        cells = LineCollection(segments, colors=CELLS, linewidths=1.6, zorder=2.4)
-        self.ax_.add_collection(cells, autolim=False)
+        intervals = LineCollection(segments, colors=INTERVALS, linewidths=1.6, zorder=2.4)
+        self.ax_.add_collection(intervals, autolim=False)
         nodes = np.array([start for start, _ in segments])
-        self.ax_.plot(*nodes.T, "|", color=CELLS, markersize=9, zorder=2.4, scalex=False, scaley=False)
-        return cells
+        self.ax_.plot(*nodes.T, "|", color=INTERVALS, markersize=9, zorder=2.4, scalex=False, scaley=False)
+        return intervals
 
     def _draw_objective(self, low: float, high: float, resolution: int) -> Line2D | None:
         if not resolution:
@@ -245,14 +247,14 @@ class ProofDisplay:
         regions = "both signs of t" if curves.n_regions <= 2 else f"{curves.n_regions} regions of t and direction"
         gap = (self.objective - self.lower_bound) / max(abs(self.objective), 1e-12)
         proved = f"gap {max(gap, 0.0):.0e}" if np.isfinite(gap) else "no gap"
-        return f"{regions}, {curves.n_cells} cells, {curves.n_cuts} cuts: {proved}"
+        return f"{regions}, {curves.n_intervals} intervals, {curves.n_cuts} cuts: {proved}"
 
     def _legend(self) -> None:
         name = "minorants" if self.curves.n_regions <= 2 else f"envelopes of the {self.curves.n_regions} regions"
         handles = [
             self.objective_,
             self.envelope_,
-            Line2D([], [], color=CELLS, marker="|", label="what each cell proves"),
+            Line2D([], [], color=INTERVALS, marker="|", label="what each interval proves"),
         ]
         handles += [Line2D([], [], color=FAINT, linewidth=0.8, label=name), self.bound_, self.optimum_]
         self.ax_.legend(

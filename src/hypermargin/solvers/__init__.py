@@ -11,14 +11,13 @@ from hypermargin.solvers.base import (
     make_solver,
     register,
     relative_gap,
-    solve,
-    solve_path,
 )
 from hypermargin.solvers.euclidean import Euclidean
 from hypermargin.solvers.exact.method import Exact
 from hypermargin.solvers.pgd import ProjectedGradient
 from hypermargin.solvers.relaxations.moment.solver import Moment
 from hypermargin.solvers.relaxations.sdp import SDP
+from hypermargin.solvers.solving import solve, solve_path
 
 __all__ = [
     "ROUNDING",

@@ -1,15 +1,14 @@
-"""The contract between problems and solvers: what a solver declares, what it returns, and how `solve` finds it.
+"""The contract between problems and solvers: what a solver declares, what it returns, and how it is found by name.
 
 A solver is a frozen dataclass whose fields are its options; `solve` makes one, runs it, and recomputes the objective
-and the gap from the problem. Nothing a solver says of its own quality is believed. The steps to add one are in
-`docs/adding-a-solver.md`.
+and the gap from the problem (`judge`). Nothing a solver says of its own quality is believed. The steps to add one are
+in `docs/adding-a-solver.md`.
 """
 
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from typing import Any, ClassVar
@@ -18,7 +17,6 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import Certificate
-from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 
 #: Relative: a bound that lies further above the objective than this is no rounding, and one of the two is wrong.
@@ -51,14 +49,16 @@ class Status(Enum):
 class Outcome:
     """What a solver hands back to `solve`. `lower_bound` and `status` are its own word; the rest is recomputed.
 
-    `status_if_met` replaces `status` where the recomputed gap is within the tolerance.
+    `status_if_met` replaces `status` where the recomputed gap is within the tolerance; `checked` says whether
+    `lower_bound` is what a check of `certificate` has proved.
     """
 
     w: Array
     status: Status
     status_if_met: Status | None = None
     lower_bound: float = -np.inf
-    certificate: Any = None
+    certificate: Certificate | None = None
+    checked: bool = True
     n_iter: int = 0
     intercept: float = 0.0
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Solution:
     status: Status
     method: str
     loss: str = "hinge"
-    certificate: Any = None
+    certificate: Certificate | None = None
     n_iter: int = 0
     time: float = 0.0
     intercept: float = 0.0
@@ -198,74 +198,19 @@ def make_solver(method: str, **options: Any) -> Solver:
     return solver(**options)
 
 
-def solve(
-    problem: MarginProblem,
-    method: str = "exact",
-    tol: float = 1e-6,
-    *,
-    allow_timelike: bool | None = None,
-    refine: bool = False,
-    **options: Any,
-) -> Solution:
-    """Solve a margin problem.
-
-    Parameters
-    ----------
-    problem : MarginProblem
-    method : str
-        One of `available_methods()`.
-    tol : float
-        The relative gap to aim for.
-    allow_timelike : bool, optional
-        Overrides the field of the same name of `problem`.
-    refine : bool
-        Follow the method by a local descent on its loss, which keeps the bound and never raises the objective; an
-        error with a hard margin, an uncertainty set or an intercept.
-    **options
-        Options of the method, checked against those it declares.
-    """
-    problem, solver = _prepare(problem, method, tol, allow_timelike, refine, options)
-    start = time.perf_counter()
-    solution = judge(problem, solver, solver.run(problem, tol), tol)
-    return _finish(problem, solution, refine, start)
-
-
-def solve_path(
-    problem: MarginProblem,
-    Cs: Sequence[float],
-    method: str = "exact",
-    tol: float = 1e-6,
-    *,
-    allow_timelike: bool | None = None,
-    refine: bool = False,
-    **options: Any,
-) -> list[Solution]:
-    """Solutions of `problem` for every C of a list, in its order; the C of the problem itself is not used.
-
-    The exact method carries its cuts from one C to the next, so that a path costs little more than one solve. Other
-    parameters as in `solve`.
-    """
-    if not len(Cs):
-        raise ValueError("Cs is empty: give at least one C")
-    Cs = [float(C) for C in Cs]
-    problem, solver = _prepare(problem.with_C(max(Cs)), method, tol, allow_timelike, refine, options)
-    order = sorted(range(len(Cs)), key=Cs.__getitem__)
-    solutions: list[Solution | None] = [None] * len(Cs)
-    outcomes = solver.run_path(problem, [Cs[i] for i in order], tol)
-    start = time.perf_counter()
-    for i, outcome in zip(order, outcomes, strict=True):
-        at_C = problem.with_C(Cs[i])
-        solutions[i] = _finish(at_C, judge(at_C, solver, outcome, tol), refine, start)
-        start = time.perf_counter()
-    return solutions  # type: ignore[return-value]
-
-
 def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) -> Solution:
-    """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem."""
+    """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem.
+
+    The certificate is told what it proves.
+    """
     objective = problem.objective(outcome.w, solver.loss, outcome.intercept)
     status = outcome.status_at(objective, tol)
     if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED):
         status = status if problem.is_feasible(outcome.w) else Status.TIMELIKE
+    certificate = outcome.certificate
+    if certificate is not None:
+        bound = outcome.lower_bound if outcome.checked else None
+        certificate = certificate.stating(problem, loss=solver.loss, objective=objective, bound=bound)
     return Solution(
         w=np.asarray(outcome.w, dtype=np.float64),
         objective=objective,
@@ -273,7 +218,7 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) 
         status=status,
         method=solver.name,
         loss=solver.loss,
-        certificate=outcome.certificate,
+        certificate=certificate,
         n_iter=outcome.n_iter,
         intercept=outcome.intercept,
         history=outcome.history,
@@ -281,47 +226,6 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) 
     )
 
 
-def _finish(problem: MarginProblem, solution: Solution, refine: bool, start: float) -> Solution:
-    """The solution, refined where that was asked for, with the seconds since `start`."""
-    if refine:
-        from hypermargin.solvers.refine import refine_solution  # a step after any solver, so it knows this module
-
-        solution = refine_solution(problem, solution)
-    return replace(solution, time=time.perf_counter() - start)
-
-
-def _prepare(
-    problem: MarginProblem,
-    method: str,
-    tol: float,
-    allow_timelike: bool | None,
-    refine: bool,
-    options: dict[str, Any],
-) -> tuple[MarginProblem, Solver]:
-    """The problem as it is to be solved and the solver for it, or an error that says what does not fit."""
-    if not tol > 0.0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
-    if allow_timelike is not None and allow_timelike != problem.allow_timelike:
-        problem = replace(problem, allow_timelike=allow_timelike)
-    solver = make_solver(method, **options)
-    _require(solver, problem)
-    if refine:
-        from hypermargin.solvers.refine import require_refinable
-
-        require_refinable(problem, bool(options.get("fit_intercept")))
-    return problem, solver
-
-
-def _require(solver: Solver, problem: MarginProblem) -> None:
-    """Refuse problems that the solver does not declare to handle, rather than answer another question."""
-    get_loss(solver.loss)
-    for needed, wanted, what in (
-        (problem.is_hard, "hard", "the hard margin (C = inf)"),
-        (problem.allow_timelike, "timelike", "allow_timelike=True"),
-        (problem.uncertainty is not None, "uncertainty", "an uncertainty set"),
-    ):
-        if needed and wanted not in solver.capabilities:
-            able = [name for name, s in _REGISTRY.items() if wanted in s.capabilities]
-            raise ValueError(
-                f"solver {solver.name!r} does not handle {what}; those that do: {', '.join(able) or 'none'}"
-            )
+def solvers_that_handle(capability: str) -> list[str]:
+    """The names of the solvers that declare `capability` (see `Solver`)."""
+    return [name for name, solver in _REGISTRY.items() if capability in solver.capabilities]

@@ -117,14 +117,18 @@ def refine_solution(problem: MarginProblem, solution: Solution, loss: str | None
     require_refinable(problem, bool(solution.intercept))
     chosen = solution.loss if loss is None else loss
     w, history = refine(problem, solution.w, chosen)
+    objective = problem.objective(w, chosen)
     same = chosen == solution.loss
+    certificate = solution.certificate if same else None
+    if certificate is not None and certificate.statement is not None:
+        certificate = replace(certificate, statement=replace(certificate.statement, objective=objective))
     mended = solution.status is Status.TIMELIKE
     return replace(
         solution,
         w=w,
-        objective=problem.objective(w, chosen),
+        objective=objective,
         lower_bound=solution.lower_bound if same else -np.inf,
-        certificate=solution.certificate if same else None,
+        certificate=certificate,
         status=solution.status if same and not mended else Status.CONVERGED,
         loss=chosen,
         info={**solution.info, "refine_history": history},

@@ -140,7 +140,7 @@ def test_a_pass_over_the_data_is_the_same(n, uniform):
         expected = float(costs @ np.maximum(0.0, short)), float(chosen.sum()), -chosen @ Z
         for pools, rounds in ((cuts, evaluator), (INTERPRETED[cuts], INTERPRETED[evaluator])):
             pool = pools.CutPool(4)
-            value = rounds.Evaluator(pool, InMemory(Z, costs, 3.0, 1.0 - 1e-9), False, 1).evaluate(w)
+            value = rounds.Evaluator(pool, InMemory(Z, costs, 3.0, 1.0 - 1e-9), False).evaluate(w)
             b, g, point, risk = pool.cut(1)
             assert value == pytest.approx(risk + 0.5 * max(w[1:] @ w[1:] - w[0] ** 2, 0.0), rel=1e-13)
             assert risk == pytest.approx(3.0 * expected[0], rel=1e-13)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import solve
+from hypermargin.solvers import solve
 from reference.instances import FAMILIES, Instance, make_instance, random_isometry
 from reference.objective import lift
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Status, solve
+from hypermargin.solvers import Status, solve
 from reference.brute import brute_force
 from reference.instances import make_instance
 from reference.objective import hinge_value, lift, onto_cone, signed_rows

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Status, solve
+from hypermargin.solvers import Status, solve
 from reference.instances import judged_instances, risk_minimiser_is_timelike
 from reference.scip import solve_scip
 

@@ -13,8 +13,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import Certificate, CertificateError
-from hypermargin.certificates.hard_margin import require_hard_margin
+from hypermargin.certificates.base import Certificate, CertificateError, require_hard_margin
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
@@ -28,10 +27,12 @@ class RobustOverlapCertificate(Certificate):
 
     FORMAT: ClassVar[str] = "hypermargin-robust-overlap-1"
 
+    PROVES: ClassVar[str] = "no hyperplane separates the uncertainty sets of the classes"
+
     samples: tuple[int, ...]
     normals: Array
 
-    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """``inf`` (there is no feasible point) if the proof holds, else a `CertificateError`. It is always Arb's."""
         require_hard_margin(problem)
         if len(self.samples) != problem.dim + 2 or self.normals.shape != (problem.dim + 2, problem.dim + 1):

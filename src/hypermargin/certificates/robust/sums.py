@@ -4,7 +4,7 @@ A cut of a robust problem is ``sum a_i (1 - z'_i.v)`` with ``z'_i = y_i covector
 of the set of sample i: the worst margin is at most ``z'_i.v``. Which member is taken decides how tight the bound is,
 not whether it holds. So the checker computes p_i in floating point, near the worst one at the certificate's point, and
 only has to show that an exact member lies within a stated distance (`members`). Errors of that kind are added to those
-of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as `SoftMarginCertificate` says.
+of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as `EnvelopeProof` says.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
 from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers
 from hypermargin.certificates.rounding import rounding_factor
-from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
@@ -32,17 +32,17 @@ MAX_DIM = 2000
 LARGE_MATRIX = 32
 
 
-def robust_cut_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> tuple[Array, Array]:
+def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
     """`sums.cut_sums` for the cuts at the points of a robust problem's certificate; each of shape (points, d + 2)."""
     if problem.dim > MAX_DIM:
         raise CertificateError(f"certificates of robust problems can be checked up to dimension {MAX_DIM}")
     if not isinstance(problem.uncertainty, GeodesicBall | LinearisedSet):
         raise CertificateError(f"certificates do not know the uncertainty set {problem.uncertainty!r}")
-    totals = np.zeros((len(certificate.points), problem.dim + 2))
+    totals = np.zeros((len(proof.points), problem.dim + 2))
     errors = np.zeros_like(totals)
     n_blocks = -(-problem.n_samples // BLOCK)
     by_arrays = not is_compiled(compiled_members) or _multiplies_large_matrices(problem)
-    sums_of = (array_sums if by_arrays else compiled_sums)(certificate, problem)
+    sums_of = (array_sums if by_arrays else compiled_sums)(proof, problem)
     for start in range(0, problem.n_samples, BLOCK):
         counts, values, magnitudes, distances = sums_of(slice(start, start + BLOCK))
         # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
@@ -52,20 +52,20 @@ def robust_cut_sums(certificate: SoftMarginCertificate, problem: MarginProblem) 
     return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
 
 
-def compiled_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Callable[[slice], AllSums]:
-    """The function from samples to their sums for all points of a certificate."""
-    centre = lift(certificate.centre)
-    members = CompiledMembers(problem, centre, certificate.points, _outside(certificate), _nominal(certificate))
-    return lambda rows: members.sums(rows, certificate.threshold)
+def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Callable[[slice], AllSums]:
+    """The function from samples to their sums for all points of a proof."""
+    centre = lift(proof.centre)
+    members = CompiledMembers(problem, centre, proof.points, _outside(proof), _nominal(proof))
+    return lambda rows: members.sums(rows, proof.threshold)
 
 
-def array_sums(certificate: SoftMarginCertificate, problem: MarginProblem) -> Callable[[slice], AllSums]:
+def array_sums(proof: EnvelopeProof, problem: MarginProblem) -> Callable[[slice], AllSums]:
     """`compiled_sums` without a compiler."""
-    points, outside, nominal = certificate.points, _outside(certificate), _nominal(certificate)
+    points, outside, nominal = proof.points, _outside(proof), _nominal(proof)
     of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
 
     def sums_of(rows: slice) -> AllSums:
-        members = of_set(problem, lift(certificate.centre), rows, certificate.threshold)
+        members = of_set(problem, lift(proof.centre), rows, proof.threshold)
         counts, width = np.zeros(len(points)), problem.dim + 2
         values, magnitudes, distances = (np.zeros((len(points), width)) for _ in range(3))
         for j, (w, W) in enumerate(zip(points, outside, strict=True)):
@@ -82,11 +82,11 @@ def _multiplies_large_matrices(problem: MarginProblem) -> bool:
     return isinstance(noise, Ellipsoid) and noise.shape.ndim == 2 and problem.dim > LARGE_MATRIX
 
 
-def _outside(certificate: SoftMarginCertificate) -> Array:
+def _outside(proof: EnvelopeProof) -> Array:
     """The points in the coordinates of the data: the boost is symmetric, and any rounding of them is as good."""
-    return certificate.points @ boost(lift(certificate.centre))
+    return proof.points @ boost(lift(proof.centre))
 
 
-def _nominal(certificate: SoftMarginCertificate) -> Array:
+def _nominal(proof: EnvelopeProof) -> Array:
     """Which points are ``+-(1, 0, ..., 0)``."""
-    return (np.abs(certificate.points[:, 0]) == 1.0) & ~np.any(certificate.points[:, 1:], axis=1)
+    return (np.abs(proof.points[:, 0]) == 1.0) & ~np.any(proof.points[:, 1:], axis=1)

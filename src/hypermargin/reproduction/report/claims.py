@@ -21,7 +21,7 @@ NOT_COMPARABLE = ("karate", "gaussian_2", "gaussian_3")
 
 
 @dataclass(frozen=True)
-class Score:
+class BestAccuracy:
     """A method's test accuracy in the better of both schemes, at its best C."""
 
     method: str
@@ -38,7 +38,7 @@ class Score:
         return f"{100 * self.stat.mean:.1f}"
 
 
-def best_score(summary: Summary, dataset: str, methods: list[str]) -> Score | None:
+def best_score(summary: Summary, dataset: str, methods: list[str]) -> BestAccuracy | None:
     """The highest mean test accuracy over all folds among methods and schemes."""
     scores = []
     for method in methods:
@@ -46,7 +46,7 @@ def best_score(summary: Summary, dataset: str, methods: list[str]) -> Score | No
             C = SYNTHETIC_C if dataset in data.SYNTHETIC else summary.best_C(dataset, scheme, method)
             stat = summary.stat(dataset, scheme, C, method, METRIC)
             if stat is not None and stat.n_folds == data.N_FOLDS:
-                scores.append(Score(method, scheme, C, stat))
+                scores.append(BestAccuracy(method, scheme, C, stat))
     return max(scores, key=lambda score: score.stat.mean, default=None)
 
 
@@ -58,7 +58,7 @@ class Contest:
     """The exact method's accuracy on a data set, and the paper's best of its three hyperbolic methods."""
 
     dataset: str
-    ours: Score
+    ours: BestAccuracy
     theirs: PaperCell
 
     @property

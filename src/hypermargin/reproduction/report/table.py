@@ -45,10 +45,6 @@ class Table:
         """The explanations that marks in this table refer to, once each."""
         return list(dict.fromkeys(entry.why for row in self.rows for entry in row if entry.why))
 
-    @property
-    def n_marked(self) -> int:
-        return sum(entry.why is not None for row in self.rows for entry in row)
-
 
 def to_markdown(table: Table, level: int = 3) -> str:
     """The table with its caption and footnotes."""

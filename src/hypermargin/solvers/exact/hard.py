@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates import HardMarginCertificate
+from hypermargin.certificates import HardMarginCertificate, SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, relative_gap
 from hypermargin.solvers.common.overlap import prove_overlap
@@ -36,7 +36,7 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
         if w is None:
             overlap = prove_overlap(problem)
             if overlap is not None:
-                return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap)
+                return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, checked=True)
         elif relative_gap(problem.objective(w), outcome.lower_bound) <= tol:
             break
         elif problem.violation(outcome.w) <= problem.margin_rounding(outcome.w):
@@ -46,12 +46,14 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
         soft, oracle = soft.with_C(GROWTH * soft.C), oracle.scaled(GROWTH)
         search = search.rescaled(GROWTH, oracle, search.n_passes)
         outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
+    assert isinstance(outcome.certificate, SoftMarginCertificate)
+    certificate = HardMarginCertificate(soft.C, outcome.certificate)
     w = _scaled_to_margin(problem, outcome.w)
     if w is None:
         unseparated = outcome.status if outcome.status in LIMITS else Status.FAILED
-        return replace(outcome, status=unseparated, certificate=HardMarginCertificate(soft.C, outcome.certificate))
+        return replace(outcome, status=unseparated, certificate=certificate)
     status = Status.GAP_REMAINS if outcome.status is outcome.status_if_met else outcome.status
-    return replace(outcome, w=w, status=status, certificate=HardMarginCertificate(soft.C, outcome.certificate))
+    return replace(outcome, w=w, status=status, certificate=certificate)
 
 
 def _decided(outcome: Outcome, search: Search, tol: float) -> Outcome:

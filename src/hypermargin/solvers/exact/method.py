@@ -18,15 +18,15 @@ from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.certify import make_certificate
 from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
-from hypermargin.solvers.exact.proof import make_certificate
 from hypermargin.solvers.exact.search import Search
 
 #: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
 AIM, SMALLEST_AIM = 0.01, 1e-10
-#: The certificate proves this share of the tolerance: a looser proof has fewer cells.
+#: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
 PROVED = 0.5
 #: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
 CHECK_TIME = 5e-9
@@ -115,6 +115,7 @@ class Exact(Solver):
             status_if_met=Status.OPTIMAL if self.verify else Status.UNVERIFIED,
             lower_bound=bound,
             certificate=certificate,
+            checked=self.verify,
             n_iter=search.n_passes,
             history={
                 "lower_bound": list(accumulate((lower for lower, _ in search.history), max, initial=0.0))[1:],

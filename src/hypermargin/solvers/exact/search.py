@@ -6,18 +6,18 @@ is advanced: it asks for the risk at a point, or is settled, or has to be split.
 
 import heapq
 import itertools
-import sys
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import DirectionBox
 from hypermargin.solvers.exact.compiled.cuts import CutPool, lift, quadratic_form
 from hypermargin.solvers.exact.compiled.evaluator import Evaluator
 from hypermargin.solvers.exact.compiled.master import Master
 from hypermargin.solvers.exact.compiled.region import EXHAUSTED, STALLED, Region
-from hypermargin.solvers.exact.cover import Box, faces
+from hypermargin.solvers.exact.cover import chord, faces, halves
 
 #: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
 TAIL_CUTS = (2, 3)
@@ -44,7 +44,7 @@ class Leaf:
     """A region of the search and the box of directions it covers (None: all)."""
 
     region: Region
-    box: Box | None
+    box: DirectionBox | None
     bound: float = -np.inf
     exhausted: bool = False
 
@@ -52,10 +52,10 @@ class Leaf:
 class Search:
     """State of the search; `history` holds (bound, objective) after each pass that was asked for by a region."""
 
-    def __init__(self, oracle: Oracle, dim: int, allow_timelike: bool = False, max_passes: int = sys.maxsize) -> None:
+    def __init__(self, oracle: Oracle, dim: int, allow_timelike: bool = False) -> None:
         self.dim, self.allow_timelike = dim, allow_timelike
         self.pool = CutPool(dim + 1)
-        self.evaluator = Evaluator(self.pool, oracle, allow_timelike, max_passes)
+        self.evaluator = Evaluator(self.pool, oracle, allow_timelike)
         self.history: list[tuple[float, float]] = []
         self.n_splits = 0
         self._passes_per_step = max(1, min(PASSES_PER_STEP, WORK_PER_STEP // oracle.work))
@@ -154,10 +154,10 @@ class Search:
 
     def _split(self, leaf: Leaf) -> bool:
         """Replace a leaf by its children; False if it cannot be split further."""
-        children = faces(self.dim) if leaf.box is None else leaf.box.halves()
+        children = faces(self.dim) if leaf.box is None else halves(leaf.box)
         nodes = leaf.region.first_nodes()
         for box in children:
-            region = Region(self.master, leaf.region.side(), box, box.chord(), nodes, self.allow_timelike)
+            region = Region(self.master, leaf.region.side(), box, chord(box), nodes, self.allow_timelike)
             region.inherit(leaf.region)
             self._push(Leaf(region, box))
         self.n_splits += bool(children)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, Combination, RegionProof, SoftMarginCertificate
+from hypermargin.geometry.lorentz import lift, minkowski_dot, quadratic_form
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
@@ -42,7 +43,7 @@ def _region(problem: MarginProblem, sign: int, bound: float, centre: Array, tail
     """Weights up to some s, the tail's cut from there on; where there is no tail (one class) the bound is 0."""
     slope = -(tail @ problem.signed_covectors)
     along = sign * float(slope @ centre)  # the slope in the frame where the centre is the origin
-    across = np.sqrt(max(along**2 - (slope[0] ** 2 - slope[1:] @ slope[1:]), 0.0))
+    across = np.sqrt(max(along**2 + float(quadratic_form(slope)), 0.0))
     rise = along - across
     if bound <= 0.0 or not rise > 0.0:
         return RegionProof(sign, None, np.zeros(1), (Combination((), ()),))
@@ -58,5 +59,4 @@ def _region(problem: MarginProblem, sign: int, bound: float, centre: Array, tail
 def _centroid(X: Array) -> Array:
     """The normalised mean of the points, itself a point of the hyperboloid."""
     mean = np.mean(X, axis=0)
-    space = mean[1:] / np.sqrt(mean[0] ** 2 - mean[1:] @ mean[1:])
-    return np.concatenate(([np.sqrt(1.0 + space @ space)], space))
+    return lift(mean[1:] / np.sqrt(minkowski_dot(mean, mean)))

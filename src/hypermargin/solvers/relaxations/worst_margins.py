@@ -24,7 +24,7 @@ from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples
 
 #: Boxes have 2^d corners; where those are listed, up to this many.
 MAX_CORNERS = 64
-#: Directions in which round sets are described by points, beside the one that is worst at a known w.
+#: Directions in which round sets are described by points, beside the members that are worst at known normals.
 DIRECTIONS = 8
 
 
@@ -79,9 +79,9 @@ class WorstMargins:
         """Covectors of points of the sets, each (n, d + 1): no worst margin is above the margins of these.
 
         For polyhedral sets they are the corners, and the worst margin is the least over them. For round ones they are
-        the worst points at the normals `near`, and points in evenly spaced directions (d = 2) or along the axes.
+        points in evenly spaced directions (d = 2) or along the axes, and those given, whose covectors are `near`.
         """
-        n, d, _ = self.parts.shape
+        d = self.parts.shape[1]
         if self.norm == "l1":
             if 2**d > MAX_CORNERS:
                 raise ValueError(f"a box in dimension {d} has {2**d} corners; use a ball or a cross-polytope")
@@ -91,14 +91,10 @@ class WorstMargins:
             fixed = np.column_stack([np.cos(angles), np.sin(angles)])
         else:
             fixed = np.vstack([np.eye(d), -np.eye(d)])
-        steps = [np.broadcast_to(u, (n, d)) for u in fixed]
+        for u in fixed:
+            yield self.samples.Z + self.reach[:, None] * np.einsum("j,njk->nk", u, self.parts)
         if self.norm == "l2":
-            for w in near:
-                spread = self.parts @ w
-                length = np.linalg.norm(spread, axis=1, keepdims=True)
-                steps.append(-spread / np.where(length > 0.0, length, 1.0))
-        for u in steps:
-            yield self.samples.Z + self.reach[:, None] * np.einsum("nj,njk->nk", u, self.parts)
+            yield from near
 
     # -- cone constraints ----------------------------------------------------------------------------------------------
 

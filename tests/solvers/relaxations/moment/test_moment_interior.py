@@ -11,7 +11,7 @@ from hypermargin.solvers.relaxations.moment import compiled_algebra, elimination
 from hypermargin.solvers.relaxations.moment.algebra import ArrayAlgebra
 from hypermargin.solvers.relaxations.moment.arrow import ArrowSystem
 from hypermargin.solvers.relaxations.moment.backends import solve_relaxation, threads
-from hypermargin.solvers.relaxations.moment.ball import bounded_frame
+from hypermargin.solvers.relaxations.moment.bounding_ball import bounded_frame
 from hypermargin.solvers.relaxations.moment.interior import choose_algebra, interior_point, start
 from hypermargin.solvers.relaxations.moment.model import build_relaxation
 from hypermargin.solvers.relaxations.moment.operators import RelaxationOperator

@@ -4,6 +4,8 @@
 Compiled by Cython at installation; without a compiler the interpreter runs this file.
 """
 
+import sys
+
 import cython
 import numpy as np
 
@@ -49,7 +51,7 @@ class Evaluator:
     passes = cython.declare(cython.Py_ssize_t, visibility="public")  # the passes made
     most_passes = cython.declare(cython.Py_ssize_t, visibility="public")  # and those allowed
 
-    def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint, most_passes: cython.Py_ssize_t):
+    def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint):
         self.pool, self.oracle, self.timelike_allowed = pool, oracle, timelike_allowed
         arrays = oracle.arrays
         self.in_memory = arrays is not None
@@ -57,7 +59,7 @@ class Evaluator:
             points, costs, self.factor, threshold = arrays
             self.data = Pass(points, costs, threshold)
         self.g, self.ray, self.trial = np.zeros(pool.width), np.zeros(pool.width), np.zeros(pool.width)
-        self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, most_passes
+        self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
 
     @cython.ccall
     def evaluate(self, w: cython.double[::1]) -> cython.double:

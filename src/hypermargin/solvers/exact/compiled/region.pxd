@@ -13,8 +13,8 @@ cdef class Region:
     cdef Py_ssize_t[::1] top  # the minorant that is largest there
     cdef double[::1] relaxed  # smallest value of the relaxed objective seen there (infinite before a query)
     cdef Py_ssize_t[::1] stale  # queries in a row that did not raise the envelope there; from STALE on it is given up
-    cdef double[::1] lower  # bound of the cell from node i to node i + 1 (to infinity for the last)
-    cdef Py_ssize_t[::1] proof  # the minorant that gives it
+    cdef double[::1] lower  # bound of the interval from node i to node i + 1 (to infinity for the last)
+    cdef Py_ssize_t[::1] prover  # the minorant that gives it
     cdef Py_ssize_t minorants
     cdef double[::1] mb
     cdef double[::1] ma
@@ -31,14 +31,14 @@ cdef class Region:
     cpdef int advance(self, double target)
     cpdef bint absorb(self, double relaxed, double target)
     cpdef double lower_bound(self) noexcept
-    cdef _fewest_cells(self, double bound)
+    cdef _fewest_intervals(self, double bound)
     cdef _enter(self)
     cdef double _bound(self, Py_ssize_t k, double s) noexcept
     cdef void _prove(self, Py_ssize_t k, Py_ssize_t i, double left, double right) noexcept
-    cdef Py_ssize_t _weakest_cell(self) noexcept
-    cdef Py_ssize_t _choose_node(self, Py_ssize_t cell, double target)
-    cdef bint _resolved(self, Py_ssize_t i, Py_ssize_t cell, double target) noexcept
-    cdef Py_ssize_t _insert(self, Py_ssize_t cell, double position)
+    cdef Py_ssize_t _weakest_interval(self) noexcept
+    cdef Py_ssize_t _choose_node(self, Py_ssize_t interval, double target)
+    cdef bint _resolved(self, Py_ssize_t i, Py_ssize_t interval, double target) noexcept
+    cdef Py_ssize_t _insert(self, Py_ssize_t interval, double position)
     cdef double _minorant_at(self, double s, double target)
     cdef _keep(self, Py_ssize_t k)
     cdef Py_ssize_t _room(self)

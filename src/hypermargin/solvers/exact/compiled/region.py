@@ -31,11 +31,11 @@ LEAST_FALL = cython.declare(cython.double, 0.9)  # of the distance of the best p
 
 @cython.cclass
 class Region:
-    """The search along s in one region: nodes, the minorants found there, and a lower bound a cell between nodes.
+    """The search along s in one region: nodes, the minorants found there, and lower bounds between nodes.
 
-    Between neighbouring nodes a minorant is concave, so its smaller end value bounds the objective on the cell; the
-    bound of a cell is the best over all minorants. The last cell is the tail beyond the last node; only minorants that
-    do not fall there (``a >= A``) count for it.
+    Between neighbouring nodes a minorant is concave, so its smaller end value bounds the objective on the interval; the
+    bound of an interval is the best over all minorants. The last interval is the tail beyond the last node; only
+    minorants that do not fall there (``a >= A``) count for it.
     """
 
     def __init__(self, master: Master, sign, box, chord, nodes, timelike_allowed):
@@ -59,7 +59,7 @@ class Region:
         counts: cython.Py_ssize_t[:, ::1] = np.zeros((4, room), dtype=np.intp)
         self.s, self.envelope, self.relaxed, self.lower = numbers[0], numbers[1], numbers[2], numbers[3]
         self.mb, self.ma, self.mA = numbers[4], numbers[5], numbers[6]
-        self.top, self.proof, self.stale, self.owner = counts[0], counts[1], counts[2], counts[3]
+        self.top, self.prover, self.stale, self.owner = counts[0], counts[1], counts[2], counts[3]
         self.columns = np.zeros((room, width), dtype=np.intp)
         self.weights = np.zeros((room, width))
         self.minorants = 0
@@ -75,13 +75,13 @@ class Region:
             self._minorant_at(self.s[i], -1e300)
 
     def inherit(self, parent: "Region"):
-        """Take over the minorants that prove the parent's cells: they hold here too, in a part of its directions."""
+        """Take over the minorants that prove the parent's intervals: they hold in a part of its directions too."""
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         offset: cython.Py_ssize_t = len(self.boxes)
         self.boxes.extend(parent.boxes)
-        used = {parent.proof[i] for i in range(parent.nodes)} | {parent.top[i] for i in range(parent.nodes)}
+        used = {parent.prover[i] for i in range(parent.nodes)} | {parent.top[i] for i in range(parent.nodes)}
         for m in sorted(used):
             k = self._room()
             self.mb[k], self.ma[k], self.mA[k] = parent.mb[m], parent.ma[m], parent.mA[m]
@@ -93,8 +93,8 @@ class Region:
     # -- what the caller uses ------------------------------------------------------------------------------------------
 
     def advance(self, target: cython.double) -> cython.int:
-        """Work on the cell of least bound until a query is needed, or the region is settled at `target` or stalled."""
-        cell: cython.Py_ssize_t
+        """Work on the interval of least bound until a query is needed, or the region is settled or stalled."""
+        interval: cython.Py_ssize_t
         value: cython.double
         before: cython.double
         length: cython.double
@@ -102,12 +102,12 @@ class Region:
         j: cython.Py_ssize_t
         self._enter()
         while True:
-            cell = self._weakest_cell()
-            if self.lower[cell] >= target:
+            interval = self._weakest_interval()
+            if self.lower[interval] >= target:
                 return SETTLED
-            if cell == self.nodes - 1 or self.minorants > MOST_MINORANTS:
+            if interval == self.nodes - 1 or self.minorants > MOST_MINORANTS:
                 return EXHAUSTED
-            self.here = self._choose_node(cell, target)
+            self.here = self._choose_node(interval, target)
             if self.here == -1:
                 return EXHAUSTED
             position, before = self.s[self.here], self.envelope[self.here]
@@ -164,26 +164,26 @@ class Region:
         return np.array(self.query)
 
     def lower_bound(self) -> cython.double:
-        return self.lower[self._weakest_cell()]
+        return self.lower[self._weakest_interval()]
 
     def first_nodes(self):
-        """Where a part of this region should look first: where its own cells begin, and where its bound is attained."""
-        nodes = {s for s, _ in self._fewest_cells(float("inf"))}
+        """Where a part of this region should look first: where its intervals begin, and where its bound is attained."""
+        nodes = {s for s, _ in self._fewest_intervals(float("inf"))}
         nodes.add(self.s[self.here])
         return sorted(nodes)
 
     def proof_of(self, bound: cython.double, numbers: dict):
-        """The fewest cells that prove `bound` (or the region's own bound if that is less).
+        """The fewest intervals that prove `bound` (or the region's own bound if that is less).
 
-        A list of (node at which the cell begins, cuts, their weights, the weight of the chord, its box). Cuts get new
-        numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
+        A list of (node at which the interval begins, cuts, their weights, the weight of the chord, its box). Cuts get
+        new numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
         """
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
         c: cython.Py_ssize_t
         chord: cython.double
-        cells = []
-        for s, k in self._fewest_cells(bound):
+        intervals = []
+        for s, k in self._fewest_intervals(bound):
             cuts, weights, chord = [], [], 0.0
             for j in range(self.columns.shape[1]):
                 c = self.columns[k, j]
@@ -194,10 +194,10 @@ class Region:
                 else:
                     cuts.append(numbers.setdefault(c, len(numbers)))
                     weights.append(self.weights[k, j])
-            cells.append((s, tuple(cuts), tuple(weights), chord, self.boxes[self.owner[k]]))
-        return cells
+            intervals.append((s, tuple(cuts), tuple(weights), chord, self.boxes[self.owner[k]]))
+        return intervals
 
-    def _fewest_cells(self, bound: cython.double):
+    def _fewest_intervals(self, bound: cython.double):
         """Pairs (node, minorant) that prove `bound` or the region's own.
 
         A minorant is concave, so it proves all between two nodes at which it reaches the bound: from each node go as
@@ -209,9 +209,9 @@ class Region:
         best: cython.Py_ssize_t
         reach: cython.Py_ssize_t
         kept = []
-        bound = min(bound, self.lower[self._weakest_cell()])
+        bound = min(bound, self.lower[self._weakest_interval()])
         while i < self.nodes - 1:
-            best, reach = self.proof[i], i + 1
+            best, reach = self.prover[i], i + 1
             for k in range(self.minorants):
                 j = i
                 while j < self.nodes and self._bound(k, self.s[j]) >= bound:
@@ -220,11 +220,11 @@ class Region:
                     best, reach = k, j - 1
             kept.append((self.s[i], best))
             i = reach
-        kept.append((self.s[i], self.proof[i]))
+        kept.append((self.s[i], self.prover[i]))
         return kept
 
     def curves(self):
-        """Nodes, bounds of the cells from them, and all minorants (b, a, A): what a picture of the proof shows."""
+        """Nodes, bounds of the intervals from them, and all minorants (b, a, A): what a picture of the proof shows."""
         m: cython.Py_ssize_t = self.nodes
         k: cython.Py_ssize_t = self.minorants
         minorants = np.stack([np.asarray(self.mb[:k]), np.asarray(self.ma[:k]), np.asarray(self.mA[:k])], axis=1)
@@ -240,18 +240,18 @@ class Region:
         return self.mb[k] + self.ma[k] * s + phi(s, self.mA[k])
 
     def _prove(self, k: cython.Py_ssize_t, i: cython.Py_ssize_t, left: cython.double, right: cython.double):
-        """Take in what minorant k proves on cell i, of whose values at the ends of the cell the smaller one counts.
+        """Take in what minorant k proves on interval i, the smaller of its values at the two ends.
 
-        In the last cell there is no right end: a minorant must not fall, strictly, with room for rounding in the check
-        of the certificate.
+        In the last interval there is no right end: a minorant must not fall, strictly, with room for rounding in the
+        check of the certificate.
         """
         if i == self.nodes - 1:
             right = left if self.ma[k] > (1.0 + 1e-9) * self.mA[k] else -1e300
         left = min(left, right)
         if left > self.lower[i]:
-            self.lower[i], self.proof[i] = left, k
+            self.lower[i], self.prover[i] = left, k
 
-    def _weakest_cell(self) -> cython.Py_ssize_t:
+    def _weakest_interval(self) -> cython.Py_ssize_t:
         i: cython.Py_ssize_t
         weakest: cython.Py_ssize_t = 0
         for i in range(1, self.nodes):
@@ -259,20 +259,20 @@ class Region:
                 weakest = i
         return weakest
 
-    def _choose_node(self, cell: cython.Py_ssize_t, target: cython.double) -> cython.Py_ssize_t:
-        """The node to work at in a cell: an end that limits its bound, or a new one in between; -1 if there is no room.
+    def _choose_node(self, interval: cython.Py_ssize_t, target: cython.double) -> cython.Py_ssize_t:
+        """The node to work at in an interval: an end that limits its bound, or a new one in between; -1 if none fits.
 
         The new node is where the minorants that lead at the two ends cross, the likely minimum of the envelope.
         """
-        left: cython.double = self.s[cell]
-        right: cython.double = self.s[cell + 1]
+        left: cython.double = self.s[interval]
+        right: cython.double = self.s[interval + 1]
         low: cython.double = left
         high: cython.double = right
         middle: cython.double = 0.5 * (left + right)
-        i: cython.Py_ssize_t = self.top[cell]
-        j: cython.Py_ssize_t = self.top[cell + 1]
-        end: cython.Py_ssize_t = cell if self.envelope[cell] <= self.envelope[cell + 1] else cell + 1
-        if self.envelope[end] - self.lower[cell] <= LEAST_PROGRESS * (target - self.lower[cell]):
+        i: cython.Py_ssize_t = self.top[interval]
+        j: cython.Py_ssize_t = self.top[interval + 1]
+        end: cython.Py_ssize_t = interval if self.envelope[interval] <= self.envelope[interval + 1] else interval + 1
+        if self.envelope[end] - self.lower[interval] <= LEAST_PROGRESS * (target - self.lower[interval]):
             return end
         if right - left <= 1e-13 * right:
             return -1
@@ -284,42 +284,42 @@ class Region:
                 else:
                     high = middle
         if middle - left < 0.05 * (right - left):
-            if not self._resolved(cell, cell, target):
-                return cell
+            if not self._resolved(interval, interval, target):
+                return interval
             middle = left + 0.1 * (right - left)
         elif right - middle < 0.05 * (right - left):
-            if not self._resolved(cell + 1, cell, target):
-                return cell + 1
+            if not self._resolved(interval + 1, interval, target):
+                return interval + 1
             middle = right - 0.1 * (right - left)
-        return self._insert(cell, middle)
+        return self._insert(interval, middle)
 
-    def _resolved(self, i: cython.Py_ssize_t, cell: cython.Py_ssize_t, target: cython.double) -> cython.bint:
-        """Whether another query at node i would hardly raise the envelope there, as seen from what the cell lacks."""
+    def _resolved(self, i: cython.Py_ssize_t, interval: cython.Py_ssize_t, target: cython.double) -> cython.bint:
+        """Whether another query at node i would hardly raise the envelope there, as seen from what is lacking."""
         if self.stale[i] >= STALE or self.envelope[i] >= target:
             return True
-        return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.lower[cell])
+        return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.lower[interval])
 
-    def _insert(self, cell: cython.Py_ssize_t, position: cython.double) -> cython.Py_ssize_t:
-        """A new node after node `cell`; returns its number."""
+    def _insert(self, interval: cython.Py_ssize_t, position: cython.double) -> cython.Py_ssize_t:
+        """A new node after node `interval`; returns its number."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        new: cython.Py_ssize_t = cell + 1
+        new: cython.Py_ssize_t = interval + 1
         value: cython.double
         if self.nodes == self.s.shape[0]:
             self._more_nodes()
         for i in range(self.nodes, new, -1):
             self.s[i], self.envelope[i], self.top[i] = self.s[i - 1], self.envelope[i - 1], self.top[i - 1]
             self.relaxed[i], self.stale[i] = self.relaxed[i - 1], self.stale[i - 1]
-            self.lower[i], self.proof[i] = self.lower[i - 1], self.proof[i - 1]
+            self.lower[i], self.prover[i] = self.lower[i - 1], self.prover[i - 1]
         self.nodes += 1
         self.s[new], self.relaxed[new], self.stale[new] = position, float("inf"), 0
         self.envelope[new] = -1e300
-        self.lower[new], self.proof[new] = self.lower[cell], self.proof[cell]
+        self.lower[new], self.prover[new] = self.lower[interval], self.prover[interval]
         for k in range(self.minorants):
             value = self._bound(k, position)
             if value > self.envelope[new]:
                 self.envelope[new], self.top[new] = value, k
-            self._prove(k, cell, self._bound(k, self.s[cell]), value)
+            self._prove(k, interval, self._bound(k, self.s[interval]), value)
             self._prove(k, new, value, self._bound(k, self.s[new + 1]))
         return new
 
@@ -350,7 +350,7 @@ class Region:
         self._keep(k)
 
     def _keep(self, k: cython.Py_ssize_t):
-        """Raise the envelope and the bounds of the cells by minorant k, the latest."""
+        """Raise the envelope and the bounds of the intervals by minorant k, the latest."""
         i: cython.Py_ssize_t
         left: cython.double
         right: cython.double = self._bound(k, self.s[0])
@@ -364,7 +364,7 @@ class Region:
     def _more_nodes(self):
         self.s, self.envelope, self.relaxed = doubled(self.s), doubled(self.envelope), doubled(self.relaxed)
         self.top, self.stale = doubled(self.top), doubled(self.stale)
-        self.lower, self.proof = doubled(self.lower), doubled(self.proof)
+        self.lower, self.prover = doubled(self.lower), doubled(self.prover)
 
     def _room(self) -> cython.Py_ssize_t:
         """The number of the next minorant, with room in the tables for it."""

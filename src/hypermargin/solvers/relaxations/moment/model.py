@@ -45,7 +45,7 @@ def build_relaxation(
     `linear` is ``(b, g)`` of a term ``b + g.w`` of the objective: the risk of samples that need no slack of their own.
     `robust` has worst-case margins of the same samples. They keep the groups: polyhedral sets have a margin constraint
     a corner. For round ones ``margin >= reach |D w|`` is the margin's square less that of the right-hand side (hinge
-    only), and margin constraints at some of their points, those worst at the normals `near` among them, tighten it.
+    only), and margin constraints at some of their points, those with covectors `near` among them, tighten it.
     """
     n, k = Z.shape
     hard = bool(np.all(np.isinf(costs)))

@@ -16,7 +16,7 @@ from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, rep
 from hypermargin.solvers.relaxations.extraction import extract, paper_eta
 from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
 from hypermargin.solvers.relaxations.moment.backends import BACKENDS, solve_relaxation
-from hypermargin.solvers.relaxations.moment.ball import NoBallError, bounded_frame, screen
+from hypermargin.solvers.relaxations.moment.bounding_ball import UnboundedError, bounded_frame, screen
 from hypermargin.solvers.relaxations.moment.flatness import flatness
 from hypermargin.solvers.relaxations.moment.interior import InteriorResult
 from hypermargin.solvers.relaxations.moment.model import build_relaxation, check_size
@@ -107,13 +107,13 @@ class Moment(Solver):
         samples = Samples.of(problem) if robust is None else robust.samples
         if robust is not None and robust.norm == "l2" and self.loss != "hinge":
             raise ValueError(f"loss {self.loss!r} handles boxes and cross-polytopes only; use loss='hinge' for balls")
-        wants_ball = self.order > 1 if self.bounded is None else self.bounded
+        wants_bound = self.order > 1 if self.bounded is None else self.bounded
         frame, shor = None, None
-        if self.order > 1 or wants_ball or problem.is_hard or robust is not None:
+        if self.order > 1 or wants_bound or problem.is_hard or robust is not None:
             shor = solve_sdp(problem, samples, robust, tol=1e-9, time_limit=self.time_limit)
             if problem.is_hard and shor.finds_no_separator:
                 return infeasible_outcome(problem, samples, shor)
-            frame = self._ball(problem, samples, robust, shor) if wants_ball else None
+            frame = self._bounding_ball(problem, samples, robust, shor) if wants_bound else None
         bounded = frame is not None
         frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
         kept, linear = np.arange(len(samples.Z)), None
@@ -153,11 +153,14 @@ class Moment(Solver):
         check_size(groups, problem.dim + 1 + slacks, self.order, self.max_block)
 
     def _near(self, problem: MarginProblem, shor: Relaxed) -> tuple[Array, ...]:
-        """Normals near which the worst margins should be described best: the order-1 solution and what it offers."""
+        """Covectors of the members that are worst where it matters: at the order-1 solution and at what it offers."""
+        assert problem.uncertainty is not None
         found = extract(problem, shor.W, shor.w, loss=self.loss, n_random=self.n_random, seed=self.seed)
-        return shor.w, found.winner.w
+        used = np.flatnonzero(problem.costs > 0.0)
+        sets, X, y = problem.uncertainty.take(used), problem.X[used], problem.y[used]
+        return sets.worst_covectors(X, y, shor.w), sets.worst_covectors(X, y, found.winner.w)
 
-    def _ball(
+    def _bounding_ball(
         self, problem: MarginProblem, samples: Samples, robust: WorstMargins | None, shor: Relaxed
     ) -> Frame | None:
         """The frame of a ball around every w that beats a good one; None where there is none and none was demanded."""
@@ -167,7 +170,7 @@ class Moment(Solver):
             value = problem.objective(refine(problem, known.winner.w, self.loss, max_iter=10)[0], self.loss)
         try:
             return bounded_frame(problem, samples, value, self.loss, robust)
-        except NoBallError:
+        except UnboundedError:
             if self.bounded:
                 raise
             return None
@@ -182,8 +185,8 @@ class Moment(Solver):
         relaxation: Relaxation,
         result: InteriorResult,
     ) -> Outcome:
-        proof = sum_of_squares(relaxation, result.grams)
-        bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, proof)
+        squares = sum_of_squares(relaxation, result.grams)
+        bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, squares)
         certificate = None
         if dual is not None and self.verify and problem.uncertainty is None:
             certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
@@ -206,9 +209,9 @@ class Moment(Solver):
             "exponents": relaxation.exponents,
             "moment_ranks": flat.ranks,
             "flat_extension": flat.holds,
-            "grams": proof.grams,
-            "sos_value": proof.value * frame.objective_scale,
-            "sos_residual": proof.residual,
+            "grams": squares.grams,
+            "sos_value": squares.value * frame.objective_scale,
+            "sos_residual": squares.residual,
             "solver_status": result.status,
             "bounded": bounded,
             "n_groups": relaxation.n_groups,
@@ -235,7 +238,7 @@ class Moment(Solver):
         bounded: bool,
         shor: Relaxed | None,
         relaxation: Relaxation,
-        proof: SumOfSquares,
+        squares: SumOfSquares,
     ) -> tuple[float, str, DualBound | None]:
         """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it.
 
@@ -244,7 +247,7 @@ class Moment(Solver):
         bounds: list[tuple[float, str, DualBound | None]] = [(0.0, "the objective is never negative", None)]
         linear = self.loss == "hinge" and not problem.is_hard
         if bounded:
-            value = frame.objective_scale * proof.bound_in_unit_box
+            value = frame.objective_scale * squares.bound_in_unit_box
             bounds.append((value, "Gram matrices, less the sum of the residual's coefficients", None))
         if linear and shor is not None:
             bounds.append((shor.bound.value, "dual weights of the order-1 relaxation", shor.bound))
@@ -252,7 +255,7 @@ class Moment(Solver):
             # Without a ball only constant multipliers can prove anything: those of the margins are dual weights.
             margins = [block for block in relaxation.blocks if block.name == "margin"]
             constants = np.concatenate([block.coefficients[:, 0] for block in margins])
-            dual = repair(-constants * proof.grams["margin"][:, 0, 0] * frame.objective_scale, samples)
+            dual = repair(-constants * squares.grams["margin"][:, 0, 0] * frame.objective_scale, samples)
             bounds.append((dual.value, "constant parts of the margins' multipliers, repaired to dual weights", dual))
         return max(bounds, key=lambda entry: entry[0])
 

@@ -1,7 +1,7 @@
-"""What the cells of a certificate prove, in the ball arithmetic of Arb (python-flint).
+"""What the intervals of a certificate prove, in the ball arithmetic of Arb (python-flint).
 
-A second opinion on `compiled_cells`, whose compiled balls are several times quicker, by a library that many others have
-tested; and what is used where there was no compiler.
+A second opinion on `compiled.intervals`, whose compiled balls are several times quicker, by a library that many others
+have tested; and what is used where there was no compiler.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ from flint import arb
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.soft_margin import Combination, DirectionBox, SoftMarginCertificate
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof
 
 HALF_ROOT = arb(2).rsqrt()
 
 
-def least_bound(certificate: SoftMarginCertificate, totals: Array, errors: Array) -> float:
-    """The least bound that the cells prove, at least 0; `totals` and `errors` are those of `sums.cut_sums`."""
-    frame = _Frame(certificate.centre)
+def least_bound(proof: EnvelopeProof, totals: Array, errors: Array) -> float:
+    """The least bound that the intervals prove, at least 0; `totals` and `errors` are those of `sums.cut_sums`."""
+    frame = _Frame(proof.centre)
     cuts = [
         [arb(middle, error) * HALF_ROOT for middle, error in zip(*pair, strict=True)]
         for pair in zip(totals.tolist(), errors.tolist(), strict=True)
     ]
     bound = arb("inf")
-    for region in certificate.regions:
+    for region in proof.regions:
         nodes = [arb(s) for s in region.nodes.ravel().tolist()]
         for i, minorant in enumerate(region.minorants):
             b, a, length = _in_frame(frame, _combination(minorant, cuts), region.sign, minorant)
@@ -77,7 +77,7 @@ def _phi(s: arb, A: arb) -> arb:
 
 
 def _chord(box: DirectionBox | None) -> tuple[arb, list[arb]]:
-    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `compiled_cells`)."""
+    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `compiled.intervals`)."""
     if box is None:
         raise CertificateError("a chord is used where none holds")
     low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What the cells of a certificate prove, in ball arithmetic. Compiled by Cython; interpreted where that failed.
+"""What the intervals of a certificate prove, in ball arithmetic. Compiled by Cython; interpreted where that failed.
 
 A ball (m, r) stands for an unknown number within r of the double m. With u = 2^-53 a sum, product, quotient or square
 root rounds to a double m with an error of at most ``u |m|``, or ``TINY`` where it underflows; that is added to what the
@@ -22,7 +22,7 @@ MORE = cython.declare(cython.double, 1.0 + 2.0**-48)
 TINY = cython.declare(cython.double, 1e-300)
 INFINITY = cython.declare(cython.double, float("inf"))
 
-Ball = cython.struct(m=cython.double, r=cython.double)
+MidRad = cython.struct(m=cython.double, r=cython.double)
 
 
 # -- balls -----------------------------------------------------------------------------------------------------------
@@ -31,29 +31,29 @@ Ball = cython.struct(m=cython.double, r=cython.double)
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _exact(m: cython.double) -> Ball:
-    return Ball(m=m, r=0.0)
+def _exact(m: cython.double) -> MidRad:
+    return MidRad(m=m, r=0.0)
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _rounded(m: cython.double, r: cython.double) -> Ball:
+def _rounded(m: cython.double, r: cython.double) -> MidRad:
     """The ball of a result that was rounded to m, when r is what the operands' radii change."""
-    return Ball(m=m, r=(r + U * fabs(m)) * MORE + TINY)
+    return MidRad(m=m, r=(r + U * fabs(m)) * MORE + TINY)
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _is_zero(x: Ball) -> cython.bint:
+def _is_zero(x: MidRad) -> cython.bint:
     return x.m == 0.0 and x.r == 0.0
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _plus(x: Ball, y: Ball) -> Ball:
+def _plus(x: MidRad, y: MidRad) -> MidRad:
     if _is_zero(y):
         return x
     return y if _is_zero(x) else _rounded(x.m + y.m, x.r + y.r)
@@ -62,7 +62,7 @@ def _plus(x: Ball, y: Ball) -> Ball:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _times(x: Ball, y: Ball) -> Ball:
+def _times(x: MidRad, y: MidRad) -> MidRad:
     if _is_zero(x) or _is_zero(y):
         return _exact(0.0)
     return _rounded(x.m * y.m, fabs(x.m) * y.r + x.r * (fabs(y.m) + y.r))
@@ -71,7 +71,7 @@ def _times(x: Ball, y: Ball) -> Ball:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _over(x: Ball, y: Ball) -> Ball:
+def _over(x: MidRad, y: MidRad) -> MidRad:
     """``x/y`` for positive y: ``X/Y - x/y = ((X - x) - (Y - y) x/y)/Y``."""
     ratio: cython.double = x.m / y.m if y.m > 0.0 else INFINITY
     least: cython.double = _lower(y)
@@ -81,7 +81,7 @@ def _over(x: Ball, y: Ball) -> Ball:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _root(x: Ball) -> Ball:
+def _root(x: MidRad) -> MidRad:
     """The root of a number that is not negative: ``sqrt(X) - sqrt(x) = (X - x)/(sqrt(X) + sqrt(x))``."""
     root: cython.double
     if _is_zero(x):
@@ -93,7 +93,7 @@ def _root(x: Ball) -> Ball:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _lower(x: Ball) -> cython.double:
+def _lower(x: MidRad) -> cython.double:
     """A double that is not above the ball."""
     low: cython.double = x.m - x.r
     return low if x.r == 0.0 else low - 4.0 * U * fabs(low)
@@ -102,16 +102,16 @@ def _lower(x: Ball) -> cython.double:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _upper(x: Ball) -> cython.double:
+def _upper(x: MidRad) -> cython.double:
     """A double that is not below the ball."""
-    return -_lower(Ball(m=-x.m, r=x.r))
+    return -_lower(MidRad(m=-x.m, r=x.r))
 
 
 # -- the parts of the proof ------------------------------------------------------------------------------------------
 
 
 @cython.cclass
-class Cells:
+class Intervals:
     """The cuts of a certificate (`sums.cut_sums`) and its frame, to ask what minorants made of them prove.
 
     The frame is the boost B that moves the origin to the centre: w of the frame is ``B w`` outside, so g becomes
@@ -122,10 +122,10 @@ class Cells:
     totals: cython.double[:, ::1]
     errors: cython.double[:, ::1]
     centre: cython.const[cython.double][::1]
-    time: Ball  # of the centre,
-    share: Ball  # and 1/(1 + time)
-    b: Ball  # the minorant at hand is b + sign g0 s + gr.wr,
-    g0: Ball
+    time: MidRad  # of the centre,
+    share: MidRad  # and 1/(1 + time)
+    b: MidRad  # the minorant at hand is b + sign g0 s + gr.wr,
+    g0: MidRad
     m: cython.double[::1]  # with the balls gr
     r: cython.double[::1]
 
@@ -136,7 +136,7 @@ class Cells:
         centre: cython.const[cython.double][::1],
     ):
         k: cython.Py_ssize_t
-        square: Ball = _exact(1.0)
+        square: MidRad = _exact(1.0)
         self.dim = centre.shape[0]
         self.totals, self.errors, self.centre = totals, errors, centre
         for k in range(self.dim):
@@ -158,9 +158,9 @@ class Cells:
         low: cython.const[cython.double][:, ::1],
         high: cython.const[cython.double][:, ::1],
     ):
-        """The least bound that the cells prove, at least 0.
+        """The least bound that the intervals prove, at least 0.
 
-        Cell c is ``begins[c] <= s <= ends[c]`` for one sign of t. Its minorant has the cuts and weights from
+        Interval c is ``begins[c] <= s <= ends[c]`` for one sign of t. Its minorant has the cuts and weights from
         ``starts[c]`` to ``starts[c + 1]`` and ``chords[c]`` times the chord of the box from ``low[c]`` to ``high[c]``;
         where that is 0 the box is not read.
         """
@@ -191,9 +191,9 @@ class Cells:
         """The combination of cuts over sqrt2, and over the sum of its weights where that may be above 1."""
         k: cython.Py_ssize_t
         i: cython.Py_ssize_t
-        weight: Ball
-        value: Ball
-        total: Ball = _exact(0.0)
+        weight: MidRad
+        value: MidRad
+        total: MidRad = _exact(0.0)
         for i in range(weights.shape[0]):
             total = _plus(total, _exact(weights[i]))
         total = _exact(max(1.0, _upper(total)))
@@ -201,28 +201,28 @@ class Cells:
             value = _exact(0.0)
             for i in range(weights.shape[0]):
                 weight = _over(_exact(weights[i]), total)
-                value = _plus(value, _times(weight, Ball(m=self.totals[cuts[i], k], r=self.errors[cuts[i], k])))
+                value = _plus(value, _times(weight, MidRad(m=self.totals[cuts[i], k], r=self.errors[cuts[i], k])))
             value = _times(_root(_exact(0.5)), value)
             if k == 0:
                 self.b = value
             elif k == 1:
-                self.g0 = Ball(m=-value.m, r=value.r)
+                self.g0 = MidRad(m=-value.m, r=value.r)
             else:
                 self.m[k - 2], self.r[k - 2] = -value.m, value.r
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _slope(self, k: cython.Py_ssize_t) -> Ball:
-        return Ball(m=self.m[k], r=self.r[k])
+    def _slope(self, k: cython.Py_ssize_t) -> MidRad:
+        return MidRad(m=self.m[k], r=self.r[k])
 
     @cython.cfunc
     @cython.exceptval(check=False)
     def _move_to_frame(self) -> cython.void:
         """``g0' = time g0 + c.gr`` and ``gr' = gr + c (g0 + c.gr/(1 + time))`` for the centre (time, c)."""
         k: cython.Py_ssize_t
-        value: Ball
-        stretch: Ball
-        along: Ball = _exact(0.0)
+        value: MidRad
+        stretch: MidRad
+        along: MidRad = _exact(0.0)
         for k in range(self.dim):
             along = _plus(along, _times(_exact(self.centre[k]), self._slope(k)))
         stretch = _plus(self.g0, _times(self.share, along))
@@ -235,7 +235,7 @@ class Cells:
     @cython.exceptval(check=False)
     def _add_chord(
         self,
-        nu: Ball,
+        nu: MidRad,
         low: cython.const[cython.double][::1],
         high: cython.const[cython.double][::1],
     ) -> cython.bint:
@@ -246,11 +246,11 @@ class Cells:
         """
         kappa: cython.double
         k: cython.Py_ssize_t
-        middle: Ball
-        edge: Ball
-        value: Ball
-        square: Ball = _exact(0.0)  # |2 c|^2
-        diagonal: Ball = _exact(0.0)  # |2 rho|^2
+        middle: MidRad
+        edge: MidRad
+        value: MidRad
+        square: MidRad = _exact(0.0)  # |2 c|^2
+        diagonal: MidRad = _exact(0.0)  # |2 rho|^2
         for k in range(self.dim):
             middle = _plus(_exact(low[k]), _exact(high[k]))
             edge = _plus(_exact(high[k]), _exact(-low[k]))
@@ -272,7 +272,7 @@ class Cells:
     def _longest(self) -> cython.double:
         """An upper bound of ``|gr|``."""
         k: cython.Py_ssize_t
-        square: Ball = _exact(0.0)
+        square: MidRad = _exact(0.0)
         for k in range(self.dim):
             square = _plus(square, _times(self._slope(k), self._slope(k)))
         return _upper(_root(_exact(_upper(square))))
@@ -282,7 +282,7 @@ class Cells:
 @cython.exceptval(check=False)
 def _end_value(b: cython.double, a: cython.double, A: cython.double, s: cython.double) -> cython.double:
     """``b + a s + phi(s, A)`` rounded down, phi being the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0."""
-    phi: Ball
+    phi: MidRad
     value: cython.double
     if s > A:
         phi = _times(_exact(-A), _exact(s))

@@ -1,10 +1,9 @@
-"""From a finished search to a certificate: the fewest cells and cuts that prove the bound."""
+"""From a finished search to a certificate: the fewest intervals and cuts that prove the bound."""
 
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates import Combination, DirectionBox, RegionProof, SoftMarginCertificate
-from hypermargin.solvers.exact.cover import Box
+from hypermargin.certificates import Combination, RegionProof, SoftMarginCertificate
 from hypermargin.solvers.exact.search import Leaf, Search
 
 
@@ -21,9 +20,5 @@ def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int]) -> RegionPr
     nodes, minorants = [], []
     for node, cuts, weights, chord, box in leaf.region.proof_of(bound, numbers):
         nodes.append(node)
-        minorants.append(Combination(cuts, weights, chord, _direction_box(box) if chord else None))
-    return RegionProof(int(leaf.region.side()), _direction_box(leaf.box), np.array(nodes), tuple(minorants))
-
-
-def _direction_box(box: Box | None) -> DirectionBox | None:
-    return None if box is None else DirectionBox(box.axis, box.side, np.array(box.low), np.array(box.high))
+        minorants.append(Combination(cuts, weights, chord, box if chord else None))
+    return RegionProof(int(leaf.region.side()), leaf.box, np.array(nodes), tuple(minorants))

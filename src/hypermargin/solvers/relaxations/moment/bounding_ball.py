@@ -32,7 +32,7 @@ FARTHEST = 1e5
 CUT_ROUNDS = 30
 
 
-class NoBallError(ValueError):
+class UnboundedError(ValueError):
     """No ball is known to contain a minimiser."""
 
 
@@ -53,7 +53,7 @@ def bounded_frame(
         Worst-case margins, which are below those of `samples` and make slacks larger.
     """
     if not np.isfinite(value):
-        raise NoBallError("a ball needs some w with all margins at least 1, and none was found; use bounded=False")
+        raise UnboundedError("a ball needs some w with all margins at least 1, and none was found; use bounded=False")
     Z, costs = samples.Z, samples.costs
     weight = np.ones(len(Z)) if problem.is_hard else costs
     basis = whitened_basis(Z, weight)
@@ -122,9 +122,9 @@ def _extent(problem: MarginProblem, Z: Array, value: float, basis: Array, slope:
                     break  # this half of the set is empty
                 low[j], high[j] = min(low[j], reached[j]), max(high[j], reached[j])
     if not np.all(low <= high):
-        raise NoBallError("the set of better w is empty to rounding; use bounded=False")
+        raise UnboundedError("the set of better w is empty to rounding; use bounded=False")
     if max(np.max(high), np.max(-low)) > 0.5 * FARTHEST:
-        raise NoBallError(
+        raise UnboundedError(
             "no ball is known to contain the best w: the risk does not bound w, as when all labels are the same; "
             "use bounded=False"
         )

@@ -1,0 +1,192 @@
+"""What a certificate states: which problem it is about, the bound it proves and the objective that was reached.
+
+A check needs none of it, since it recomputes the bound from the data. The statement is for the reader, who wants to
+know what is proved before looking for the data, and for the gate of `Certificate.verify`: checked against another
+problem a certificate proves less than its reader believes, usually nothing, and the statement tells such problems
+apart. Arrays are known by fingerprints, so a statement is a few hundred bytes whatever the number of samples.
+"""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from typing import Any, Self
+
+import numpy as np
+
+from hypermargin.arrays import Array, row_blocks
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.uncertainty import UncertaintySet
+
+#: Bounds are recomputed by compiled code, by arrays or by Arb, which round differently; relative to the objective.
+BOUND_ROUNDING = 1e-9
+#: Objectives are computed in doubles, and those of hard margins by a w whose margins are 1 up to rounding.
+OBJECTIVE_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A problem, and what is claimed about it.
+
+    Parameters
+    ----------
+    n_samples, dim : int
+        The number of points and the dimension of their space.
+    C : float
+        The weight of the risk; ``inf`` for the hard margin.
+    points, labels : str
+        Fingerprints of the points and of the labels, in their order.
+    weights : str or None
+        Fingerprint of the sample weights; None where all are 1.
+    uncertainty : str or None
+        The uncertainty set as Python writes it, with fingerprints for arrays, such as ``GeodesicBall(rho=0.1)``.
+    allow_timelike : bool
+        Whether spheres are allowed as boundaries.
+    loss : str
+        The loss that objective and bound are for.
+    objective : float
+        That of the solution the certificate came with.
+    bound : float or None
+        The lower bound proved when the certificate was written; None where it was not checked, or failed.
+    version : str
+        The version of hypermargin that wrote it.
+    """
+
+    n_samples: int
+    dim: int
+    C: float
+    points: str
+    labels: str
+    weights: str | None
+    uncertainty: str | None
+    allow_timelike: bool
+    loss: str
+    objective: float
+    bound: float | None
+    version: str
+
+    @classmethod
+    def about(cls, problem: MarginProblem, *, loss: str, objective: float, bound: float | None) -> Self:
+        """The statement of `bound` and `objective` for `problem`, by this version."""
+        from hypermargin import __version__  # a fact about the package, which is not complete before its parts are
+
+        return cls(
+            **_identity(problem), loss=loss, objective=float(objective), bound=_proved(bound), version=__version__
+        )
+
+    def differences(self, problem: MarginProblem) -> list[str]:
+        """What tells `problem` from the one stated, a clause each; nothing where they are the same."""
+        stated, given = asdict(self), _identity(problem)
+        if (self.n_samples, self.dim) != (problem.n_samples, problem.dim):
+            sizes = f"{self.n_samples} points in dimension {self.dim}"
+            return [f"it is about {sizes}, this problem has {problem.n_samples} in dimension {problem.dim}"]
+        return [_CLAUSES[name](stated[name], given[name]) for name in _CLAUSES if stated[name] != given[name]]
+
+    def contradiction(self, proved: float) -> str | None:
+        """What is wrong with the bound and the objective stated, if `proved` is a lower bound; None if nothing is."""
+        size = max((abs(v) for v in (self.objective, self.bound or 0.0) if math.isfinite(v)), default=0.0)
+        if self.bound is not None and not proved >= self.bound - BOUND_ROUNDING * size:
+            return f"it states the lower bound {self.bound:.10g}, and proves {proved:.10g}"
+        if not self.objective >= proved - OBJECTIVE_ROUNDING * size:
+            return f"it states the objective {self.objective:.10g}, below the bound {proved:.10g} that it proves"
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; numbers that JSON does not know, such as C of the hard margin, are written as words."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The inverse of `to_dict`; raises what damaged data raises."""
+        missing = [field.name for field in fields(cls) if field.name not in data]
+        if missing:
+            raise ValueError(f"its statement does not say {', '.join(missing)}")
+        return cls(
+            n_samples=int(data["n_samples"]),
+            dim=int(data["dim"]),
+            C=_number(data["C"]),
+            points=str(data["points"]),
+            labels=str(data["labels"]),
+            weights=None if data["weights"] is None else str(data["weights"]),
+            uncertainty=None if data["uncertainty"] is None else str(data["uncertainty"]),
+            allow_timelike=bool(data["allow_timelike"]),
+            loss=str(data["loss"]),
+            objective=_number(data["objective"]),
+            bound=None if data["bound"] is None else _number(data["bound"]),
+            version=str(data["version"]),
+        )
+
+    def __str__(self) -> str:
+        """The problem, the objective and the bound in plain words, a line each."""
+        margin = "hard margin" if math.isinf(self.C) else f"soft margin, {self.loss} loss, C = {self.C:g}"
+        robust = "" if self.uncertainty is None else f", worst case over {self.uncertainty}"
+        timelike = ", spheres allowed as boundaries" if self.allow_timelike else ""
+        weights = "all weights 1" if self.weights is None else f"weights {self.weights}"
+        bound = "not checked when it was written" if self.bound is None else f"{self.bound:.10g}"
+        return "\n".join(
+            (
+                f"problem      {margin}{robust}{timelike}",
+                f"data         {self.n_samples} points in dimension {self.dim}",
+                f"fingerprints points {self.points}, labels {self.labels}, {weights}",
+                f"objective    {self.objective:.10g}",
+                f"lower bound  {bound}",
+                f"written by   hypermargin {self.version}",
+            )
+        )
+
+
+#: How a difference in each of these facts is told: (stated, given) to a clause.
+_CLAUSES = {
+    "points": lambda stated, given: "the points are others",
+    "labels": lambda stated, given: "the labels are others",
+    "C": lambda stated, given: f"C is {given:g} here and {stated:g} there",
+    "weights": lambda stated, given: "the sample weights are others",
+    "uncertainty": lambda stated, given: f"the uncertainty set is {given} here and {stated} there",
+    "allow_timelike": lambda stated, given: f"allow_timelike is {given} here and {stated} there",
+}
+
+
+def _identity(problem: MarginProblem) -> dict[str, Any]:
+    """The facts that make a problem this one."""
+    weight, noise = problem.sample_weight, problem.uncertainty
+    return {
+        "n_samples": problem.n_samples,
+        "dim": problem.dim,
+        "C": problem.C,
+        "points": _fingerprint(problem.X),
+        "labels": _fingerprint(problem.y, "i1"),
+        "weights": None if weight is None or bool(np.all(weight == 1.0)) else _fingerprint(weight),
+        "uncertainty": None if noise is None else _described(noise),
+        "allow_timelike": bool(problem.allow_timelike),
+    }
+
+
+def _fingerprint(values: Array, dtype: str = "<f8") -> str:
+    """A digest of numbers, the same however they lie in memory and for 0 and -0. Processors have SHA-256 built in."""
+    digest = sha256()
+    for rows in row_blocks(len(values)):
+        digest.update(np.ascontiguousarray(values[rows] + 0.0, dtype=dtype).data)
+    return digest.hexdigest()[:16]
+
+
+def _described(noise: UncertaintySet) -> str:
+    """The set as Python writes it, with fingerprints for arrays."""
+    content = [(field.name, getattr(noise, field.name)) for field in fields(noise)]
+    written = [
+        f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}={_fingerprint(value)}" for name, value in content
+    ]
+    return f"{type(noise).__name__}({', '.join(written)})"
+
+
+def _proved(bound: float | None) -> float | None:
+    return None if bound is None or bound == -math.inf else float(bound)
+
+
+def _plain(value: Any) -> Any:
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if math.isnan(number):
+        raise ValueError("its statement holds NaN")
+    return number

@@ -1,0 +1,176 @@
+"""`hypermargin certificate`: the proofs of a model as files, what they state, and whether they hold for your data."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from hypermargin.certificates import Certificate, CertificateError, Statement
+from hypermargin.cli.console import CommandError, say
+from hypermargin.cli.files import make_folder
+from hypermargin.cli.options import (
+    add_data_arguments,
+    add_geometry_arguments,
+    add_weight_arguments,
+    labelled_points,
+)
+from hypermargin.estimators import HyperbolicSVC, load_model
+from hypermargin.estimators.multiclass import make_scheme
+from hypermargin.problems import MarginProblem
+
+EXAMPLES = """examples:
+  hypermargin certificate save model.npz --output proofs
+      a file for each binary problem of the model: proofs/problem-1.json, ...
+  hypermargin certificate show proofs/problem-1.json
+      which problem it is about, what it proves, who wrote it
+  hypermargin certificate check proofs/problem-1.json points.csv
+      recompute the bound from the data, by code that shares nothing with the solvers; C is read from the certificate,
+      and which classes of points.csv it is about is found out
+  hypermargin certificate check proofs/problem-1.json points.csv --model model.npz
+      with geometry, weights and uncertainty set of the model
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    save = actions.add_parser("save", help="write the certificates of a model to files")
+    save.add_argument("model", help="a model file that `hypermargin fit` wrote")
+    save.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to write to")
+    show = actions.add_parser("show", help="tell in words what certificates state")
+    show.add_argument("files", nargs="+", metavar="FILE", help="a certificate file")
+    check = actions.add_parser("check", help="check a certificate against a file of points")
+    check.add_argument("file", metavar="FILE", help="a certificate file")
+    add_data_arguments(check)
+    check.add_argument("--model", metavar="MODEL", help="take what describes the problem from this model file")
+    check.add_argument("--by-arb", action="store_true", help="let the library Arb do the arithmetic: a second opinion")
+    check.add_argument(
+        "--another-problem", action="store_true", help="tell what it proves for this data, whatever it states"
+    )
+    described = check.add_argument_group("without --model, as they were given to fit")
+    add_geometry_arguments(described)
+    add_weight_arguments(described, C=None)
+    old = check.add_argument_group("for files of old, which state no problem")
+    old.add_argument("--problem", type=int, metavar="K", help="the binary problem, numbered from 1 as by fit --details")
+    old.add_argument("--multi-class", choices=("ovo", "ovr"), default="ovo", help="the scheme of K (%(default)s)")
+    old.add_argument("--allow-timelike", action="store_true", help="spheres were allowed as boundaries")
+
+
+def run(args: argparse.Namespace) -> None:
+    {"save": _save, "show": _show, "check": _check}[args.action](args)
+
+
+# -- save --------------------------------------------------------------------------------------------------------------
+
+
+def _save(args: argparse.Namespace) -> None:
+    model = load_model(args.model)
+    if all(solution.certificate is None for solution in model.solutions_):
+        raise CommandError(f"{args.model} holds no certificates: {model.solver} proves nothing, fit by exact")
+    for line in write_certificates(model, args.output):
+        say(line)
+
+
+def write_certificates(model: HyperbolicSVC, folder: str) -> Iterator[str]:
+    """Write a file for every certificate of a fitted model, and say of each what it is about."""
+    target = make_folder(folder)
+    for k, (solution, sides) in enumerate(zip(model.solutions_, _sides(model), strict=True), start=1):
+        if solution.certificate is None:
+            yield f"problem {k}, {sides}: no certificate ({solution.status.value})"
+            continue
+        path = target / f"problem-{k}.json"
+        solution.certificate.save(path)
+        yield f"wrote {path}: {sides}, lower bound {solution.lower_bound:.10g}"
+
+
+def _sides(model: HyperbolicSVC, classes: np.ndarray | None = None) -> list[str]:
+    """Which classes each binary problem of a scheme tells apart."""
+    names = [str(name) for name in (model.classes_ if classes is None else classes)]
+    code = make_scheme(model.multi_class, len(names)).code
+    sides = []
+    for row in code:
+        ahead, behind = ([name for name, side in zip(names, row, strict=True) if side == wanted] for wanted in (1, -1))
+        sides.append(f"{ahead[0]} against {behind[0] if len(behind) == 1 else 'the rest'}")
+    return sides
+
+
+# -- show --------------------------------------------------------------------------------------------------------------
+
+
+def _show(args: argparse.Namespace) -> None:
+    for k, path in enumerate(args.files):
+        certificate = Certificate.load(path)
+        say(f"{chr(10) if k else ''}{path}: {type(certificate).__name__}, {Path(path).stat().st_size:,} bytes")
+        say(f"proves       {certificate.PROVES}")
+        say(str(certificate.statement or "problem      not stated: written before certificates did so"))
+        say(f"check it     hypermargin certificate check {path} DATA")
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+
+def _check(args: argparse.Namespace) -> None:
+    certificate = Certificate.load(args.file)
+    sides, problem = _meant(args, certificate.statement, list(_candidates(args, certificate.statement)))
+    try:
+        if args.another_problem:
+            bound = certificate.bound_for(problem, by_arb=args.by_arb)
+        else:
+            bound = certificate.verify(problem, by_arb=args.by_arb)
+    except CertificateError as error:
+        raise CommandError(f"{args.file} does not hold for {args.data} ({sides}): {error}") from error
+    verdict = "what it proves for" if args.another_problem else "holds for"
+    say(f"{args.file}: {verdict} {args.data}, {sides}, C = {problem.C:g}")
+    say(f"proved now: {certificate.PROVES}")
+    say(f"lower bound  {bound:.10g}")
+    if certificate.statement is not None and not args.another_problem:
+        say(f"objective    {certificate.statement.objective:.10g} (stated)")
+
+
+def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, MarginProblem]]:
+    """The binary problems that the data file may stand for, and which classes they tell apart."""
+    X, y = labelled_points(args)
+    classes = np.unique(y)
+    if args.model is not None:
+        models = [load_model(args.model)]
+    else:
+        C = args.C if args.C is not None or stated is None else stated.C
+        if C is None:
+            raise CommandError(f"{args.file} does not state its C; give it with -C, or the model with --model")
+        schemes = (args.multi_class,) if stated is None else ("ovo", "ovr") if classes.size > 2 else ("ovo",)
+        models = [
+            HyperbolicSVC(
+                C=C,
+                multi_class=scheme,
+                geometry=args.geometry,
+                curvature=args.curvature,
+                class_weight=args.class_weight,
+                uncertainty=args.uncertainty,
+                allow_timelike=args.allow_timelike if stated is None else stated.allow_timelike,
+            )
+            for scheme in schemes
+        ]
+    for model in models:
+        yield from zip(_sides(model, classes), model.binary_problems(X, y), strict=True)
+
+
+def _meant(
+    args: argparse.Namespace, stated: Statement | None, candidates: list[tuple[str, MarginProblem]]
+) -> tuple[str, MarginProblem]:
+    """The problem that the certificate states, or the one most like it; for those that state none, `--problem`."""
+    number = args.problem
+    if number is not None:
+        if not 1 <= number <= len(candidates):
+            raise CommandError(f"--problem {number}: {args.data} makes {len(candidates)} binary problem(s)")
+        return candidates[number - 1]
+    if stated is None:
+        if len(candidates) > 1:
+            raise CommandError(
+                f"{args.file} does not state its problem; choose one of {len(candidates)} with --problem"
+            )
+        return candidates[0]
+
+    def unlike(candidate: tuple[str, MarginProblem]) -> tuple[bool, int]:
+        return candidate[1].n_samples != stated.n_samples, len(stated.differences(candidate[1]))
+
+    return min(candidates, key=unlike)

@@ -1,0 +1,114 @@
+"""From a problem to its solution: `solve`, and `solve_path` for every C of a list."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypermargin.problems.losses import get_loss
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Solution, Solver, judge, make_solver, solvers_that_handle
+from hypermargin.solvers.refine import refine_solution, require_refinable
+
+
+def solve(
+    problem: MarginProblem,
+    method: str = "exact",
+    tol: float = 1e-6,
+    *,
+    allow_timelike: bool | None = None,
+    refine: bool = False,
+    **options: Any,
+) -> Solution:
+    """Solve a margin problem.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+    method : str
+        One of `available_methods()`.
+    tol : float
+        The relative gap to aim for.
+    allow_timelike : bool, optional
+        Overrides the field of the same name of `problem`.
+    refine : bool
+        Follow the method by a local descent on its loss, which keeps the bound and never raises the objective; an
+        error with a hard margin, an uncertainty set or an intercept.
+    **options
+        Options of the method, checked against those it declares.
+    """
+    problem, solver = _prepare(problem, method, tol, allow_timelike, refine, options)
+    start = time.perf_counter()
+    solution = judge(problem, solver, solver.run(problem, tol), tol)
+    return _finish(problem, solution, refine, start)
+
+
+def solve_path(
+    problem: MarginProblem,
+    Cs: Sequence[float],
+    method: str = "exact",
+    tol: float = 1e-6,
+    *,
+    allow_timelike: bool | None = None,
+    refine: bool = False,
+    **options: Any,
+) -> list[Solution]:
+    """Solutions of `problem` for every C of a list, in its order; the C of the problem itself is not used.
+
+    The exact method carries its cuts from one C to the next, so that a path costs little more than one solve. Other
+    parameters as in `solve`.
+    """
+    if not len(Cs):
+        raise ValueError("Cs is empty: give at least one C")
+    Cs = [float(C) for C in Cs]
+    problem, solver = _prepare(problem.with_C(max(Cs)), method, tol, allow_timelike, refine, options)
+    order = sorted(range(len(Cs)), key=Cs.__getitem__)
+    solutions: list[Solution | None] = [None] * len(Cs)
+    outcomes = solver.run_path(problem, [Cs[i] for i in order], tol)
+    start = time.perf_counter()
+    for i, outcome in zip(order, outcomes, strict=True):
+        at_C = problem.with_C(Cs[i])
+        solutions[i] = _finish(at_C, judge(at_C, solver, outcome, tol), refine, start)
+        start = time.perf_counter()
+    return solutions  # type: ignore[return-value]
+
+
+def _finish(problem: MarginProblem, solution: Solution, refine: bool, start: float) -> Solution:
+    """The solution, refined where that was asked for, with the seconds since `start`."""
+    solution = refine_solution(problem, solution) if refine else solution
+    return replace(solution, time=time.perf_counter() - start)
+
+
+def _prepare(
+    problem: MarginProblem,
+    method: str,
+    tol: float,
+    allow_timelike: bool | None,
+    refine: bool,
+    options: dict[str, Any],
+) -> tuple[MarginProblem, Solver]:
+    """The problem as it is to be solved and the solver for it, or an error that says what does not fit."""
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, got {tol!r}")
+    if allow_timelike is not None and allow_timelike != problem.allow_timelike:
+        problem = replace(problem, allow_timelike=allow_timelike)
+    solver = make_solver(method, **options)
+    _require(solver, problem)
+    if refine:
+        require_refinable(problem, bool(options.get("fit_intercept")))
+    return problem, solver
+
+
+def _require(solver: Solver, problem: MarginProblem) -> None:
+    """Refuse problems that the solver does not declare to handle, rather than answer another question."""
+    get_loss(solver.loss)
+    for needed, wanted, what in (
+        (problem.is_hard, "hard", "the hard margin (C = inf)"),
+        (problem.allow_timelike, "timelike", "allow_timelike=True"),
+        (problem.uncertainty is not None, "uncertainty", "an uncertainty set"),
+    ):
+        if needed and wanted not in solver.capabilities:
+            able = solvers_that_handle(wanted)
+            raise ValueError(
+                f"solver {solver.name!r} does not handle {what}; those that do: {', '.join(able) or 'none'}"
+            )
