@@ -23,10 +23,11 @@ STUDY = {*FITTING, "datasets", "plotting", "workers"}
 ARROWS: dict[str, set[str]] = {
     "arrays": set(),
     "compilation": set(),
+    "lazy_names": set(),
     "geometry": {"arrays"},
     "problems": {"arrays", "geometry"},
     "certificates": {*MATHEMATICS, "compilation"},
-    "solvers": {*MATHEMATICS, "compilation", "certificates"},
+    "solvers": {*MATHEMATICS, "compilation", "lazy_names", "certificates"},
     "estimators": FITTING - {"estimators"},
     "datasets": {"arrays", "geometry"},
     "plotting": FITTING,

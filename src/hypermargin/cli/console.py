@@ -1,23 +1,23 @@
-"""What the commands say: tables on standard output, progress and one-line errors on standard error."""
+"""What the commands say: tables on standard output, progress and one-line errors on standard error.
+
+rich is imported by the functions that need it, so that `hypermargin --version` and `--help` answer at once.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-
 Item = TypeVar("Item")
 
 
 class CommandError(ValueError):
-    """A mistake of the user's, told in one sentence."""
+    """A mistake of the user, explained in one sentence."""
 
 
 def say(message: str, *, error: bool = False) -> None:
     """A line on standard output (or standard error), without markup and without breaks."""
+    from rich.console import Console
+
     Console(stderr=error).print(message, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -39,6 +39,10 @@ def one_line(message: object) -> str:
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None) -> None:
     """A table whose first column is text and the others numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
     table.pad_edge, table.collapse_padding = False, True  # seven columns have to fit into a terminal of 80
     for k, column in enumerate(columns):
@@ -52,6 +56,9 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 
 def with_progress(items: Sequence[Item], description: str) -> Iterator[Item]:
     """Iterate with a progress bar on standard error that names the item at work; no bar where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield from items

@@ -5,10 +5,10 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
 from hypermargin import __version__
-from hypermargin.cli import certificate, compare, demo, fit, methods, plot, predict, reproduce, robustness, score
 from hypermargin.cli.console import fail, warn
 
 DESCRIPTION = """Large-margin classifiers in hyperbolic space, with proofs of optimality.
@@ -22,17 +22,18 @@ EPILOGUE = """start here:
   hypermargin predict model.npz demo/tree.csv         and use it
 `hypermargin COMMAND --help` explains a command with examples.
 """
+#: Each command is the module of its name in this folder, which is imported when the command is used.
 COMMANDS = {
-    "demo": (demo, "fit every method to generated data, print a table, draw pictures"),
-    "fit": (fit, "fit a model to a file of labelled points"),
-    "predict": (predict, "label points with a fitted model"),
-    "compare": (compare, "fit all methods to one file and compare them"),
-    "plot": (plot, "draw points, boundaries and regions on the Poincaré disk"),
-    "certificate": (certificate, "save, show and check the proofs that a model comes with"),
-    "methods": (methods, "list the methods and their options"),
-    "robustness": (robustness, "whether training with uncertainty sets helps, and against what"),
-    "reproduce": (reproduce, "every table and figure of the paper, with the exact optimum beside them"),
-    "score": (score, "score a solver of yours on problems with certified optima"),
+    "demo": "fit every method to generated data, print a table, draw pictures",
+    "fit": "fit a model to a file of labelled points",
+    "predict": "label points with a fitted model",
+    "compare": "fit all methods to one file and compare them",
+    "plot": "draw points, boundaries and regions on the Poincaré disk",
+    "certificate": "save, show and check the proofs that a model comes with",
+    "methods": "list the methods and their options",
+    "robustness": "whether training with uncertainty sets helps, and against what",
+    "reproduce": "every table and figure of the paper, with the exact optimum beside them",
+    "score": "score a solver of yours on problems with certified optima",
 }
 
 
@@ -44,18 +45,29 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
+class CommandParser(Parser):
+    """The parser of one command, which learns its arguments from the module of that command when it is used."""
+
+    command: str | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.command is not None:
+            module = import_module(f"hypermargin.cli.{self.command}")
+            self.command = None  # it has learned them
+            self.description, self.epilog = module.__doc__, module.EXAMPLES
+            module.add_arguments(self)
+            self.set_defaults(run=module.run)
+        return super().parse_known_args(args, namespace)
+
+
 def build_parser() -> Parser:
     """The parser of `hypermargin` and its commands."""
     style = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="hypermargin", description=DESCRIPTION, epilog=EPILOGUE, formatter_class=style)
     parser.add_argument("--version", action="version", version=f"hypermargin {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
-    for name, (module, summary) in COMMANDS.items():
-        command = commands.add_parser(
-            name, help=summary, description=f"{module.__doc__}", epilog=module.EXAMPLES, formatter_class=style
-        )
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
+    for name, summary in COMMANDS.items():
+        commands.add_parser(name, help=summary, formatter_class=style).command = name
     return parser
 
 
@@ -69,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 warnings.simplefilter("default", told)
             warnings.showwarning = lambda message, *_, **__: warn(message)
             args.run(args)
-    except SystemExit as end:  # from argparse: 0 after --help, 2 after an error it has told of
+    except SystemExit as end:  # from argparse: 0 after --help, 2 after an error it has reported
         return int(end.code or 0)
     except KeyboardInterrupt:
         fail("interrupted")

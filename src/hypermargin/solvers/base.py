@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +42,7 @@ class Status(Enum):
 
     @property
     def is_proved(self) -> bool:
-        """Whether the answer (an optimum, or that there is none) has been proved."""
+        """Whether the answer is proved: that this is an optimum, or that there is none."""
         return self in (Status.OPTIMAL, Status.INFEASIBLE)
 
 
@@ -75,7 +76,7 @@ class Solution:
     """A classifier ``x -> sign(x * w + intercept)`` and what is known about its quality.
 
     `objective` is recomputed from the problem for `loss`; `lower_bound` holds for the same problem and the same loss.
-    `history` maps names ("objective", "lower_bound", ...) to one value an iteration; `info` is what the method adds.
+    `history` maps names ("objective", "lower_bound", ...) to one value per iteration; `info` is what the method adds.
     """
 
     w: Array
@@ -160,6 +161,8 @@ class Solver(ABC):
 
 
 _REGISTRY: dict[str, type[Solver]] = {}
+#: Methods known by name before they are imported: the module and the class of each.
+_ANNOUNCED: dict[str, tuple[str, str]] = {}
 
 
 def register(solver: type[Solver]) -> type[Solver]:
@@ -168,17 +171,24 @@ def register(solver: type[Solver]) -> type[Solver]:
     return solver
 
 
+def announce(method: str, module: str, solver: str) -> None:
+    """Make the method of the class `solver` known by name alone; `module` is imported when the method is first used."""
+    _ANNOUNCED[method] = (module, solver)
+
+
 def available_methods() -> tuple[str, ...]:
-    """The names `solve` accepts, in the order the solvers were registered."""
-    return tuple(_REGISTRY)
+    """The names `solve` accepts: the project's own solvers first, then others in the order they were registered."""
+    return tuple(dict.fromkeys((*_ANNOUNCED, *_REGISTRY)))
 
 
 def get_solver(method: str) -> type[Solver]:
     """The solver class called `method`, or a `ValueError` that lists the names there are."""
-    try:
+    if method in _REGISTRY:
         return _REGISTRY[method]
-    except KeyError:
-        raise ValueError(f"unknown solver {method!r}; the solvers are {', '.join(_REGISTRY)}") from None
+    if method in _ANNOUNCED:
+        module, solver = _ANNOUNCED[method]
+        return getattr(import_module(module), solver)
+    raise ValueError(f"unknown solver {method!r}; the solvers are {', '.join(available_methods())}")
 
 
 @cache
@@ -228,4 +238,4 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) 
 
 def solvers_that_handle(capability: str) -> list[str]:
     """The names of the solvers that declare `capability` (see `Solver`)."""
-    return [name for name, solver in _REGISTRY.items() if capability in solver.capabilities]
+    return [name for name in available_methods() if capability in get_solver(name).capabilities]

@@ -8,7 +8,6 @@ from typing import Any
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution, Solver, judge, make_solver, solvers_that_handle
-from hypermargin.solvers.refine import refine_solution, require_refinable
 
 
 def solve(
@@ -75,7 +74,10 @@ def solve_path(
 
 def _finish(problem: MarginProblem, solution: Solution, refine: bool, start: float) -> Solution:
     """The solution, refined where that was asked for, with the seconds since `start`."""
-    solution = refine_solution(problem, solution) if refine else solution
+    if refine:
+        from hypermargin.solvers.refine import refine_solution  # loads Clarabel, which is not always needed
+
+        solution = refine_solution(problem, solution)
     return replace(solution, time=time.perf_counter() - start)
 
 
@@ -95,6 +97,8 @@ def _prepare(
     solver = make_solver(method, **options)
     _require(solver, problem)
     if refine:
+        from hypermargin.solvers.refine import require_refinable
+
         require_refinable(problem, bool(options.get("fit_intercept")))
     return problem, solver
 
