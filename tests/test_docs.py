@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from hypermargin import MarginProblem, available_methods, solve
+from hypermargin import MarginProblem, __version__, available_methods, solve
 from hypermargin.geometry import distance, frechet_mean
 from hypermargin.solvers import base
 from reference.objective import lift
@@ -38,14 +38,55 @@ def test_links_between_pages_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_readme_opens_with_two_commands_and_ten_lines():
+SOURCES = {
+    path.relative_to(ROOT).as_posix()
+    for folder in ("src", "tests", "benchmarks")
+    for path in (ROOT / folder).rglob("*.py")
+}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page):
+    for named in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
+        assert any(f"/{path}".endswith(f"/{named}") for path in SOURCES), f"{page.name} speaks of {named}"
+
+
+def test_the_map_shows_every_part_of_the_package():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for part in (ROOT / "src" / "hypermargin").iterdir():
+        is_package = (part / "__init__.py").exists()
+        if is_package or (part.suffix == ".py" and not part.name.startswith("__")):
+            assert f"`{part.name}/`" in text or f"`{part.name}`" in text, f"docs/index.md does not tell of {part.name}"
+
+
+def test_every_page_is_reached_from_the_map():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert {page for page in pages if page != "index.md"} == set(re.findall(r"\]\(([\w/-]+\.md)\)", text))
+
+
+def test_the_readme_shows_commands_a_picture_a_snippet_and_a_choice_before_certificates():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    opening = text.split("##")[0]
-    assert opening.index("make demo") < opening.index("make test") < opening.index("```python")
+    order = ["make demo", "make test", "](docs/images/", "pip install", 'geometry="poincare"', "## Which model when"]
+    places = [text.index(mark) for mark in (*order, "certificate")]
+    assert places == sorted(places)
+    choices = text.split("## Which model when")[1].split("##")[0]
+    assert len(re.findall(r"^\* \*\*", choices, flags=re.MULTILINE)) >= 5
     example = [line for line in code_blocks(ROOT / "README.md")[0].splitlines() if line.strip()]
     assert len(example) <= 10
     for method in available_methods():
         assert f"| `{method}` |" in text
+
+
+def test_pictures_of_the_readme_are_light_and_come_from_an_example():
+    for picture in re.findall(r"\]\((docs/images/[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert (ROOT / picture).stat().st_size < 150_000
+        name = Path(picture)
+        assert f'"{name.name}"' in (ROOT / "examples" / f"{name.stem}.py").read_text(encoding="utf-8")
+
+
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_every_dependency_has_its_reason():

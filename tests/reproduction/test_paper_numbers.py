@@ -39,7 +39,7 @@ def test_cells_are_those_printed_in_the_paper(dataset, scheme, C, method, metric
 
 
 def test_every_table_has_all_its_cells():
-    # Rows times columns of the tables: 8 numbers a data set, and 3 runtimes a data set and scheme (two rows of dashes).
+    # Rows times columns: 8 numbers per data set, and 3 runtimes per data set and scheme (two rows of dashes).
     counts = Counter(cell.table for cell in paper_cells())
     expected = {"tab:synthetic_performance": 6 * 8, "tab:runtime_syn": 6 * 3, "tab:runtime_real": 10 * 6 - 2 * 3}
     expected |= {f"tab:real_{name}": 8 * 8 for name in ("ovr", "c0.1", "c1.0", "c10.0")}

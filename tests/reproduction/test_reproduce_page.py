@@ -107,13 +107,17 @@ def test_a_report_of_a_cache_says_why_cells_are_missing(folder, tmp_path, capsys
     asked = ["reproduce", "--datasets", "gaussian_1", "--methods", "moment-published,svm-lorentz"]
     report = [*asked, "--output", str(tmp_path), "--report-only", "--results-page", str(tmp_path / "results.md")]
     assert main(report) == 0
-    assert "run: full, unfinished, 10 cells finished, 5 missing" in (tmp_path / "results.md").read_text("utf-8")
+    assert "run: full, unfinished, 10 cells finished, 5 missing" in (tmp_path / "results-tables.md").read_text("utf-8")
     # A run with a limit that such cells are far above is finished, although they are holes.
     assert main([*asked, "--output", str(tmp_path), "--time-limit", "0.1"]) == 0
     assert main(report) == 0
-    page = (tmp_path / "results.md").read_text("utf-8")
-    assert "run: full, 10 cells finished, 5 missing, 0.1 to 900 s a cell at most" in page
+    page = (tmp_path / "results-tables.md").read_text("utf-8")
+    assert "run: full, 10 cells finished, 5 missing, at most 0.1 to 900 s per cell" in page
     assert re.search(r"Moment, published \| skipped \| 5 \| estimated at \d+ s, far more than 0.1 s", page)
+    findings = (tmp_path / "results.md").read_text("utf-8")
+    assert "(results-tables.md)" in findings
+    assert "(results.md)" in page
+    assert not {line for line in findings.splitlines() if line.startswith("## ")} & set(page.splitlines())
     assert "5 cells: skipped; the report lists them" in capsys.readouterr().err
 
 

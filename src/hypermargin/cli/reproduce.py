@@ -56,7 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fresh", action="store_true", help="run finished cells again")
     parser.add_argument("--plan", action="store_true", help="print the plan and stop")
     parser.add_argument("--report-only", action="store_true", help="run nothing; report what is finished")
-    parser.add_argument("--results-page", metavar="FILE", help="also write a short page of results in Markdown")
+    parser.add_argument(
+        "--results-page", metavar="FILE", help="also write the findings in Markdown, and their tables beside them"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -120,7 +122,7 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     limits = sorted({f"{record.get('limit', limit):g}" for _, record in results}, key=float)
     allowed = limits[0] if len(limits) == 1 else f"{limits[0]} to {limits[-1]}"
     facts = {
-        "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, {allowed} s a cell at most",
+        "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, at most {allowed} s per cell",
         "cells made at": ", ".join(
             sorted({str(record.get("commit", "?")) for _, record in results if "folds" in record})
         ),
@@ -128,7 +130,8 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     }
     page = write_report(summary, folder, facts)
     if args.results_page:
-        write_results_page(summary, Path(args.results_page), facts)
+        tables = write_results_page(summary, Path(args.results_page), facts)
+        say(f"wrote {args.results_page} and {tables}")
     for state in sorted({record["state"] for _, record in summary.holes}):
         count = sum(record["state"] == state for _, record in summary.holes)
         warn(f"{count} cells: {state}; the report lists them")
