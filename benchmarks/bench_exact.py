@@ -88,7 +88,7 @@ def describe(solution) -> str:
     return f"{solution.status.name}, gap {solution.gap:.1e}, {solution.info['passes']} passes"
 
 
-# -- one function a line -----------------------------------------------------------------------------------------------
+# -- one function per line ---------------------------------------------------------------------------------------------
 
 
 def against_scip(what: str, problem: MarginProblem, target: int, rival_repeats: int) -> list[Row]:

@@ -19,7 +19,7 @@ from hypermargin import MarginProblem, solve
 from hypermargin.datasets import fetch_embedding
 
 GIB = 2**30
-RELAXATIONS = {"screened": ("screened, the default", {}), "all-groups": ("a group a sample", {"screen": False})}
+RELAXATIONS = {"screened": ("screened, the default", {}), "all-groups": ("one group per sample", {"screen": False})}
 
 
 def problem() -> MarginProblem:

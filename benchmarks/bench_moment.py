@@ -22,7 +22,7 @@ from hypermargin import MarginProblem, Solution, solve
 
 GIB = 2**30
 #: Options of `solve` and what they mean.
-A_GROUP_A_SAMPLE = {"bounded": True, "screen": False}
+ALL_GROUPS = {"bounded": True, "screen": False}
 SCREENED = {"bounded": True}
 PAPERS = {"bounded": False}
 
@@ -85,30 +85,30 @@ def _judges(judge: Solution, optimum: float) -> dict[str, float]:
 
 
 def growth(small: int, large: int, repeats: int) -> Row:
-    """Time of a large problem over that of a small one, a group a sample."""
-    first, second = (Solve(gaussian_problem(n), A_GROUP_A_SAMPLE) for n in (small, large))
+    """Time of a large problem over that of a small one, one group per sample."""
+    first, second = (Solve(gaussian_problem(n), ALL_GROUPS) for n in (small, large))
     first_time, second_time, one, other = in_turn(first, second, repeats, rival_repeats=max(1, repeats - 1))
     ratio = second.processor / first.processor
     note = (
         f"processor {second.processor:.3g} s and {first.processor:.3g} s, ratio {ratio:.2f}; "
         f"{other.n_iter} and {one.n_iter} iterations; gaps {other.gap:.1e} and {one.gap:.1e}"
     )
-    what = f"growth, a group a sample, n = {large} over n = {small}"
+    what = f"growth, one group per sample, n = {large} over n = {small}"
     return Row(what, seconds(second_time), seconds(first_time), f"{second_time / first_time:.2f}", "<= 5", note)
 
 
 def memory(n: int) -> Row:
-    """Peak memory of one solve with a group a sample, in a process of its own."""
+    """Peak memory of one solve with one group per sample, in a process of its own."""
     total, added, took = map(float, run_child(Path(__file__).resolve(), "--measure-memory", str(n)).split())
     note = f"of which the solve {added / GIB:.2f} GiB; it took {seconds(took)}"
-    return Row(f"peak memory, a group a sample, n = {n}", f"{total / GIB:.2f} GiB", "", "", "<= 4 GiB", note)
+    return Row(f"peak memory, one group per sample, n = {n}", f"{total / GIB:.2f} GiB", "", "", "<= 4 GiB", note)
 
 
 def measure_memory(n: int) -> None:
     """What the child process of `memory` prints: peak, growth over the start in bytes, and seconds."""
     problem = gaussian_problem(n)
     before = reset_peak_memory()
-    took, _ = best_of(Solve(problem, A_GROUP_A_SAMPLE), 1)
+    took, _ = best_of(Solve(problem, ALL_GROUPS), 1)
     peak = memory_status("VmHWM")
     print(peak, peak - before, took)
 
@@ -129,10 +129,21 @@ def main() -> None:
     n, repeat = arguments.n, arguments.repeat
     measurements: dict[str, Callable[[], Row]] = {
         "same": partial(
-            against_clarabel, "ball, a group a sample", n, A_GROUP_A_SAMPLE, A_GROUP_A_SAMPLE, repeat, ">= 10"
+            against_clarabel,
+            "ball, one group per sample",
+            n,
+            ALL_GROUPS,
+            ALL_GROUPS,
+            repeat,
+            ">= 10",
         ),
         "default": partial(
-            against_clarabel, "default (screened) against a group a sample", n, SCREENED, A_GROUP_A_SAMPLE, repeat
+            against_clarabel,
+            "default (screened) against one group per sample",
+            n,
+            SCREENED,
+            ALL_GROUPS,
+            repeat,
         ),
         "screened": partial(against_clarabel, "ball, screened (default)", n, SCREENED, SCREENED, repeat),
         "paper": partial(against_clarabel, "no ball (the paper's)", n, PAPERS, PAPERS, 1),

@@ -21,7 +21,7 @@ from reference.tiny import BATCH
 
 
 def check_all(instances: int, seed: int, jobs: int) -> Iterator[str | None]:
-    """One complaint or None a batch, in the order they are done."""
+    """For each batch a complaint or None, in the order in which they finish."""
     names = [(seed, index) for index in range(-(-instances // BATCH))]
     if jobs == 1:
         yield from map(check_batch, names)

@@ -219,7 +219,7 @@ MISTAKES = {
     "unwritable demo": (("demo", "-o", "points.csv"), "cannot make the folder points.csv"),
     "unwritable picture": (("plot", "points.csv", "-o", "absent/p.png"), "there is no folder absent"),
     "wrong picture": (("plot", "points.csv", "-o", "picture.exe"), "must end in .png or .pdf or .svg"),
-    "wrong width": (("predict", "good.npz", "wide.npy"), "has 4 coordinates a point, the model was fitted to 3"),
+    "wrong width": (("predict", "good.npz", "wide.npy"), "has 4 coordinates per point, the model was fitted to 3"),
     "damaged model": (("predict", "damaged.npz", "points.csv"), "damaged"),
     "model is no model": (("predict", "points.csv", "points.csv"), "is not a hypermargin model"),
     "missing model": (("predict", "absent.npz", "points.csv"), "absent.npz"),

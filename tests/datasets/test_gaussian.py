@@ -59,7 +59,7 @@ def test_class_sizes_and_centres_can_be_given():
     ("options", "message"),
     [
         ({"n_samples": 0}, "n_samples must be an integer of at least 1"),
-        ({"n_samples": [5, 5, 5]}, "2 numbers, one a class"),
+        ({"n_samples": [5, 5, 5]}, "2 numbers, one per class"),
         ({"n_classes": 0}, "n_classes must be an integer of at least 1"),
         ({"dim": 1.5}, "dim must be an integer of at least 1"),
         ({"scale": -1.0}, "scale must be a non-negative"),

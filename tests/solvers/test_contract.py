@@ -54,7 +54,7 @@ PROBLEMS = {
     "surrounded": MarginProblem(*_ring()),
     "twins": MarginProblem(*(np.repeat(a, 2, axis=0) for a in (_clouds(7, 4, 2)[0], np.ones(4)))),
     "opposite twins": MarginProblem(lift([[0.5, 0.0], [0.5, 0.0]]), [1.0, -1.0]),
-    "one a class": MarginProblem(lift([[1.0, 0.2], [-0.7, 0.0]]), [1.0, -1.0]),
+    "one per class": MarginProblem(lift([[1.0, 0.2], [-0.7, 0.0]]), [1.0, -1.0]),
 }
 
 

@@ -130,6 +130,6 @@ class Certificate(ABC):
 
 
 def require_hard_margin(problem: MarginProblem) -> None:
-    """Refuse soft margins, which every w satisfies at some cost: nothing said of separators bounds that cost."""
+    """Refuse soft margins: every w satisfies them at some cost, and a statement about separators does not bound it."""
     if not problem.is_hard:
         raise CertificateError("this certificate is for the hard margin; the problem has a soft margin")

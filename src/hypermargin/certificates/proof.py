@@ -1,6 +1,6 @@
 """The proof that a certificate of the soft margin holds: cuts, regions, and what proves each region.
 
-It rests on three facts (docs/exact.md has the proofs).
+It rests on three facts (docs/exact-theory.md has the proofs).
 
 1. For weights ``0 <= a_i <= c_i/sqrt2`` the risk has the affine minorant ``b + g.w``, ``b = sum a_i``,
    ``g = -sum a_i z_i`` with ``z_i = y_i (x_i0, -x_ir)``. Convex combinations of such *cuts* are minorants again.

@@ -1,8 +1,8 @@
 """Long sums over the data in floating point, with proven bounds on their rounding errors (see `rounding`).
 
-Sums of selected terms, which is what cuts are, can be had almost exactly: split each term into a multiple of a common
+Cuts are sums of selected terms, and those can be computed almost exactly: split each term into a multiple of a common
 power of two, large enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate
-floating-point summation, 2008). `compiled_sums` does so in one compiled pass, and arrays do where there is no compiler.
+floating-point summation, 2008). `compiled.sums` does so in one compiled pass, and arrays do where there is no compiler.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def _compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
     """The cuts at the points, the samples as they are, in one pass.
 
     A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
-    (see `compiled_sums`). Then both are added, and multiplied by C where that is not part of the terms;
+    (see `compiled.sums`). Then both are added, and multiplied by C where that is not part of the terms;
     where costs are, each term is a rounded product.
     """
     width, n_points = problem.dim + 2, proof.points.shape[0]
@@ -134,7 +134,7 @@ def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None
 
 
 def _rounded_up(errors: Array, n_samples: int) -> Array:
-    """Error bounds that were computed in floating point themselves, from at most n terms, made larger by more than so.
+    """Error bounds from at most n terms, enlarged by more than the rounding of their own computation.
 
     A sum of no terms is exactly 0; others may have lost something to underflow.
     """

@@ -60,7 +60,7 @@ def _intervals(proof: EnvelopeProof) -> tuple[NDArray, ...]:
 
 
 def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
-    """The certificate is well formed and speaks of problems of this size."""
+    """The certificate is well formed and fits problems of this size."""
     if problem.is_hard:
         raise CertificateError("this certificate bounds a soft-margin problem; the problem has a hard margin")
     if proof.centre.shape != (problem.dim,) or proof.points.shape[1:] != (problem.dim + 1,):

@@ -1,4 +1,4 @@
-"""The command line `hypermargin`: one module a command, `main` puts them together."""
+"""The command line `hypermargin`: one module per command, `main` puts them together."""
 
 from hypermargin.cli.main import main
 

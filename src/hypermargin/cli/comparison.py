@@ -1,4 +1,4 @@
-"""Fit several methods to the same data and put what they reached side by side."""
+"""Fit several methods to the same data and compare what they reach."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence

@@ -35,7 +35,7 @@ def read_points(
     path : str
         A .npz, .npy or .csv file.
     labels : str, optional
-        A further file, .npy or one label a line.
+        A further file, .npy or one label per line.
     label_column : str, optional
         Name (or number from 1) of the column of a .csv that holds the labels; the last one by default.
     width : int, optional

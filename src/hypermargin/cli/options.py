@@ -18,7 +18,7 @@ SETS: dict[str, type[UncertaintySet]] = {"geodesic": GeodesicBall, "box": Box, "
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """The file of points and where its labels are."""
     parser.add_argument("data", help="points: .npz (arrays X and y), .npy (with --labels) or .csv")
-    parser.add_argument("--labels", metavar="FILE", help="labels in a file of their own: .npy, or one a line")
+    parser.add_argument("--labels", metavar="FILE", help="labels in a file of their own: .npy, or one per line")
     parser.add_argument("--label", metavar="COLUMN", help="column of a .csv that holds the labels (default: the last)")
 
 

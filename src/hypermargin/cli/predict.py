@@ -13,7 +13,7 @@ from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
   hypermargin predict model.npz new.csv
-      a label a line on standard output; a column of labels in new.csv is allowed and left out
+      one label per line on standard output; a column of labels in new.csv is allowed and left out
   hypermargin predict model.npz new.npy --probabilities --output answers.csv
       a .csv with the label and the probability of every class
 """
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
     points = read_points(args.data, args.labels, args.label, width=model.n_features_in_)
     if points.X.shape[1] != model.n_features_in_:
         raise CommandError(
-            f"{args.data} has {points.X.shape[1]} coordinates a point, the model was fitted to {model.n_features_in_}"
+            f"{args.data} has {points.X.shape[1]} coordinates per point, the model was fitted to {model.n_features_in_}"
         )
     labels = model.predict(points.X)
     header, columns = ["label"], [labels.tolist()]

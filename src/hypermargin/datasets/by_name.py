@@ -10,9 +10,9 @@ from sklearn.model_selection import StratifiedKFold
 from hypermargin.arrays import Array
 from hypermargin.datasets import fetch_embedding, list_embeddings, make_gaussian_mixture
 
-#: Classes, scale and seed of the paper's Gaussians. It does not say which draws it selected, and these were looked for
-#: among 60 seeds at each of its four scales, by the accuracies of its SDP. On the first, accuracy, deviation and eta
-#: agree to every digit printed: it is the paper's. On the others only the SDP's accuracy does, which may be chance.
+#: Classes, scale and seed of the paper's Gaussians. The paper does not say which draws it selected. These were found
+#: among 60 seeds at each of its four scales by the accuracies of its SDP. On the first, accuracy, deviation and eta
+#: agree to every digit printed: it is the paper's. On the others only the SDP's accuracy agrees, perhaps by chance.
 #: Folds take the seed of the data.
 GAUSSIANS = {"gaussian_1": (2, 1.0, 2), "gaussian_2": (3, 0.6, 23), "gaussian_3": (5, 0.6, 39)}
 TREES = ("tree_1", "tree_2", "tree_3")

@@ -81,4 +81,4 @@ def _download(name: str, file: str, sha256: str, cache: Path) -> Path:
         raise ConnectionError(
             f"could not fetch {url} ({type(error).__name__}); go online, or set {DATA_VARIABLE} to a folder "
             f"that holds {name}/{POINTS} and {name}/{LABELS}"
-        ) from None  # three libraries' own words for the same
+        ) from None  # what three libraries call the same thing

@@ -21,16 +21,16 @@ def make_gaussian_mixture(
     random_state: int | np.random.RandomState | None = None,
     return_X_y: bool = False,
 ) -> Dataset:
-    """Isotropic Gaussians in the tangent space at the origin, one a class, lifted to the hyperboloid.
+    """Isotropic Gaussians in the tangent space at the origin, one per class, lifted to the hyperboloid.
 
-    Centres are standard normal in R^d and samples are ``N(centre, scale^2 I)``. The paper has 100 samples a class, 2, 3
-    or 5 classes and scales 0.4, 0.6, 0.8 and 1.0 in two dimensions; the numbers are drawn in the order of its public
-    code, so that the same integer `random_state` gives the same points.
+    Centres are standard normal in R^d and samples are ``N(centre, scale^2 I)``. The paper has 100 samples per class,
+    2, 3 or 5 classes and scales 0.4, 0.6, 0.8 and 1.0 in two dimensions. The numbers are drawn in the order of its
+    public code, so that the same integer `random_state` gives the same points.
 
     Parameters
     ----------
     n_samples : int or sequence of int
-        Samples of each class; a sequence has one number a class.
+        Samples of each class; a sequence has one number per class.
     n_classes : int
     dim : int
         The dimension d of the hyperbolic space.
@@ -52,7 +52,7 @@ def make_gaussian_mixture(
         raise ValueError(f"scale must be a non-negative finite number, got {scale!r}")
     sizes = [n_samples] * n_classes if isinstance(n_samples, Integral) else list(n_samples)  # type: ignore[arg-type]
     if len(sizes) != n_classes:
-        raise ValueError(f"n_samples must be one number or {n_classes} numbers, one a class; got {len(sizes)}")
+        raise ValueError(f"n_samples must be one number or {n_classes} numbers, one per class; got {len(sizes)}")
     sizes = [check_integer(size, "n_samples") for size in sizes]
     rng = check_random_state(random_state)
     if centers is None:

@@ -20,7 +20,7 @@ def embed_metric(distances: Array, max_iter: int = 2000) -> Array:
     n = len(distances)
     radius, angle = _hydra(distances)
     first, second = np.triu_indices(n, 1)
-    # An angle moves a point by sinh(r) times as much: measured in lengths all unknowns have one scale.
+    # A change of angle moves a point by sinh(r) times as much. Measured in lengths, all unknowns have one scale.
     length = np.maximum(np.sinh(radius), 0.3)
     solution = minimize(
         _stress,
@@ -42,7 +42,7 @@ def _hydra(distances: Array) -> tuple[Array, Array]:
     largest = np.argmax(np.abs(axes), axis=0)
     axes *= np.sign(axes[largest, [0, 1]])
     # Points with the same distances to all others start at the same place, where the stress has no gradient to part
-    # them: a small turn, other for each, does.
+    # them: a small turn, different for each point, does.
     angle = np.arctan2(axes[:, 1], axes[:, 0]) + 0.02 * np.sin(1.0 + np.arange(len(time)))
     return np.arccosh(1.01 * time / time.min()), angle
 

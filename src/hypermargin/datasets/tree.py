@@ -25,7 +25,7 @@ def make_tree(
 
     The tree grows level by level, each node getting 1 to `max_children` children with equal chance, until it has
     `n_nodes` nodes. It is then rooted at its centre, which is put at the origin, and laid out by `embed_tree`, all
-    edges of one length. Distances in the tree and in the plane agree the better the larger the radius is.
+    edges of one length. The larger the radius, the better do distances in the tree and in the plane agree.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def _fit_group(scores: Array, positive: np.ndarray, weight: Array | None, length
         return np.add.reduceat(values if weight is None else weight * values, starts)
 
     def spread(values: Array) -> Array:
-        """One value a problem, for each of its samples; one problem may be large, and needs no copies of a number."""
+        """One value per problem, for each of its samples; one problem may be large, and needs no copies of a number."""
         return values if values.size == 1 else np.repeat(values, lengths)
 
     total = lengths.astype(np.float64) if weight is None else np.add.reduceat(weight, starts)

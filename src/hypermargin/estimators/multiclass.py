@@ -1,7 +1,7 @@
 """One-vs-one and one-vs-rest: how many classes become binary problems, and how their scores become one decision.
 
-A scheme is a code matrix, one row a binary problem and one column a class: +1 and -1 are the sides, 0 sits out. What it
-adds is how the scores of all problems combine. Every scheme keeps ``predict``, ``decision`` and ``probability``
+A scheme is a code matrix with one row per binary problem and one column per class: +1 and -1 are the sides, 0 sits out.
+It also says how the scores of all problems combine. Every scheme keeps ``predict``, ``decision`` and ``probability``
 consistent: the class predicted is the argmax of both others (for two classes, the sign of the decision).
 """
 
@@ -56,7 +56,7 @@ class TwoClasses(Scheme):
 
 
 class OneVsRest(Scheme):
-    """One problem a class, compared by Platt-scaled scores (paper, app:platt)."""
+    """One problem per class, compared by Platt-scaled scores (paper, app:platt)."""
 
     def __init__(self, n_classes: int) -> None:
         self.code = 2.0 * np.eye(n_classes) - 1.0
@@ -72,7 +72,7 @@ class OneVsRest(Scheme):
 
 
 class OneVsOne(Scheme):
-    """One problem a pair of classes; the class with most votes wins, ties go to the largest coupled probability."""
+    """One problem per pair of classes; the class with most votes wins, ties go to the largest coupled probability."""
 
     def __init__(self, n_classes: int) -> None:
         self.pairs = np.array(list(combinations(range(n_classes), 2)))

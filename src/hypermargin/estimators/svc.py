@@ -64,7 +64,7 @@ class HyperbolicSVC(SchemeClassifier):
         Drop the constraint ``q(w) >= 0``; an error with solvers that do not declare the capability "timelike".
     uncertainty : UncertaintySet, optional
         A set around each training point, such as ``GeodesicBall(0.1)``; margins are then the worst over it. Sizes are
-        lengths in the space of curvature ``-curvature``; with one a sample they follow the samples into the binary
+        lengths in the space of curvature ``-curvature``; with one per sample they follow the samples into the binary
         problems. An error with solvers that do not declare the capability "uncertainty".
     tol : float, default=1e-6
         The relative gap to aim for in every binary problem.
@@ -221,7 +221,7 @@ class HyperbolicSVC(SchemeClassifier):
     def binary_problems(self, X, y, sample_weight=None) -> list[MarginProblem]:
         """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
 
-        ``model.solutions_[k].certificate.verify(model.binary_problems(X, y)[k])`` is the lower bound, checked anew.
+        ``model.solutions_[k].certificate.verify(model.binary_problems(X, y)[k])`` is the lower bound, checked again.
         """
         C = self._checked_C()
         self._check_parameters()
@@ -269,7 +269,7 @@ class HyperbolicSVC(SchemeClassifier):
         return options
 
     def _seeds(self, n_problems: int) -> list[int] | None:
-        """One seed a problem, drawn before any is solved so that they do not depend on `n_jobs`."""
+        """One seed per problem, drawn before any is solved so that they do not depend on `n_jobs`."""
         if self.random_state is None or "random_state" not in option_names(get_solver(self.solver)):
             return None
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_problems).tolist()

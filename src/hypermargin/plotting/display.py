@@ -47,7 +47,7 @@ class PoincareDisplay:
     X_test, y_test : arrays, optional
         Test points, drawn as triangles.
     boundaries : mapping of name to (w, intercept), optional
-        Boundaries ``x * w + intercept = 0``, one a method.
+        Boundaries ``x * w + intercept = 0``, one per method.
     predict : callable, optional
         Labels from Lorentz points; colours the regions.
     center : "mean" or (3,) array, optional

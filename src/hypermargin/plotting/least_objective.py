@@ -1,8 +1,8 @@
 """The least objective of all w with a given time coordinate t, in a given frame: a curve over t for pictures.
 
 At fixed t the relaxed objective ``max(|wr|^2 - t^2, 0)/2 + risk`` is convex in wr. If its minimiser has ``|wr| >= |t|``
-it is the minimiser of the problem too; if not, that one has ``|wr| = |t|``, and is looked for among directions: by a
-scan and descent, which in the plane leaves little doubt, in higher dimensions more. Values are always those of a w.
+it also minimises the problem. If not, the solution has ``|wr| = |t|``, and its direction is found by a scan followed by
+descent. This is reliable in the plane and less so in higher dimensions. Values are always those of some w.
 """
 
 from collections.abc import Callable

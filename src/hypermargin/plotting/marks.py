@@ -14,7 +14,7 @@ from hypermargin.plotting.palette import LINE_STYLES
 def scatter_classes(
     ax: Axes, points: Array, y: np.ndarray, colours: dict[Any, str], marker: str
 ) -> dict[Any, PathCollection]:
-    """Disk points, shape (n, 2), one collection a class that occurs; smaller where they are many."""
+    """Disk points, shape (n, 2), one collection for each class that occurs; many points are drawn smaller."""
     size = float(np.clip(12000.0 / len(points), 9.0, 36.0))
     edge = "black" if marker == "^" else "white"
     style: dict[str, Any] = {"marker": marker, "s": size, "linewidths": 0.06 * np.sqrt(size), "edgecolors": edge}

@@ -1,6 +1,6 @@
 """Colours and line styles that stay apart for colour-blind readers as far as their number allows."""
 
-#: One colour a class. The first seven are Okabe and Ito's (without black, which boundaries have). Each of the others
+#: One colour per class. The first seven are Okabe and Ito's (without black, which boundaries have). Each of the others
 #: was chosen to be as far from all before it as any moderate colour is, in CIE L*a*b* as seen with normal sight,
 #: protanopia and deuteranopia, whichever is least.
 CLASS_COLOURS = (

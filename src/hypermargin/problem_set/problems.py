@@ -25,7 +25,7 @@ OPTIMA = "optima.json"
 
 @dataclass(frozen=True)
 class Optimum:
-    """What is proved of one problem: no w has an objective below `lower`, and one is known that has `upper`."""
+    """What is proved about one problem: no w has an objective below `lower`, and some w has the objective `upper`."""
 
     upper: float
     lower: float
@@ -81,9 +81,9 @@ def certified_optima() -> dict[str, Optimum]:
 
 
 def check_data(dataset: str) -> None:
-    """Refuse data other than that the optima were certified for."""
+    """Refuse data that differ from those for which the optima were certified."""
     if digest(dataset) != _stored()["data"].get(dataset):
-        raise ValueError(f"the data of {dataset} is not that of the stored optima; fetch it anew")
+        raise ValueError(f"the data of {dataset} is not that of the stored optima; fetch it again")
 
 
 def select(pattern: str | None, everything: bool = False) -> list[str]:

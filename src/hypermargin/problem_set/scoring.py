@@ -1,4 +1,4 @@
-"""Score a solver on the problem set: what it returns is judged anew and its time is taken; its own word counts nothing.
+"""Score a solver on the problem set: its answers are recomputed and its time is measured; its own claims do not count.
 
 A solver is a Python file with a function ``solve(X, y, C) -> w`` (Lorentz points, labels -1 and +1, the normal w), or
 the name of a method of this package.
@@ -35,9 +35,9 @@ class Score:
 
 
 def score_solver(solver: str, names: Sequence[str], limit: float) -> Iterator[Score]:
-    """Run a solver on each problem, in a process that is ended after `limit` seconds a problem.
+    """Run a solver on each problem, in a process that may take `limit` seconds per problem and is then ended.
 
-    A solver that cannot be loaded is a `ValueError`, once and not once a problem.
+    A solver that cannot be loaded is one `ValueError`, not one per problem.
     """
     worker = LimitedWorker(__name__)
     try:

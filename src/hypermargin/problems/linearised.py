@@ -28,7 +28,7 @@ BLUR, BLUR_ROUND = 1e-9, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class OriginJacobian:
-    """The Jacobian of exp_0 at the points X, shape (n, d + 1), by its parts: O(d) numbers a point instead of d^2.
+    """The Jacobian of exp_0 at the points X, shape (n, d + 1), by its parts: O(d) numbers per point instead of d^2.
 
     `unit` is n (zero at the origin), shape (n, d); `sinh`, `cosh` and ``stretch = sinh(r)/r`` have shape (n,).
     """
@@ -74,9 +74,9 @@ class LinearisedSet(UncertaintySet):
     def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
         """For every row a, shape (n, d), the z of the set with rho = 1 that minimises ``z.a``, shape (n, d).
 
-        Where a is a sum of terms of the given `size`, (n,), entries below `BLUR` times that are rounding: they count as
-        0, or as tied, and a shorter one than `BLUR_ROUND` times that is not followed all the way. z is then inside the
-        set, and worse by no more than that.
+        Each a is a sum of terms of the given `size`, (n,), and entries below `BLUR` times that size are rounding: they
+        count as 0, or as tied. A vector a shorter than `BLUR_ROUND` times that size is not followed all the way. z is
+        then inside the set, and its value is worse by no more than such rounding.
         """
 
     @abstractmethod
@@ -129,7 +129,7 @@ class CrossPolytope(LinearisedSet):
 
 @dataclass(frozen=True, eq=False)
 class Ball(LinearisedSet):
-    """``|z| <= rho``: the Euclidean ball of the tangent space at the origin. Not the geodesic ball, save at x = 0."""
+    """``|z| <= rho``: the Euclidean ball of the tangent space at the origin. It is the geodesic ball at x = 0 only."""
 
     dual_norm: ClassVar[str] = "l2"
 
@@ -143,7 +143,7 @@ class Ball(LinearisedSet):
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(LinearisedSet):
-    """``z = rho S u`` with ``|u| <= 1``; the shape S is one (d, d) matrix, or one a sample, (n, d, d)."""
+    """``z = rho S u`` with ``|u| <= 1``; the shape S is one (d, d) matrix, or one per sample, (n, d, d)."""
 
     shape: Array
     dual_norm: ClassVar[str] = "l2"
@@ -151,7 +151,7 @@ class Ellipsoid(LinearisedSet):
     def __init__(self, shape: ArrayLike, rho: float | Array = 1.0) -> None:
         matrices = np.array(shape, dtype=np.float64)
         if matrices.ndim not in (2, 3) or matrices.shape[-1] != matrices.shape[-2] or matrices.size == 0:
-            raise ValueError(f"shape must be a (d, d) matrix, or (n, d, d) with one a sample, got {matrices.shape}")
+            raise ValueError(f"shape must be a (d, d) matrix, or (n, d, d) with one per sample, got {matrices.shape}")
         if not np.all(np.isfinite(matrices)):
             raise ValueError("shape contains NaN or infinity")
         matrices.flags.writeable = False

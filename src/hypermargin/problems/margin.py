@@ -29,10 +29,10 @@ class MarginProblem:
     C : float
         Weight of the risk; ``inf`` asks for the hard margin (every ``m_i >= 1``).
     sample_weight : (n,) array, optional
-        Non-negative factors of C, one a sample. A weight of 2 equals the sample twice; 0 leaves it out.
+        Non-negative factors of C, one per sample. A weight of 2 equals the sample twice; 0 leaves it out.
     uncertainty : UncertaintySet, optional
-        A set around each point; margins are then the worst over it. Sets are around points of the hyperboloid, so with
-        one ``x0`` is replaced by ``sqrt(1 + |xr|^2)``.
+        A set around each point; margins are then the worst over it. Sets lie around points of the hyperboloid, so
+        ``x0`` is then replaced by ``sqrt(1 + |xr|^2)``.
     allow_timelike : bool
         Drop the constraint ``q(w) >= 0`` and minimise ``max(q(w), 0)/2 + risk`` instead.
     """
@@ -207,7 +207,7 @@ class MarginProblem:
         values = dict(
             X=X, y=y, C=C, sample_weight=sample_weight, uncertainty=uncertainty, allow_timelike=allow_timelike
         )
-        vars(problem).update(values)  # what the class itself does for each field, which is frozen only then
+        vars(problem).update(values)  # as the class itself does for each field before it is frozen
         return problem
 
     def _worst_covectors(self, w: ArrayLike) -> Array:

@@ -16,7 +16,7 @@ from hypermargin.arrays import Array
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, quadratic_form
 from hypermargin.geometry.tangent import project_to_tangent, tangent_norm
 
-#: Beyond this radius the coordinates of a ball leave what double precision tells from the light cone.
+#: Beyond this radius double precision cannot tell the coordinates of a ball from the light cone.
 MAX_RHO = 18.0
 #: Below this share of ``m^2`` the sum ``q + m^2`` has lost digits.
 CANCELLING = 1e-4
@@ -26,14 +26,14 @@ FLOOR = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class UncertaintySet(ABC):
-    """A set around each point; `rho` is its size, one number or one a sample, shape (n,)."""
+    """A set around each point; `rho` is its size, one number or one per sample, shape (n,)."""
 
     rho: float | Array
 
     def __post_init__(self) -> None:
         rho = np.array(self.rho, dtype=np.float64)
         if rho.ndim > 1 or rho.size == 0:
-            raise ValueError(f"rho must be a number or one number a sample, got shape {rho.shape}")
+            raise ValueError(f"rho must be a number or one number per sample, got shape {rho.shape}")
         if not (np.all(np.isfinite(rho)) and np.all(rho >= 0.0)):
             raise ValueError("rho must be finite and not negative")
         rho.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Results of cells as files, one a cell, written when it finishes: what an interrupted run has done is never lost."""
+"""Results of cells as files: one per cell, written when it finishes, so that an interrupted run loses nothing."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Cache:
     def settled(self, cell: Cell, limit: float, device: str | None = None) -> dict[str, Any] | None:
         """The record of a cell that need not be run again: it finished, or was given up with at least as much time.
 
-        What was given up on a processor is another matter on a device.
+        What was given up on a processor may still succeed on a device.
         """
         record = self.read(cell)
         if record is None:

@@ -16,7 +16,7 @@ from hypermargin.workers.environment import device_name
 
 #: Changes when what a cell records changes, so that old results are not taken for new ones.
 RECORD_FORMAT = 2
-#: The scheme of scikit-learn's classifiers, which have their own way with many classes.
+#: The scheme of scikit-learn's classifiers, which handle many classes in their own way.
 OWN_SCHEME = "own"
 Group = tuple[str | tuple[int, float], str, float | None, str]
 
@@ -63,7 +63,7 @@ class Cell:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def runs_on(self, device: str | None) -> bool:
-        """Whether its method can and shall use this accelerator."""
+        """Whether its method can use this accelerator and is meant to."""
         return device is not None and get_method(self.method).runs_on_devices
 
     def estimate(self) -> float:
@@ -79,7 +79,7 @@ class Cell:
 
     @property
     def is_extra(self) -> bool:
-        """Whether neither the paper's tables and grid nor the judgement of them need it: such cells are run last."""
+        """Whether neither the paper's tables and grid nor the comparison with them need this cell: it is run last."""
         method = get_method(self.method)
         if not method.is_margin or method.solver == "exact":
             return False
@@ -98,8 +98,8 @@ class Cell:
 def run_cell(cell: Cell | dict[str, Any], device: str | None = None) -> list[dict[str, Any]]:
     """Fit and measure every fold of a cell (or its plain form): one record of plain values per fold.
 
-    Methods that can use one work on PyTorch's `device`. It is no part of the cell: it decides how long an answer takes,
-    not which problem is answered.
+    Methods that can use an accelerator run on PyTorch's `device`. It is not part of the cell: it changes how long an
+    answer takes, not which problem is solved.
     """
     cell = Cell.from_dict(cell) if isinstance(cell, dict) else cell
     method = get_method(cell.method)
@@ -112,7 +112,7 @@ def _run_fold(cell: Cell, method: Method, number: int, device: str | None) -> di
     X_train, y_train, X_test, y_test = fold(cell.dataset, number)
     device = device if method.runs_on_devices else None
     model: Any = method.build(cell.dataset, cell.C, cell.scheme, device)
-    # A worker has one thread, and other people's work on the machine is not counted; a device has no such clock.
+    # Processor time of the worker's one thread does not count other work on the machine. A device has no such clock.
     clock = time.process_time if device is None else time.perf_counter
     start = clock()
     model.fit(X_train, y_train)

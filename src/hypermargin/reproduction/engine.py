@@ -1,4 +1,4 @@
-"""Run the cells of a plan side by side, here or on a Dask cluster, and hand back each as it finishes."""
+"""Run the cells of a plan side by side, here or on a Dask cluster, and return each as it finishes."""
 
 import threading
 import time
@@ -44,7 +44,7 @@ def run_cells(
 
     try:
         with _backend(jobs, dask):
-            # One task at a time is handed out, so that what is learnt from one counts for the next.
+            # Tasks are handed out one at a time, so that the next can profit from what the last has shown.
             parallel = Parallel(
                 n_jobs=-1 if dask else jobs,
                 return_as="generator_unordered",

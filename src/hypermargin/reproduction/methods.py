@@ -1,4 +1,4 @@
-"""The methods that are compared: the paper's, the exact one, and what a practitioner would just use."""
+"""The methods that are compared: the paper's, the exact one, and what a practitioner would use at once."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -215,7 +215,7 @@ METHODS = {
         ),
     )
 }
-#: What all suboptimality is measured against.
+#: The method against which all suboptimality is measured.
 REFERENCE = "exact"
 
 

@@ -80,7 +80,7 @@ def make_plan(selection: Selection) -> Plan:
 
 
 def table_groups(selection: Selection) -> list[list[Cell]]:
-    """Cells of the synthetic and the real tables, one group a data set, scheme, C and method."""
+    """Cells of the synthetic and the real tables, one group for each data set, scheme, C and method."""
     groups = []
     for name in selection.datasets or (*data.SYNTHETIC, *data.REAL):
         if name == data.GRID:
@@ -119,7 +119,7 @@ def grid_groups(selection: Selection) -> list[list[Cell]]:
 
 
 def _quick(group: list[Cell]) -> list[Cell]:
-    """As many folds as fit into the time a group has; one, if that is not too long by itself; or none."""
+    """As many folds as fit into the time of a group; if none fits, one fold unless that alone takes too long."""
     if not group:
         return []
     method = get_method(group[0].method)

@@ -45,7 +45,7 @@ class PublishedVotes(Prediction):
 
 
 class AsPublished(HyperbolicSVC):
-    """A classifier whose normals are chosen anew, problem by problem, from what the solver returned."""
+    """A classifier whose normals are chosen again, problem by problem, from what the solver returned."""
 
     @abstractmethod
     def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float | None]:

@@ -23,7 +23,7 @@ REFERENCE = "exact"
 
 
 def by_dataset(measurements: Sequence[Measurement]) -> Mapping[tuple[str, float], Mapping[str, Array]]:
-    """Accuracies by (method, size) and aspect ("attacked" as well): one a data set, averaged over its draws.
+    """Accuracies by (method, size) and aspect ("attacked" as well): one per data set, averaged over its draws.
 
     The order of the data sets is the same everywhere, so that differences between methods can be taken.
     """
@@ -41,7 +41,7 @@ def by_dataset(measurements: Sequence[Measurement]) -> Mapping[tuple[str, float]
 
 
 def markdown(measurements: Sequence[Measurement]) -> str:
-    """One table a size. Behind each mean: the difference to plain `exact`, its standard error over data sets."""
+    """One table per size. Behind each mean: the difference to plain `exact`, its standard error over data sets."""
     table = by_dataset(measurements)
     lines = []
     for size in sorted({size for _, size in table}):

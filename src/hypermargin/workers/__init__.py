@@ -1,1 +1,1 @@
-"""Work in processes of its own, with time limits that really stop; and on what a run was made."""
+"""Tasks in separate processes with time limits that are enforced, and a description of the machine of a run."""

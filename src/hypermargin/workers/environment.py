@@ -1,4 +1,4 @@
-"""On what a run was made: versions, processor and commit. Nothing that names the user or the machine."""
+"""The software and hardware of a run: versions, processor and commit. Nothing names the user or the machine."""
 
 import os
 import platform

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 COMMAND = (sys.executable, "-m", "hypermargin.workers.process")
-#: One thread a worker: `--jobs` says how many cores are used, and times can be compared.
+#: One thread per worker: `--jobs` says how many cores are used, and times can be compared.
 SINGLE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a task: its value, or why there is none."""
+    """The outcome of a task: its value, or why there is none."""
 
     value: Any = None
     timed_out: bool = False
@@ -35,13 +35,13 @@ class LimitedWorker:
         self._ended = False
 
     def call(self, function: str, arguments: dict[str, Any], limit: float) -> Answer:
-        """Call a function of the module with these arguments, plain values all, within `limit` seconds."""
+        """Call a function of the module with these arguments, which must be plain values, within `limit` seconds."""
         task = {"function": function, "arguments": arguments}
         with self._busy:
             return Answer(error="the run was ended") if self._ended else self._perform(task, limit)
 
     def close(self) -> None:
-        """End the process, in the middle of another thread's task if need be, and begin no other."""
+        """End the process, even in the middle of another thread's task, and start no new one."""
         self._ended = True
         if (process := self._process) is not None:
             process.kill()

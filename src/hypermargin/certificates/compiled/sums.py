@@ -117,7 +117,7 @@ def _largest_terms(
 @cython.cfunc
 @cython.exceptval(check=False)
 def _power_of_two_above(value: cython.double) -> cython.double:
-    """A power of two of at least `value`; 0 for 0, and infinity, which spoils all sums, for what nears overflow."""
+    """A power of two of at least `value`; 0 for 0, and infinity, which spoils all sums, near overflow."""
     exponent: cython.int = 0
     if value == 0.0 or not value < 1e300:
         return 1e300 * value

@@ -1,4 +1,4 @@
-"""The sums of `members` over some samples, for all points of a certificate at once, by `compiled_members`."""
+"""The sums of `members` over some samples, for all points of a certificate at once, by `compiled.members`."""
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def _ball_parts(noise: GeodesicBall, rows: slice) -> tuple[Array, ...]:
 
 
 def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:
-    """What `compiled_members.linearised_sums` takes of the Jacobians and the sets."""
+    """What `compiled.members.linearised_sums` takes of the Jacobians and the sets."""
     jacobian, rho, dim = OriginJacobian.at(X), _own(noise.rho, rows), X.shape[1] - 1
     shape, kind = np.zeros((0, dim, dim)), compiled_members.ROUND
     if isinstance(noise, Box):
@@ -73,5 +73,5 @@ def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:
 
 
 def _own(values: float | Array, rows: slice) -> Array:
-    """Entries of one number for all (one entry) or one a sample that belong to these rows."""
+    """Entries of one number for all (one entry) or one per sample that belong to these rows."""
     return np.full(1, values) if np.ndim(values) == 0 else np.ascontiguousarray(np.asarray(values)[rows])

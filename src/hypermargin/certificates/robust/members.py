@@ -31,7 +31,7 @@ than its error.
 ``e_q`` if ``|W|^2 >= SHORTEST^2``; else q counts as infinite, and p = x. Under the root of a tangent part `UNDERFLOW`
 is added. Vectors are divided by at least `SHORTEST`: longer ones have a square that underflow does not change.
 
-`compiled_members` does these operations one sample at a time.
+`compiled.members` does these operations one sample at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -108,7 +108,7 @@ class Members(ABC):
         return fixed_order_product(self.in_frame, w[:, None])[:, 0]
 
     def own(self, values: float | Array, rows: slice) -> Array:
-        """Entries of one number for all or one a sample that belong to the rows of this block."""
+        """Entries of one number for all or one per sample that belong to the rows of this block."""
         return np.broadcast_to(values, self.y.shape) if np.ndim(values) == 0 else np.asarray(values)[rows]
 
     @abstractmethod

@@ -60,7 +60,7 @@ def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Callable[[sli
 
 
 def array_sums(proof: EnvelopeProof, problem: MarginProblem) -> Callable[[slice], AllSums]:
-    """`compiled_sums` without a compiler."""
+    """`compiled.sums` without a compiler."""
     points, outside, nominal = proof.points, _outside(proof), _nominal(proof)
     of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
 

@@ -1,4 +1,4 @@
-"""Whether the run bears out what is claimed of it: the exact method against the paper, and the paper's own columns."""
+"""Whether the run supports what is claimed: the exact method against the paper, and the paper's own columns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hypermargin.reproduction.summary import Stat, Summary
 
 SECTION = "The claims"
 METRIC = "test_accuracy"
-#: Columns that are defined as the paper's, and within how many standard deviations of its accuracies they are to be.
+#: Columns that are defined as the paper's, and how many standard deviations their accuracies may differ from it.
 SAME_DEFINITION = {"pgd-published": 2.0, "sdp-published": 1.0, "moment-published": 1.0, "moment-lp": 1.0}
 #: Data on which the paper's number is no measure of ours: its labels wrap round, or its draws are not known.
 NOT_COMPARABLE = ("karate", "gaussian_2", "gaussian_3")
@@ -78,7 +78,7 @@ class Contest:
 
 
 def contests(summary: Summary) -> list[Contest]:
-    """One a data set that both have results for."""
+    """One contest for each data set for which both have results."""
     found = []
     for dataset in (name for name in (*data.SYNTHETIC, *data.REAL) if name in summary.datasets()):
         theirs, ours = best_hyperbolic(dataset), best_score(summary, dataset, [REFERENCE])
@@ -144,7 +144,7 @@ def comparisons(summary: Summary, method: str, *, aggregated: bool) -> Iterator[
 
 
 def agreement_table(summary: Summary) -> Table:
-    """One row a column of the paper's methods: how many of its accuracies are the paper's, and which are not."""
+    """One row for each column of the paper's methods: how many of its accuracies are the paper's, and which are not."""
     rows = []
     for method in (name for name in summary.methods() if METHODS[name].paper_column):
         single, best = (list(comparisons(summary, method, aggregated=kind)) for kind in (False, True))

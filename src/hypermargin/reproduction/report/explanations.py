@@ -22,12 +22,12 @@ class Explanation:
     metric: tuple[str, ...] = ()
 
     def fits(self, cell: PaperCell, method: str) -> bool:
-        """Whether it speaks of this number of the paper beside that of our `method`."""
+        """Whether it explains this number of the paper beside that of our `method`."""
         wanted = ((self.dataset, cell.dataset), (self.scheme, cell.scheme), (self.method, method))
         return all(not allowed or value in allowed for allowed, value in (*wanted, (self.metric, cell.metric)))
 
 
-#: What is said of a difference that nobody has explained yet.
+#: The text for a difference that nobody has explained yet.
 UNEXPLAINED = Explanation("?", "Not explained yet.")
 
 
@@ -50,7 +50,7 @@ def explain(cell: PaperCell, method: str) -> Explanation:
 
 
 def apart(ours: Stat, cell: PaperCell) -> float:
-    """How far apart two means are, beyond the paper's rounding, in standard deviations: the larger of both."""
+    """How far apart two means are, beyond the paper's rounding, in units of the larger standard deviation."""
     distance = max(abs(ours.mean - cell.mean) - cell.rounding, 0.0)
     deviation = max(ours.std, cell.std or 0.0)
     return distance / deviation if deviation > 0.0 else (0.0 if distance == 0.0 else float("inf"))

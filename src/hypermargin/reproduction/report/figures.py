@@ -83,7 +83,7 @@ def _boundaries(summary: Summary, dataset: str, zooms: Sequence[tuple[float, flo
 
 
 def gap_distribution(summary: Summary) -> Figure | None:
-    """Share of binary problems within a gap of the certified optimum, as the gap grows, one line a method."""
+    """Share of binary problems within a gap of the certified optimum, as the gap grows, one line per method."""
     lines = {method.name: all_gaps(summary, method.name) for method in judged_methods(summary)}
     lines = {name: gaps for name, gaps in lines.items() if gaps.size}
     if not lines:
@@ -104,7 +104,7 @@ def gap_distribution(summary: Summary) -> Figure | None:
 
 #: Name, section, caption and drawing of every figure.
 FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
-    ("gallery", "The data", "The data sets on the Poincaré disk, one colour a class.", gallery),
+    ("gallery", "The data", "The data sets on the Poincaré disk, one colour per class.", gallery),
     (
         "gaussian-1-boundaries",
         "Synthetic data",
@@ -128,7 +128,7 @@ FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
         (
             f"grid-{metric.replace('_', '-')}",
             "Gaussian grid",
-            f"Improvement over PGD (as published) in {label}; one value a draw, its folds' mean; outliers not drawn.",
+            f"Improvement over PGD (as published) in {label}; one value per draw (mean of folds); no outliers drawn.",
             grid_improvements(metric, label, higher_is_better=higher),
         )
         for metric, label, higher in (

@@ -35,7 +35,7 @@ def judged_methods(summary: Summary) -> list[Method]:
 
 
 def suboptimality_summary(summary: Summary) -> Table:
-    """One row a method: how often it is close to the optimum over all binary problems."""
+    """One row per method: how often it is close to the optimum over all binary problems."""
     rows = []
     for method in judged_methods(summary):
         gaps = all_gaps(summary, method.name)
@@ -182,13 +182,13 @@ def _seconds(summary: Summary, dataset: str, scheme: str, method: str) -> Entry:
 
 
 def on_devices(devices: Set[str | None]) -> str:
-    """Words that follow seconds, of the devices they are from; None is a processor, of which nothing is said."""
+    """The devices that seconds were measured on, as words to follow them; nothing for a processor (None)."""
     named = ", ".join(sorted(filter(None, devices)))
     return "" if not named else f" on {named}, in part" if None in devices else f" on {named}"
 
 
 def everything_table(summary: Summary) -> Table:
-    """One row a place, all metrics; the Gaussian grid is left to its own table."""
+    """One row for each data set, scheme, C and method, with all metrics; the Gaussian grid is left to its own table."""
     rows = []
     for place in sorted(summary.places(), key=_order):
         dataset, scheme, C, method = place
@@ -215,7 +215,7 @@ def everything_table(summary: Summary) -> Table:
 
 
 def holes_table(summary: Summary) -> Table:
-    """What failed, ran out of time, or was not begun: one row a data set, scheme, method and state."""
+    """What failed, ran out of time, or was not begun: one row for each data set, scheme, method and state."""
     kinds: dict[tuple[str, str, str, str], list[dict]] = {}
     for cell, record in sorted(summary.holes, key=lambda hole: _order((*astuple(hole[0])[:4],))):
         drawn = data.grid_parameters(cell.dataset)

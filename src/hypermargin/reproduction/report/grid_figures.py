@@ -75,7 +75,7 @@ def _grid_boxes(
     zero: bool = False,
     logarithmic: bool = False,
 ) -> Figure | None:
-    """One panel a configuration (classes, scale, C), one box a method, one value a seed.
+    """One panel per configuration (classes, scale, C), one box per method, one value per seed.
 
     Infinite values (of answers with q < 0, which have no objective) are counted beside the box of the others.
     """

@@ -37,7 +37,7 @@ _STATUS = {
 
 @dataclass(frozen=True, eq=False)
 class ConicSolution:
-    """The point x, the multipliers of the cones (a ray of them where infeasible), and what Clarabel says of them."""
+    """The point x, the multipliers of the cones (a ray of them where infeasible), and how the solve ended."""
 
     x: Array
     dual: Array

@@ -9,7 +9,7 @@ from hypermargin.solvers.common.robust_overlap import robust_overlap
 
 
 def prove_overlap(problem: MarginProblem) -> OverlapCertificate | RobustOverlapCertificate | None:
-    """A proof, checked, that no w has all margins positive; None where none was found.
+    """A checked proof that no w has all margins positive; None where none was found.
 
     Samples that overlap prove it without their sets, and exactly.
     """

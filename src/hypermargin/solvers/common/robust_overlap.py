@@ -13,7 +13,7 @@ from hypermargin.geometry.isometries import boost
 from hypermargin.problems.margin import MarginProblem
 
 MAX_ROUNDS = 100
-#: Members added a round: those of the least margins.
+#: Members added per round: those with the least margins.
 MEMBERS_A_ROUND = 100
 VERTICES_TRIED = 20
 

@@ -1,4 +1,4 @@
-"""The exact method: the hyperbolic SVM to proven global optimality (docs/exact.md).
+"""The exact method: the hyperbolic SVM to proven global optimality (docs/exact-theory.md).
 
 The objective is convex in wr and non-convex in t only. A pool of cuts of the risk gives, in closed form, a lower bound
 for all w with a given t; the search closes the gap between the least of these bounds and the best point found.
@@ -97,7 +97,7 @@ class Exact(Solver):
         search.evaluator.most_passes = self.max_iter
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         limit = self._limit_reached(problem, search, deadline)
-        # The last digits cost little, and bounds far better than asked for leave the check of the certificate room.
+        # The last digits cost little, and a bound far better than asked for leaves room for the check.
         aim = max(AIM * tol, SMALLEST_AIM)
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)

@@ -133,7 +133,7 @@ def _jacobian_columns(X: Array) -> Array:
 
 
 def _sizes(values: Array | float) -> Array:
-    """One number for all samples, shape (..., 1), as it is; one a sample padded."""
+    """One number for all samples, shape (..., 1), as it is; one number per sample, padded."""
     values = np.atleast_1d(values)
     return np.array(values) if values.shape[-1] == 1 else _padded(values)
 

@@ -2,7 +2,7 @@
 
 Weights with ``sum_i a_i z_i = 0`` bound the objective everywhere, but rounded ones only where w is not too large. Far
 out another cut takes over: all samples of one class at their largest weight, whose slope is timelike, so that it rises
-with ``|t|`` faster than q can fall (docs/exact.md).
+with ``|t|`` faster than q can fall (docs/exact-theory.md).
 """
 
 import numpy as np

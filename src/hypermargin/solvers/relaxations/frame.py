@@ -40,7 +40,7 @@ class Frame:
 def whitened_basis(Z: Array, weight: Array) -> Array:
     """A basis in which the margins have mean square 1 and the form q is diagonal.
 
-    Directions the data hardly sees are held at a floor. Both forms move with the data under isometries, hence so does
+    Directions the data hardly sees are held at a floor. Both forms move with the data under isometries, and so does
     the basis (but for signs): data far from the origin are no harder, and what is computed in it does not depend on
     where the origin is.
     """

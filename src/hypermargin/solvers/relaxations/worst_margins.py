@@ -106,7 +106,7 @@ class WorstMargins:
         Its margin rows begin at `first_margin` and its unknowns v, ``w = basis v``, at `first_w`.
         """
         n, d, k = self.parts.shape
-        each = d if self.norm == "l1" else 1  # unknowns a sample
+        each = d if self.norm == "l1" else 1  # unknowns per sample
         width = A.shape[1]
         margins = sparse.lil_matrix((A.shape[0], n * each))
         for i in range(n):
@@ -159,8 +159,8 @@ class WorstMargins:
         """What weights prove that satisfy ``sum a_i z'_i = 0`` only nearly, for the soft margin.
 
         In the frame of `centre` the minorant ``q/2 + sum a_i (1 - z'_i.w)`` is bounded for each ``|t| = s`` by the
-        concave function of the exact method (docs/exact.md), hence up to any s by its values at 0 and s. Beyond it the
-        cut of all samples of one class takes over, whose slope is timelike.
+        concave function of the exact method (docs/exact-theory.md), hence up to any s by its values at 0 and s. Beyond
+        it the cut of all samples of one class takes over, whose slope is timelike.
         """
         a, outwards = np.clip(weights, 0.0, self.samples.upper), boost(centre)
         total = float(np.sum(a)) * (1.0 - 1e-12)  # rounding of the sums

@@ -31,7 +31,7 @@ def relaxation_of(sparse, order=2, taylor=1, n=5, d=2, bounded=True):
 
 
 def moments_of_points(relaxation, points):
-    """Moments of unit masses: the monomials at one point a group."""
+    """Moments of unit masses: the monomials at one point per group."""
     return np.prod(points[:, None, :] ** relaxation.exponents[None], axis=2)
 
 

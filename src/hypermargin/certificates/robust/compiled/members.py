@@ -6,7 +6,7 @@ The same operations as in `members`, whose argument about roundings holds for bo
 without fused operations, and without vector instructions, which slow down loops as short as d; where there is no
 compiler `members` does the work with arrays.
 
-`X`, `y` and `costs` belong to the samples of the pass; numbers of the sets have one entry for all or one a sample.
+`X`, `y` and `costs` belong to the samples of the pass; numbers of the sets have one entry for all or one per sample.
 Row j of `values` and `magnitudes`, shape (points, d + 2), gets the sums of ``c_i`` and ``c_i z'_i`` and those of the
 sizes of their terms; ``counts[j]`` the number of samples taken. All are added to what is there.
 """

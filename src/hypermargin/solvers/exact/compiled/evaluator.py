@@ -23,8 +23,8 @@ else:
     from hypermargin.solvers.exact.compiled.passes import Pass
     from hypermargin.solvers.exact.compiled.region import Region
 
-NEARLY_BEST = cython.declare(cython.double, 0.01)  # a lightlike point that close to the best is followed up
-MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at no more multiples of it than this
+NEARLY_BEST = cython.declare(cython.double, 0.01)  # a lightlike point is followed up if it is this close to the best
+MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at most this many multiples of it
 
 
 @cython.cclass
@@ -103,7 +103,7 @@ class Evaluator:
     def rounds(
         self, region: Region, tol: cython.double, rival: cython.double, most: cython.Py_ssize_t, history: list
     ) -> cython.int:
-        """Advance a region while it is the weakest and passes are all it asks for; returns what it asked for last.
+        """Advance a region while it is the weakest one and asks for passes only; returns what it asked for last.
 
         `tol` is the relative gap at which it counts as settled, `rival` the least bound of the other regions, `most`
         the number of passes after which to come back. `history` gets (bound, objective) after each pass of the region.

@@ -3,10 +3,10 @@
 
 Compiled by Cython at installation, with the C types of `master.pxd`; without a compiler the interpreter runs this file.
 
-Notation (docs/exact.md): in a region the sign of t is fixed, so ``t = sign * s`` with ``s >= 0``, and w is known to
-satisfy ``u.wr >= kappa s`` (the *chord*; absent in the first two regions). A *minorant* is a convex combination of cuts
-plus a multiple of the chord; it bounds the objective from below, for every w of the region with that s, by the concave
-function
+Notation (docs/exact-theory.md): in a region the sign of t is fixed, so ``t = sign * s`` with ``s >= 0``, and w is known
+to satisfy ``u.wr >= kappa s`` (the *chord*; absent in the first two regions). A *minorant* is a convex combination of
+cuts plus a multiple of the chord; it bounds the objective from below, for every w of the region with that s, by the
+concave function
 
     L(s) = b + a s + phi(s, A),    a = sign g0,  A = |gr|,    phi(s, A) = -(A^2 + s^2)/2 if A >= s else -A s.
 """

@@ -13,7 +13,7 @@ if cython.compiled:
 else:
     from math import sqrt
 
-LANES = 8  # samples that a processor may treat at once: passes keep their sums in so many parts
+LANES = 8  # samples that a processor may treat at once: passes keep as many partial sums
 
 
 @cython.cclass
@@ -51,7 +51,7 @@ class Pass:
     def load(
         self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
     ) -> cython.void:
-        """Entries i to i + m of one number for all (loaded with the first block only), or of one a sample."""
+        """Entries i to i + m of one number for all (loaded with the first block only), or of one per sample."""
         e: cython.Py_ssize_t
         value: cython.double
         if values.shape[0] == 1:
@@ -98,7 +98,7 @@ class Pass:
             values[e] = sqrt(values[e])
 
     def sum(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.double:
-        """The sum of m values, m a multiple of 8: in so many parts, which a processor may treat at once."""
+        """The sum of m values, m a multiple of 8: in eight parts, which a processor may add at the same time."""
         e: cython.Py_ssize_t
         r: cython.Py_ssize_t
         total: cython.double = 0.0

@@ -157,8 +157,8 @@ class LinearisedPass(Pass):
     """The sets ``x + J z`` (`LinearisedSet`), whose noise lives in the coordinates of the data.
 
     `jacobian` has as columns the d of `unit` and then `sinh`, ``cosh - stretch`` and `stretch` of `OriginJacobian`.
-    `shape` is (d, d, .), one matrix for all or one a sample, and `shape_size` its Frobenius norm; it is (0, 0, 1) where
-    the set is no ellipsoid.
+    `shape` is (d, d, .), one matrix for all or one per sample, and `shape_size` its Frobenius norm; it is (0, 0, 1)
+    where the set is no ellipsoid.
     """
 
     jacobian: cython.double[:, ::1]

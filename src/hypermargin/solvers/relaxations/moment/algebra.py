@@ -22,7 +22,7 @@ class Eliminated(Protocol):
 
 
 class Algebra(Protocol):
-    """The questions; lists have one batch of matrices a block."""
+    """The questions; lists have one batch of matrices per block."""
 
     @property
     def operator(self) -> RelaxationOperator: ...

@@ -1,4 +1,4 @@
-"""The Newton system of the interior-point method: an arrow, one small block a group and a border of shared unknowns.
+"""The Newton system of the interior-point method: an arrow, one small block per group and a border of shared unknowns.
 
 Each group's private unknowns are eliminated; what remains of all groups adds up to one system in the shared unknowns.
 Cost and memory are linear in the number of groups.

@@ -34,7 +34,7 @@ def array_library(name: str) -> Any:
 
 
 def threads(n_jobs: int) -> int:
-    """Number of threads that `n_jobs` asks for; -1 is one a processor, as in scikit-learn."""
+    """Number of threads that `n_jobs` asks for; -1 is one per processor, as in scikit-learn."""
     if n_jobs == 0 or n_jobs < -1:
         raise ValueError(f"n_jobs must be a positive number of threads, or -1 for all processors, got {n_jobs}")
     return len(os.sched_getaffinity(0)) if n_jobs == -1 and hasattr(os, "sched_getaffinity") else max(n_jobs, 1)

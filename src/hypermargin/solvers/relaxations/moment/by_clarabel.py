@@ -1,4 +1,4 @@
-"""A relaxation handed to Clarabel, the judge of the structured method: slow, general, written by others."""
+"""Solve a relaxation with Clarabel: slow, general, written by others, and so a judge of the structured method."""
 
 from collections.abc import Iterator
 

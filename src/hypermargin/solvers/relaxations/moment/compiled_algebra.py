@@ -39,7 +39,7 @@ class CompiledBlock(BlockOperator):
 
 
 class CompiledAlgebra:
-    """As `algebra.ArrayAlgebra`, with one thread a share of the groups."""
+    """As `algebra.ArrayAlgebra`, where each thread has a share of the groups."""
 
     def __init__(self, operator: RelaxationOperator, n_threads: int = 1) -> None:
         self.operator, self.n_threads = operator, n_threads
@@ -49,7 +49,7 @@ class CompiledAlgebra:
         self._factors = np.zeros((operator.n_groups, operator.n_private, n_unknowns))
 
     def shares(self, work: Callable[..., Any], count: int, *arguments: Any) -> list[Any]:
-        """``work(*arguments, start, stop)`` for a share of `count` things a thread."""
+        """``work(*arguments, start, stop)`` for each thread's share of `count` things."""
         if self._pool is None or count < self.n_threads:
             return [work(*arguments, 0, count)]
         ends = [count * k // self.n_threads for k in range(self.n_threads + 1)]

@@ -1,4 +1,4 @@
-"""Ranks of moment matrices and the flat-extension property (Curto and Fialkow), which the paper looks for in vain."""
+"""Ranks of moment matrices and the flat-extension property (Curto and Fialkow), which the paper did not find."""
 
 from dataclasses import dataclass
 from math import comb

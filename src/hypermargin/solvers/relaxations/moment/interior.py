@@ -21,7 +21,7 @@ from hypermargin.solvers.relaxations.moment.relaxation import Relaxation
 
 #: Fraction of the way to the boundary of the cone that a step may go.
 STEP_FRACTION = 0.9
-#: Steps shorter than this in both spaces mean that rounding has the upper hand.
+#: Steps shorter than this in both spaces mean that rounding errors dominate.
 SHORTEST_STEP = 1e-4
 #: Iterations without a better point after which the method stops, once a point was as good as NEAR.
 PATIENCE, NEAR = 5, 1e-3
@@ -69,7 +69,7 @@ class Residuals:
 
     @property
     def merit(self) -> float:
-        """What must become small. The gap alone will not do: away from feasibility it can pass through zero."""
+        """What must become small. The gap alone is not enough: away from feasibility it can pass through zero."""
         return max(self.gap, self.complementarity / self.scale, self.infeasibility)
 
 
@@ -148,7 +148,7 @@ def interior_point(
 
 
 def choose_algebra(relaxation: Relaxation, xp: Any, device: Any, n_threads: int) -> Algebra:
-    """Compiled loops where they are to be had, array calls elsewhere."""
+    """Compiled loops where there are any, array calls elsewhere."""
     if compiled_algebra.suits(xp):
         operator = RelaxationOperator(relaxation, xp, device, compiled_algebra.CompiledBlock)
         return compiled_algebra.CompiledAlgebra(operator, n_threads)

@@ -21,7 +21,7 @@ def check_size(n_groups: int, n_variables: int, order: int, max_block: int) -> N
     block, moments = comb(n_variables + order, order), comb(n_variables + 2 * order, 2 * order)
     if block > max_block:
         raise ValueError(
-            f"order {order} with {n_variables} variables a group needs moment matrices of {block} x {block} and "
+            f"order {order} with {n_variables} variables per group needs moment matrices of {block} x {block} and "
             f"{moments:,} moments in each of {n_groups:,} groups (about {8e-9 * n_groups * moments**2:.2g} GB); "
             f"set max_block={block} to allow it, or lower the order"
         )

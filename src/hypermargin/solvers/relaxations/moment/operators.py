@@ -115,7 +115,7 @@ class BlockOperator:
         return xp.concat((first, xp.concat((coupling, rest[0]), axis=2)), axis=1)
 
     def sum_by_group(self, values: Any, start: int, stop: int, first_copy: int = 0) -> Any:
-        """Sum the rows of `values`, one a copy from `first_copy` on, that belong to the same group of start to stop."""
+        """Sum the rows of `values` (one per copy, from `first_copy` on) for each of the groups start to stop."""
         xp = self.xp
         out = xp.zeros((stop - start, *values.shape[1:]), dtype=values.dtype, device=values.device)
         groups = self.groups[first_copy : first_copy + values.shape[0]]

@@ -1,4 +1,4 @@
-"""Monomials and polynomials as arrays: exponents (P, m) beside coefficients (N, P), one row a group."""
+"""Monomials and polynomials as arrays: exponents (P, m) beside coefficients (N, P), one row per group."""
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -40,7 +40,7 @@ class MonomialIndex:
 
 @dataclass(frozen=True, eq=False)
 class Polynomials:
-    """One polynomial a row: ``p_i(v) = sum_k coefficients[i, k] v^exponents[k]``."""
+    """One polynomial per row: ``p_i(v) = sum_k coefficients[i, k] v^exponents[k]``."""
 
     exponents: Exponents
     coefficients: Array

@@ -3,7 +3,8 @@ soft-margin-first-order-moment and soft-margin-first-order-sparse-moment).
 
 A *group* is a set of variables with its own moments up to degree 2 kappa: ``(w, xi_i)`` for each sample in the sparse
 relaxation, all variables in the dense one, w alone with the hard margin. Moments in w alone are shared by all groups.
-A *block* is a family of matrices of one kind, one a group: the moment matrix, or the localising matrix of a constraint.
+A *block* is a family of matrices of one kind, one per group: the moment matrix, or the localising matrix of a
+constraint.
 """
 
 from dataclasses import dataclass
@@ -111,7 +112,7 @@ class RelaxationBuilder:
         self.constrain("moment", one)
 
     def constrain(self, name: str, g: Polynomials, groups: Index | None = None) -> None:
-        """Demand ``g_k >= 0`` in group ``groups[k]`` (default: one polynomial a group)."""
+        """Demand ``g_k >= 0`` in group ``groups[k]`` (default: one polynomial per group)."""
         half = (g.degree + 1) // 2
         if half > self.order:
             raise ValueError(f"a constraint of degree {g.degree} needs order at least {half}, got {self.order}")
