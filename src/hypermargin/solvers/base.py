@@ -1,8 +1,8 @@
 """The contract between problems and solvers: what a solver declares, what it returns, and how it is found by name.
 
 A solver is a frozen dataclass whose fields are its options; `solve` makes one, runs it, and recomputes the objective
-and the gap from the problem (`judge`). Nothing a solver says of its own quality is believed. The steps to add one are
-in `docs/adding-a-solver.md`.
+and the gap from the problem (`judge`). What a solver says about its own quality is not believed. The steps to add one
+are in `docs/adding-a-solver.md`.
 """
 
 import math
@@ -48,7 +48,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a solver hands back to `solve`. `lower_bound` and `status` are its own word; the rest is recomputed.
+    """What a solver returns to `solve`. `lower_bound` and `status` are its claims; the objective is recomputed.
 
     `status_if_met` replaces `status` where the recomputed gap is within the tolerance; `checked` says whether
     `lower_bound` is what a check of `certificate` has proved.
@@ -107,7 +107,7 @@ class Solution:
         return self.objective if loss == self.loss else problem.objective(self.w, loss, self.intercept)
 
     def bound_for(self, loss: str) -> float:
-        """The lower bound, which speaks of one loss only: -inf for the others."""
+        """The lower bound, which holds for one loss only: -inf for the others."""
         return self.lower_bound if loss == self.loss else -np.inf
 
     def to_dict(self) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _prepare(
     refine: bool,
     options: dict[str, Any],
 ) -> tuple[MarginProblem, Solver]:
-    """The problem as it is to be solved and the solver for it, or an error that says what does not fit."""
+    """The problem to solve and the solver for it, or an error that says what does not fit."""
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol!r}")
     if allow_timelike is not None and allow_timelike != problem.allow_timelike:
@@ -104,7 +104,7 @@ def _prepare(
 
 
 def _require(solver: Solver, problem: MarginProblem) -> None:
-    """Refuse problems that the solver does not declare to handle, rather than answer another question."""
+    """Refuse problems that the solver does not claim to handle, rather than solve a different problem."""
     get_loss(solver.loss)
     for needed, wanted, what in (
         (problem.is_hard, "hard", "the hard margin (C = inf)"),

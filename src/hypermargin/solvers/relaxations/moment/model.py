@@ -43,9 +43,10 @@ def build_relaxation(
     """The relaxation for samples with covectors Z (n, d + 1) and costs (n,), infinite ones for the hard margin.
 
     `linear` is ``(b, g)`` of a term ``b + g.w`` of the objective: the risk of samples that need no slack of their own.
-    `robust` has worst-case margins of the same samples. They keep the groups: polyhedral sets have a margin constraint
-    a corner. For round ones ``margin >= reach |D w|`` is the margin's square less that of the right-hand side (hinge
-    only), and margin constraints at some of their points, those with covectors `near` among them, tighten it.
+    `robust` has worst-case margins of the same samples. They keep the groups: polyhedral sets have one margin
+    constraint per corner. For round sets ``margin >= reach |D w|`` becomes a quadratic constraint, the difference of
+    the squares of both sides (hinge only). Margin constraints at some of their points, among them those with covectors
+    `near`, tighten it.
     """
     n, k = Z.shape
     hard = bool(np.all(np.isinf(costs)))
