@@ -13,6 +13,7 @@ cdef class Master:
     cdef Py_ssize_t count  # active columns
     cdef Py_ssize_t[::1] active  # their numbers; -1 is the chord
     cdef double[::1] lam
+    cdef double noise  # what rounding may have done to the slope of the minorant
     cdef double[::1] step
     cdef double[:, ::1] K
     cdef double[:, ::1] D
@@ -33,6 +34,7 @@ cdef class Master:
     cdef double _entry(self, Py_ssize_t c, Py_ssize_t j) noexcept
     cdef void _drop(self, Py_ssize_t i) noexcept
     cdef void _combine(self, double mu) noexcept
+    cdef void _point(self, double s, double mu) noexcept
     cdef bint _is_uneven(self, double s) noexcept
     cdef void _level_out(self, double s) noexcept
     cdef void _differences(self) noexcept

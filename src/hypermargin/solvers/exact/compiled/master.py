@@ -23,6 +23,9 @@ else:
     from hypermargin.solvers.exact.compiled.cuts import CutPool
 
 LEVEL = cython.declare(cython.double, 1e-13)  # relative differences between values of cuts that count as rounding
+UNIT_ROUNDOFF = cython.declare(cython.double, 2.0**-53)
+BLURRED = cython.declare(cython.double, 16.0)  # a sum that is no more than so many roundings of its terms is rounding
+RESOLVED = cython.declare(cython.double, 1e6)  # and one that is more than so many is good enough as it is
 ROUGH = cython.declare(cython.double, 0.1)  # share of what is missing to which the programme is solved
 
 
@@ -57,7 +60,7 @@ class Master:
         self.reference = 0
         self.wr = np.zeros(self.dim)
         self.slope = np.zeros(self.dim)
-        self.b = self.a = self.A = self.level = 0.0
+        self.b = self.a = self.A = self.level = self.noise = 0.0
         self.mu = 1.0
 
     def enter(self, sign: cython.double, has_chord: cython.bint, kappa: cython.double, u: cython.double[::1]):
@@ -157,11 +160,13 @@ class Master:
         j: cython.Py_ssize_t
         c: cython.Py_ssize_t
         total: cython.double = 0.0
+        steepest: cython.double
         for i in range(self.count):
             if self.active[i] != -1:
                 total += self.lam[i]
         for j in range(self.dim):
             self.slope[j] = 0.0
+        self.noise = 0.0
         self.b = self.a = 0.0
         for i in range(self.count):
             c = self.active[i]
@@ -171,11 +176,27 @@ class Master:
                 self.lam[i] /= total
                 self.b += self.lam[i] * self.pool.b[c]
                 self.a += self.lam[i] * self.sign * self.pool.g[c, 0]
+            steepest = 0.0
             for j in range(self.dim):
                 self.slope[j] += self.lam[i] * self._entry(c, j)
+                steepest = max(steepest, fabs(self._entry(c, j)))
+            self.noise += UNIT_ROUNDOFF * self.lam[i] * steepest
         for j in range(self.dim):
             self.wr[j] = -self.slope[j] / mu
         self.A = self._norm(self.slope)
+
+    def _point(self, s: cython.double, mu: cython.double) -> cython.void:
+        """The primal point of the minorant at hand, from the equations of its columns where ``-G lam / mu`` is blurred.
+
+        Steep cuts cancel in ``G lam``. Where nothing but rounding is left of it the shortest wr at which the active
+        columns are level is the point: wr is a combination of them.
+        """
+        j: cython.Py_ssize_t
+        if self.A <= BLURRED * self.noise:
+            for j in range(self.dim):
+                self.wr[j] = 0.0
+        if mu < 1.0 or self.A <= RESOLVED * self.noise or self._is_uneven(s):
+            self._level_out(s)
 
     def _is_uneven(self, s: cython.double) -> cython.bint:
         """Whether the active cuts differ at wr by so much that the difference could be taken for a violated column."""
@@ -419,8 +440,7 @@ class Master:
         for _ in range(20 + 20 * self.dim):
             self._to_optimum(s, mu)
             self._combine(mu)
-            if mu < 1.0 or self._is_uneven(s):
-                self._level_out(s)
+            self._point(s, mu)
             column = self._violated_column(s)
             for i in range(self.count):
                 if self.active[i] == column:
@@ -428,3 +448,4 @@ class Master:
             if column == -2 or not self._add(column):
                 return
         self._combine(mu)  # rounds used up after an exchange: b, a and A must be those of the last multipliers
+        self._point(s, mu)
