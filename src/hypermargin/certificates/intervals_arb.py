@@ -1,7 +1,7 @@
 """What the intervals of a certificate prove, in the ball arithmetic of Arb (python-flint).
 
-A second opinion on `compiled.intervals`, whose compiled balls are several times quicker, by a library that many others
-have tested; and what is used where there was no compiler.
+A second opinion on `compiled_intervals`, whose compiled balls are several times quicker, by a library that many others have
+tested; and what is used where there was no compiler.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,15 @@ from flint import arb
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.sums import CutSums
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof
 
 HALF_ROOT = arb(2).rsqrt()
 
 
-def least_bound(proof: EnvelopeProof, totals: Array, errors: Array) -> float:
-    """The least bound that the intervals prove, at least 0; `totals` and `errors` are those of `sums.cut_sums`."""
-    frame = _Frame(proof.centre)
+def least_bound(proof: EnvelopeProof, sums: CutSums) -> float:
+    """The least bound that the intervals prove, at least 0."""
+    totals, errors, one_class = sums
     cuts = [
         [arb(middle, error) * HALF_ROOT for middle, error in zip(*pair, strict=True)]
         for pair in zip(totals.tolist(), errors.tolist(), strict=True)
@@ -27,48 +28,44 @@ def least_bound(proof: EnvelopeProof, totals: Array, errors: Array) -> float:
     for region in proof.regions:
         nodes = [arb(s) for s in region.nodes.ravel().tolist()]
         for i, minorant in enumerate(region.minorants):
-            b, a, length = _in_frame(frame, _combination(minorant, cuts), region.sign, minorant)
+            used = list(minorant.cuts)
+            one_cone = bool(np.all(one_class[used])) and np.unique(totals[used, 1] > 0.0).size <= 1
+            combined = _combination(minorant, cuts, proof.centre.size)
+            b, a, length, rise = _rounded(combined, region.sign, minorant, one_cone)
             ends = nodes[i : i + 2]
-            if len(ends) == 1 and not a >= length:  # the minorant falls towards infinity and proves nothing there
+            if len(ends) == 1 and not (a >= length or rise > 0):  # falls towards infinity and proves nothing there
                 return 0.0
             for s in ends:
-                bound = bound.min(b + (a * s).lower() + _phi(s, length))
+                value = b + (a * s).lower() + _phi(s, length)
+                bound = bound.min(value.max(b + (rise * s).lower()) if s > length and rise > 0 else value)
     return max(0.0, _round_down(bound))  # neither the margin term nor the risk is ever negative
 
 
-def _combination(minorant: Combination, cuts: list[list[arb]]) -> list[arb]:
+def _combination(minorant: Combination, cuts: list[list[arb]], dim: int) -> list[arb]:
     """Offset and minus the slope of a combination of cuts, over the sum of its weights where that may be above 1."""
     total = sum((arb(weight) for weight in minorant.weights), arb(0)).upper()
     share = arb(1) if total <= 1 else 1 / total
-    combined = [arb(0)] * len(cuts[0]) if cuts else []
+    combined = [arb(0)] * (dim + 2)
     for cut, weight in zip(minorant.cuts, minorant.weights, strict=True):
         combined = [value + share * weight * entry for value, entry in zip(combined, cuts[cut], strict=True)]
     return combined
 
 
-class _Frame:
-    """The boost B that moves the origin to the centre: w of the frame is ``B w`` outside, so g becomes ``B' g``."""
+def _rounded(combined: list[arb], sign: int, minorant: Combination, one_class: bool) -> tuple[arb, arb, arb, arb]:
+    """Exact numbers (b, a, A, rise) with ``b + a s + phi(s, A)`` below the objective: b and a rounded down, A up.
 
-    def __init__(self, centre: Array):
-        self.space = [arb(c) for c in centre.tolist()]
-        self.time = (1 + _dot(self.space, self.space)).sqrt()
-
-    def slope(self, g0: arb, gr: list[arb]) -> tuple[arb, list[arb]]:
-        along = _dot(self.space, gr)
-        stretch = g0 + along / (1 + self.time)
-        return self.time * g0 + along, [g + c * stretch for c, g in zip(self.space, gr, strict=True)]
-
-
-def _in_frame(frame: _Frame, combined: list[arb], sign: int, minorant: Combination) -> tuple[arb, arb, arb]:
-    """Exact numbers (b, a, A) with ``b + a s + phi(s, A)`` below the objective: b and a rounded down, A rounded up."""
-    b, *slope = combined or [arb(0)] * (len(frame.space) + 2)
-    g0, gr = frame.slope(-slope[0], [-g for g in slope[1:]])
-    a = g0 if sign > 0 else -g0
+    `rise` is a lower bound of ``a - A`` where all samples are of one class (see `compiled.intervals`), else 0.
+    """
+    b, g0, *gr = combined[0], *(-value for value in combined[1:])
+    a, rise = g0 if sign > 0 else -g0, arb(0)
     if minorant.chord:
         kappa, u = _chord(minorant.box)
         a += minorant.chord * kappa
         gr = [g - minorant.chord * v for g, v in zip(gr, u, strict=True)]
-    return b.lower(), a.lower(), _dot(gr, gr).nonnegative_part().sqrt().upper()
+    length = _dot(gr, gr).nonnegative_part().sqrt().upper()
+    if one_class and not minorant.chord and b > 0 and a > 0:
+        rise = (b * b / (a + length)).lower()
+    return b.lower(), a.lower(), length, rise
 
 
 def _phi(s: arb, A: arb) -> arb:
@@ -77,7 +74,7 @@ def _phi(s: arb, A: arb) -> arb:
 
 
 def _chord(box: DirectionBox | None) -> tuple[arb, list[arb]]:
-    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `compiled.intervals`)."""
+    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `compiled_intervals`)."""
     if box is None:
         raise CertificateError("a chord is used where none holds")
     low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]

@@ -69,6 +69,8 @@ class EnvelopeProof:
     threshold : float
     duals : (K, n) array, optional
         Further cuts, numbered J, J + 1, ..., with their ``a_i`` given outright.
+    precise : bool
+        Whether samples are to be moved to the frame in double-double arithmetic; in doubles the bound would be lost.
     """
 
     centre: Array
@@ -76,3 +78,4 @@ class EnvelopeProof:
     regions: tuple[RegionProof, ...]
     threshold: float = 1.0
     duals: Array | None = None
+    precise: bool = False

@@ -33,6 +33,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             "points": self.points.tolist(),
             "duals": None if self.duals is None else self.duals.tolist(),
             "regions": [_region_to_dict(region) for region in self.regions],
+            **({"precise": True} if self.precise else {}),
         }
 
     @classmethod
@@ -43,6 +44,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             regions=tuple(_region_from_dict(region) for region in data["regions"]),
             threshold=float(data["threshold"]),
             duals=None if data["duals"] is None else np.array(data["duals"], dtype=np.float64),
+            precise=bool(data.get("precise", False)),
         )
 
 

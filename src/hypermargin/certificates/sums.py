@@ -1,118 +1,165 @@
-"""Long sums over the data in floating point, with proven bounds on their rounding errors (see `rounding`).
+"""Long sums over the data in floating point, with proven bounds on their errors (see `rounding` and `frame`).
 
-Cuts are sums of selected terms, and those can be computed almost exactly: split each term into a multiple of a common
+Sums of selected terms, which is what cuts are, can be had almost exactly: split each term into a multiple of a common
 power of two, large enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate
-floating-point summation, 2008). `compiled.sums` does so in one compiled pass, and arrays do where there is no compiler.
+floating-point summation, 2008). `compiled_sums` does so in one compiled pass, and arrays do where there is no compiler.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled import sums as compiled_sums
-from hypermargin.certificates.proof import EnvelopeProof
+from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.compilation import is_compiled
-from hypermargin.geometry.isometries import translation_to_origin
-from hypermargin.geometry.lorentz import covector, fixed_order_product, lift
+from hypermargin.geometry.lorentz import fixed_order_product
 from hypermargin.problems.margin import MarginProblem
 
 BLOCK = 8192
 
-Sums = tuple[Array, Array]
 
-
-def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
-    """The cuts of a certificate times sqrt2, as midpoints and error bounds, each of shape (cuts, d + 2).
+class CutSums(NamedTuple):
+    """The cuts of a certificate times sqrt2, in its frame: midpoints and error bounds, each of shape (cuts, d + 2).
 
     Row j holds ``sqrt2 b`` and then ``-sqrt2 g``: the sums of ``c_i`` and of ``c_i z_i`` over the samples of cut j; for
-    explicit weights, of ``sqrt2 a_i`` capped at ``c_i``. In a robust problem the cuts at points take worst-case points
-    instead (`robust_sums`); explicit weights are for the nominal points, which belong to every set.
+    explicit weights, of ``sqrt2 a_i`` capped at ``c_i``. `one_class`, shape (cuts,), marks the cuts whose samples are
+    all of one class: their slopes are sums of vectors in one light cone.
     """
+
+    totals: Array
+    errors: Array
+    one_class: NDArray[np.bool_]
+
+
+def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
+    """The sums of all cuts; in a robust problem those at points take worst-case points (`robust_sums`).
+
+    Explicit weights are for the nominal points, which belong to every set.
+    """
+    samples = FramedSamples(problem, proof.centre, proof.precise)
     if problem.uncertainty is not None:
-        at_points = robust_cut_sums(proof, problem)
+        at_points = CutSums(*robust_cut_sums(proof, problem), _nominal_one_class(proof, problem))
     elif is_compiled(compiled_sums):
-        at_points = _compiled_sums(proof, problem)
+        at_points = _compiled_sums(proof, samples)
     else:
-        at_points = _array_sums(proof, problem)
+        at_points = _array_sums(proof, samples)
     if proof.duals is None:
         return at_points
-    explicit = _explicit_sums(proof.duals, problem)
-    return np.vstack([at_points[0], explicit[0]]), np.vstack([at_points[1], explicit[1]])
+    explicit = _explicit_sums(proof.duals, samples)
+    return CutSums(*(np.concatenate(pair) for pair in zip(at_points, explicit, strict=True)))
 
 
-def _compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
-    """The cuts at the points, the samples as they are, in one pass.
+def _nominal_one_class(proof: EnvelopeProof, problem: MarginProblem) -> NDArray[np.bool_]:
+    """Which cuts of a robust certificate take nominal points of one class: those at ``+-(1, 0, ..., 0)``."""
+    return np.array([abs(w[0]) == 1.0 and not np.any(w[1:]) for w in proof.points], dtype=bool)
+
+
+def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
+    """The cuts at the points in one pass.
 
     A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
-    (see `compiled.sums`). Then both are added, and multiplied by C where that is not part of the terms;
-    where costs are, each term is a rounded product.
+    (see `compiled_sums`). Then both are added, and multiplied by C where that is not part of the terms; where costs
+    are, each term is a rounded product. To that come the errors of the terms themselves.
     """
-    width, n_points = problem.dim + 2, proof.points.shape[0]
+    problem, n_points = samples.problem, proof.points.shape[0]
+    width = problem.dim + 2
     weighted = problem.sample_weight is not None
-    frame = covector(translation_to_origin(lift(proof.centre)).T)  # as in `MarginProblem.covectors_around`
-    sums, counts, sigma = np.zeros((n_points, 3 * width)), np.zeros(n_points), np.zeros(width)
+    sums, charges, counts = np.zeros((n_points, 3 * width)), np.zeros(n_points), np.zeros((n_points, 2))
     compiled_sums.selected_sums(
-        np.ascontiguousarray(problem.X),
+        samples.rows,
         problem.y,
         problem.costs,
+        samples.reaches,
         weighted,
-        np.ascontiguousarray(frame),
+        samples.matrix,
         np.ascontiguousarray(proof.points, dtype=np.float64),
         proof.threshold,
         sums,
+        charges,
         counts,
-        sigma,
+        sigma := _splitting_powers(samples, weighted),
     )
     factor = 1.0 if weighted else problem.C
+    taken = counts.sum(axis=1)
     totals = factor * (sums[:, :width] + sums[:, width : 2 * width])
-    low_errors = (rounding_factor(counts) * counts * UNIT_ROUNDOFF)[:, None] * (factor * sigma)
-    errors = 2.0 * UNIT_ROUNDOFF * np.abs(totals) + UNIT_ROUNDOFF * sums[:, 2 * width :] + low_errors
-    return totals, _rounded_up(errors, problem.n_samples)
+    low_errors = (rounding_factor(taken) * taken * UNIT_ROUNDOFF)[:, None] * (factor * sigma)
+    roundings = samples.roundings + (UNIT_ROUNDOFF if weighted else 0.0)
+    errors = 2.0 * UNIT_ROUNDOFF * np.abs(totals) + roundings * factor * sums[:, 2 * width :] + low_errors
+    errors[:, 1:] += (factor * samples.reach_factor * charges)[:, None]
+    return CutSums(totals, _rounded_up(errors, problem.n_samples), counts.min(axis=1) == 0.0)
 
 
-def _array_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
+def _splitting_powers(samples: FramedSamples, weighted: bool) -> Array:
+    """For each of the d + 2 terms of a sample a power of two of at least ``2 n`` times its size."""
+    problem = samples.problem
+    heaviest = float(problem.costs.max()) if weighted else 1.0
+    powers = np.empty(problem.dim + 2)
+    powers[0] = compiled_sums.power_of_two_above(2.0 * problem.n_samples * heaviest)
+    powers[1:] = compiled_sums.power_of_two_above(2.0 * problem.n_samples * heaviest * samples.largest)
+    return powers
+
+
+def _array_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
     """`_compiled_sums` without a compiler, block by block."""
-    points, centre = proof.points, lift(proof.centre)
+    points, problem = proof.points, samples.problem
     totals = np.zeros((points.shape[0], problem.dim + 2))
     errors = np.zeros_like(totals)
+    classes = np.zeros((points.shape[0], 2))
     uniform = problem.sample_weight is None
     for start in range(0, problem.n_samples, BLOCK):
         rows = slice(start, start + BLOCK)
-        terms = _terms(problem, rows, weighted=not uniform)
-        margins = fixed_order_product(problem.covectors_around(centre, rows), points.T)
+        terms, reaches = _terms(samples, rows, weighted=not uniform)
+        margins = fixed_order_product(samples.covectors(rows), points.T)
         chosen = np.less(margins, proof.threshold, out=margins).T  # ones and zeros, in the memory of the margins
+        classes += np.stack([chosen @ (problem.y[rows] == label) for label in (-1.0, 1.0)], axis=1)
         sums, slack = _selected_sums(chosen, terms)
+        slack += (samples.roundings + (0.0 if uniform else UNIT_ROUNDOFF)) * (chosen @ np.abs(terms))
+        slack[:, 1:] += (chosen @ reaches)[:, None]
         if uniform:  # the common cost is multiplied last
             sums, slack = problem.C * sums, problem.C * slack + UNIT_ROUNDOFF * np.abs(problem.C * sums)
-        else:
-            slack += UNIT_ROUNDOFF * (chosen @ np.abs(terms))
         _accumulate(totals, errors, sums, slack)
-    return totals, _rounded_up(errors, problem.n_samples)
+    return CutSums(totals, _rounded_up(errors, problem.n_samples), classes.min(axis=1) == 0.0)
 
 
-def _explicit_sums(duals: Array, problem: MarginProblem) -> Sums:
+def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
     """The cuts whose weights are given outright."""
+    problem = samples.problem
     totals = np.zeros((duals.shape[0], problem.dim + 2))
     errors = np.zeros_like(totals)
+    classes = np.zeros((duals.shape[0], 2))
     for start in range(0, problem.n_samples, BLOCK):
         rows = slice(start, start + BLOCK)
-        terms = _terms(problem, rows, weighted=True)
+        terms, reaches = _terms(samples, rows, weighted=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.clip(np.nan_to_num(duals[:, rows] * np.sqrt(2.0) / problem.costs[rows]), 0.0, 1.0)
+        classes += np.stack([(shares > 0.0) @ (problem.y[rows] == label) for label in (-1.0, 1.0)], axis=1)
         gamma = rounding_factor(np.count_nonzero(shares, axis=1) + 2)[:, None]
-        _accumulate(totals, errors, shares @ terms, gamma * (shares @ np.abs(terms)))
-    return totals, _rounded_up(errors, problem.n_samples)
+        slack = (gamma + samples.roundings + UNIT_ROUNDOFF) * (shares @ np.abs(terms))
+        slack[:, 1:] += (shares @ reaches)[:, None]
+        _accumulate(totals, errors, shares @ terms, slack)
+    return CutSums(totals, _rounded_up(errors, problem.n_samples), classes.min(axis=1) == 0.0)
 
 
-def _terms(problem: MarginProblem, rows: slice, weighted: bool) -> Array:
-    """``(1, z_i)`` for some samples, times ``c_i`` if `weighted`; shape (rows, d + 2)."""
-    y = problem.y[rows, None]
-    terms = np.hstack([np.ones_like(y), y * covector(problem.X[rows])])
-    return problem.costs[rows, None] * terms if weighted else terms
+def _terms(samples: FramedSamples, rows: slice, weighted: bool) -> tuple[Array, Array]:
+    """``(1, z_i)`` for some samples, (rows, d + 2), and the part of their errors that goes with x0, (rows,).
+
+    Both times ``c_i`` if `weighted`.
+    """
+    Z = samples.covectors(rows)
+    terms = np.hstack([np.ones((len(Z), 1)), Z])
+    reaches = samples.reach_factor * samples.reaches[rows]
+    if weighted:
+        costs = samples.problem.costs[rows]
+        return costs[:, None] * terms, costs * reaches
+    return terms, reaches
 
 
-def _selected_sums(chosen: Array, terms: Array) -> Sums:
+def _selected_sums(chosen: Array, terms: Array) -> tuple[Array, Array]:
     """``chosen @ terms`` for a matrix of zeros and ones, and an error bound, both of shape (cuts, width).
 
     With sigma a power of two of at least ``n max |terms|``, ``high = (terms + sigma) - sigma`` is a multiple of
@@ -134,7 +181,7 @@ def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None
 
 
 def _rounded_up(errors: Array, n_samples: int) -> Array:
-    """Error bounds from at most n terms, enlarged by more than the rounding of their own computation.
+    """Error bounds that were computed in floating point themselves, from at most n terms, made larger by more than so.
 
     A sum of no terms is exactly 0; others may have lost something to underflow.
     """

@@ -26,10 +26,10 @@ def verified_lower_bound(proof: EnvelopeProof, problem: MarginProblem, by_arb: b
     for sign in (-1, 1):
         _check_cover([region for region in proof.regions if region.sign == sign], problem)
     with np.errstate(all="ignore"):  # what overflows proves nothing
-        totals, errors = cut_sums(proof, problem)
+        sums = cut_sums(proof, problem)
         if by_arb or not is_compiled(compiled_intervals):
-            return intervals_arb.least_bound(proof, totals, errors)
-        intervals = compiled_intervals.Intervals(totals, errors, np.ascontiguousarray(proof.centre, dtype=np.float64))
+            return intervals_arb.least_bound(proof, sums)
+        intervals = compiled_intervals.Intervals(sums.totals, sums.errors, sums.one_class.astype(np.uint8), problem.dim)
         return float(intervals.least_bound(*_intervals(proof)))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
+from hypermargin.geometry.compiled import double_double
 from hypermargin.geometry.lorentz import covector, euclidean_norm, lift
 from hypermargin.geometry.metric import half_chord_squared
 
@@ -90,6 +91,18 @@ def move_to_origin(X: ArrayLike, point: ArrayLike) -> Array:
     # (x0 + x * p)/(1 + p0) = 1 + (x0 - p0 + 2 square)/(1 + p0); the 1 is taken off xr first, for points near p.
     time_difference = np.sum((xr - p[1:]) * (xr + p[1:]), axis=-1, keepdims=True) / (time + p[0])
     return lift((xr - p[1:]) - p[1:] * ((time_difference + 2.0 * square) / (1.0 + p[0])))
+
+
+def move_to_origin_precisely(X: ArrayLike, point: ArrayLike) -> Array:
+    """`move_to_origin` in double-double arithmetic: every coordinate is that of the exact image, rounded once.
+
+    Of X and of `point` the space parts are read, as exact numbers; shape (n, d + 1). See
+    `compiled.double_double.move_space_parts` for the bound on what is lost before the rounding.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    moved = np.empty(X.shape)
+    double_double.move_space_parts(X[:, 1:], np.ascontiguousarray(_one_point(point)[1:]), moved)
+    return moved
 
 
 def move_from_origin(X: ArrayLike, point: ArrayLike) -> Array:

@@ -18,8 +18,10 @@ The half-space with the metric ``|du|^2/(c h^2)`` needs no factor: its coordinat
 live there; `from_lorentz` is its inverse. Lengths of the space of curvature ``-c`` are ``1/s`` times those on the unit
 hyperboloid. `convert` stays at curvature ``-c`` on both sides.
 
-Accuracy. Rounding a coordinate moves a point at radius r (on the unit hyperboloid) by about ``eps cosh(r)`` in the
-Lorentz, Poincaré, half-space and tangent models, and by ``eps cosh(r)^2`` in the Klein model; no conversion loses more.
+Accuracy. Coordinates are taken as exact numbers, and ``1 - c |p|^2``, which near the rim of a ball decides where a point
+is, is made from them in double-double arithmetic: the space part of the unit point is right to a few units in the last
+place. Rounding a *given* coordinate moves a point at radius r by about ``eps cosh(r)`` in the Lorentz, Poincaré,
+half-space and tangent models, and by ``eps cosh(r)^2`` in the Klein model.
 """
 
 from collections.abc import Callable
@@ -28,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
+from hypermargin.geometry.compiled import double_double
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import euclidean_norm, lift
 from hypermargin.geometry.metric import distance
@@ -57,8 +60,8 @@ def to_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
         Where X is not in the domain of the model (see `validation.check_coordinates`).
     """
     X = check_coordinates(X, geometry, curvature)
-    scale = 1.0 if geometry == "halfspace" else curvature_scale(curvature)
-    return lift(_TO_SPACE[geometry](scale * X))
+    curvature_scale(curvature)
+    return lift(_TO_SPACE[geometry](X, float(curvature)))
 
 
 def from_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
@@ -100,25 +103,34 @@ def _norm(v: Array) -> Array:
     return euclidean_norm(v)[..., None]
 
 
-def _poincare_to_space(p: Array) -> Array:
-    norm = _norm(p)
-    return 2.0 * p / ((1.0 - norm) * (1.0 + norm))
+def _scaled_squares(p: Array, curvature: float) -> tuple[Array, Array]:
+    """``c |p|^2`` as a sum of two doubles, shape (..., d) to twice (..., 1)."""
+    rows = p.reshape(-1, p.shape[-1])
+    high, low = np.empty(len(rows)), np.empty(len(rows))
+    double_double.scaled_squares(rows, curvature, high, low)
+    shape = (*p.shape[:-1], 1)
+    return high.reshape(shape), low.reshape(shape)
+
+
+def _poincare_to_space(p: Array, curvature: float) -> Array:
+    high, low = _scaled_squares(p, curvature)
+    return 2.0 * np.sqrt(curvature) * p / ((1.0 - high) - low)
 
 
 def _poincare_from_space(space: Array) -> Array:
     return space / (1.0 + np.hypot(1.0, _norm(space)))
 
 
-def _klein_to_space(k: Array) -> Array:
-    norm = _norm(k)
-    return k / np.sqrt((1.0 - norm) * (1.0 + norm))
+def _klein_to_space(k: Array, curvature: float) -> Array:
+    high, low = _scaled_squares(k, curvature)
+    return np.sqrt(curvature) * k / np.sqrt((1.0 - high) - low)
 
 
 def _klein_from_space(space: Array) -> Array:
     return space / np.hypot(1.0, _norm(space))
 
 
-def _halfspace_to_space(u: Array) -> Array:
+def _halfspace_to_space(u: Array, curvature: float) -> Array:
     """``x_i = u_i/h`` and ``x_d = (h^2 - 1 + |u|^2)/(2h)``, with ``h^2 - 1`` factored for the sake of the origin."""
     floor, height = u[..., :-1], u[..., -1:]
     last = 0.5 * ((height - 1.0) * (1.0 + 1.0 / height) + np.sum(floor * (floor / height), axis=-1, keepdims=True))
@@ -133,16 +145,20 @@ def _halfspace_from_space(space: Array) -> Array:
     return np.concatenate([floor * height, height], axis=-1)
 
 
-def _tangent_to_space(v: Array) -> Array:
-    return v * sinhc(_norm(v))
+def _tangent_to_space(v: Array, curvature: float) -> Array:
+    """``sinh(r) v/|v|`` with ``r^2 = c |v|^2``; the digits of r beyond a double count r times as much in sinh(r)."""
+    high, low = _scaled_squares(v, curvature)
+    double_double.roots(high.ravel(), low.ravel())
+    correction = np.where(high > 0.0, np.cosh(high) * low / np.where(high > 0.0, high, 1.0), 0.0)
+    return np.sqrt(curvature) * v * (sinhc(high) + correction)
 
 
 def _tangent_from_space(space: Array) -> Array:
     return space * arcsinhc(_norm(space))
 
 
-_TO_SPACE: dict[str, Callable[[Array], Array]] = {
-    "lorentz": lambda x: x[..., 1:],
+_TO_SPACE: dict[str, Callable[[Array, float], Array]] = {
+    "lorentz": lambda x, curvature: np.sqrt(curvature) * x[..., 1:],
     "poincare": _poincare_to_space,
     "klein": _klein_to_space,
     "halfspace": _halfspace_to_space,

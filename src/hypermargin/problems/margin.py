@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.geometry.isometries import translation_to_origin
+from hypermargin.geometry.isometries import move_to_origin_precisely, translation_to_origin
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
@@ -23,7 +23,9 @@ class MarginProblem:
     Parameters
     ----------
     X : (n, d + 1) array
-        Points on the hyperboloid of curvature -1.
+        Points on the hyperboloid of curvature -1. They are what their space parts say: the point meant by row x is
+        ``(sqrt(1 + |xr|^2), xr)`` exactly, and the time coordinate is only looked at to see whether it fits
+        (docs/exact.md, "Which problem").
     y : (n,) array
         Labels -1 or +1.
     C : float
@@ -31,8 +33,7 @@ class MarginProblem:
     sample_weight : (n,) array, optional
         Non-negative factors of C, one per sample. A weight of 2 equals the sample twice; 0 leaves it out.
     uncertainty : UncertaintySet, optional
-        A set around each point; margins are then the worst over it. Sets lie around points of the hyperboloid, so
-        ``x0`` is then replaced by ``sqrt(1 + |xr|^2)``.
+        A set around each point; margins are then the worst over it.
     allow_timelike : bool
         Drop the constraint ``q(w) >= 0`` and minimise ``max(q(w), 0)/2 + risk`` instead.
     """
@@ -59,7 +60,7 @@ class MarginProblem:
             if not isinstance(self.uncertainty, UncertaintySet):
                 raise TypeError(f"uncertainty must be a set such as GeodesicBall(0.1), got {self.uncertainty!r}")
             self.uncertainty.check(X.shape[0], X.shape[1] - 1)
-            X = lift(X[:, 1:])
+        X = lift(X[:, 1:])
         for name, value in (("X", X), ("y", y), ("C", C), ("sample_weight", weight)):
             object.__setattr__(self, name, _read_only(value))
 
@@ -108,16 +109,22 @@ class MarginProblem:
             total += (np.ones(len(X)) if weight is None else weight[rows]) @ X
         return lift(total[1:] / math.sqrt(max(float(minkowski_dot(total, total)), sys.float_info.min)))
 
-    def covectors_around(self, centre: Array, rows: slice = slice(None)) -> Array:
+    def covectors_around(self, centre: Array, rows: slice = slice(None), precise: bool = False) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin.
 
-        The transpose is contiguous: passes over the data read columns.
+        In doubles that loses an absolute ``eps e^(2r)`` at radius r; `precise` asks for double-double arithmetic and
+        one rounding. The transpose is contiguous: passes over the data read columns.
         """
-        lowered = covector(translation_to_origin(centre).T)
+        lowered = None if precise else covector(translation_to_origin(centre).T)
         X, y = self.X[rows], self.y[rows]
         columns = np.empty(X.shape[::-1])
         for block in row_blocks(X.shape[0]):
-            np.multiply(fixed_order_product(X[block], lowered).T, y[block], out=columns[:, block])
+            moved = (
+                covector(move_to_origin_precisely(X[block], centre))
+                if lowered is None
+                else fixed_order_product(X[block], lowered)
+            )
+            np.multiply(moved.T, y[block], out=columns[:, block])
         return columns.T
 
     # -- the objective -----------------------------------------------------------------------------------------------
@@ -202,6 +209,8 @@ class MarginProblem:
 
         The checks cost more than the solution of a small problem; one-vs-one would repeat them for every pair.
         """
+        if y.shape != X.shape[:1] or (sample_weight is not None and sample_weight.shape != y.shape):
+            raise ValueError(f"X has {len(X)} rows; y and sample_weight must have as many entries")
         problem = object.__new__(cls)
         X, y, sample_weight = _read_only(X), _read_only(y), _read_only(sample_weight)
         values = dict(

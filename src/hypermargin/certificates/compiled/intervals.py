@@ -112,18 +112,12 @@ def _upper(x: MidRad) -> cython.double:
 
 @cython.cclass
 class Intervals:
-    """The cuts of a certificate (`sums.cut_sums`) and its frame, to ask what minorants made of them prove.
-
-    The frame is the boost B that moves the origin to the centre: w of the frame is ``B w`` outside, so g becomes
-    ``B' g``.
-    """
+    """The cuts of a certificate in its frame (`sums.cut_sums`), to ask what minorants made of them prove."""
 
     dim: cython.Py_ssize_t
     totals: cython.double[:, ::1]
     errors: cython.double[:, ::1]
-    centre: cython.const[cython.double][::1]
-    time: MidRad  # of the centre,
-    share: MidRad  # and 1/(1 + time)
+    one_class: cython.const[cython.uchar][::1]
     b: MidRad  # the minorant at hand is b + sign g0 s + gr.wr,
     g0: MidRad
     m: cython.double[::1]  # with the balls gr
@@ -133,16 +127,11 @@ class Intervals:
         self,
         totals: cython.double[:, ::1],
         errors: cython.double[:, ::1],
-        centre: cython.const[cython.double][::1],
+        one_class: cython.const[cython.uchar][::1],
+        dim: cython.Py_ssize_t,
     ):
-        k: cython.Py_ssize_t
-        square: MidRad = _exact(1.0)
-        self.dim = centre.shape[0]
-        self.totals, self.errors, self.centre = totals, errors, centre
-        for k in range(self.dim):
-            square = _plus(square, _times(_exact(centre[k]), _exact(centre[k])))
-        self.time = _root(square)
-        self.share = _over(_exact(1.0), _plus(_exact(1.0), self.time))
+        self.dim = dim
+        self.totals, self.errors, self.one_class = totals, errors, one_class
         self.b = self.g0 = _exact(0.0)
         self.m, self.r = np.zeros(self.dim), np.zeros(self.dim)
 
@@ -168,19 +157,20 @@ class Intervals:
         b: cython.double
         a: cython.double
         A: cython.double
+        rise: cython.double
         least: cython.double = INFINITY
         for c in range(signs.shape[0]):
             self._combine(cuts[starts[c] : starts[c + 1]], weights[starts[c] : starts[c + 1]])
-            self._move_to_frame()
             self.g0 = _times(_exact(signs[c]), self.g0)
+            rise = self._rise(cuts[starts[c] : starts[c + 1]]) if chords[c] == 0.0 else 0.0
             if chords[c] > 0.0 and not self._add_chord(_exact(chords[c]), low[c], high[c]):
                 raise CertificateError("a chord is used for a box that is too wide for one")
             b, a, A = _lower(self.b), _lower(self.g0), self._longest()
-            if ends[c] == INFINITY and not a >= A:  # the minorant falls towards infinity and proves nothing there
+            if ends[c] == INFINITY and not (a >= A or rise > 0.0):  # it falls towards infinity and proves nothing there
                 return 0.0
-            least = min(least, _end_value(b, a, A, begins[c]))
+            least = min(least, _end_value(b, a, A, rise, begins[c]))
             if ends[c] < INFINITY:
-                least = min(least, _end_value(b, a, A, ends[c]))
+                least = min(least, _end_value(b, a, A, rise, ends[c]))
         return max(0.0, least)  # neither the margin term nor the risk is ever negative
 
     @cython.cfunc
@@ -217,19 +207,26 @@ class Intervals:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _move_to_frame(self) -> cython.void:
-        """``g0' = time g0 + c.gr`` and ``gr' = gr + c (g0 + c.gr/(1 + time))`` for the centre (time, c)."""
-        k: cython.Py_ssize_t
-        value: MidRad
-        stretch: MidRad
-        along: MidRad = _exact(0.0)
-        for k in range(self.dim):
-            along = _plus(along, _times(_exact(self.centre[k]), self._slope(k)))
-        stretch = _plus(self.g0, _times(self.share, along))
-        self.g0 = _plus(_times(self.time, self.g0), along)
-        for k in range(self.dim):
-            value = _plus(self._slope(k), _times(_exact(self.centre[k]), stretch))
-            self.m[k], self.r[k] = value.m, value.r
+    def _rise(self, cuts: cython.const[cython.Py_ssize_t][::1]) -> cython.double:
+        """A lower bound of ``g0 - |gr|`` where it follows from where the points lie; 0 where it does not.
+
+        If all samples are of one class, (g0, gr) is a sum of vectors of one light cone, of Minkowski length 1 at least
+        and with weights that sum to b. So is the length of the sum at least b, and ``g0 - |gr| >= b^2/(g0 + |gr|)``. Far
+        from the origin the difference itself is lost to rounding.
+        """
+        i: cython.Py_ssize_t
+        b: cython.double = _lower(self.b)
+        if not (b > 0.0 and _lower(self.g0) > 0.0):
+            return 0.0
+        for i in range(cuts.shape[0]):
+            if not self.one_class[cuts[i]] or self.totals[cuts[i], 1] * self.totals[cuts[0], 1] <= 0.0:
+                return 0.0
+        return _lower(
+            _over(
+                _times(_exact(b), _exact(b)),
+                _plus(_exact(_upper(self.g0)), _exact(self._longest())),
+            )
+        )
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -280,8 +277,13 @@ class Intervals:
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _end_value(b: cython.double, a: cython.double, A: cython.double, s: cython.double) -> cython.double:
-    """``b + a s + phi(s, A)`` rounded down, phi being the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0."""
+def _end_value(
+    b: cython.double, a: cython.double, A: cython.double, rise: cython.double, s: cython.double
+) -> cython.double:
+    """``b + a s + phi(s, A)`` rounded down, phi being the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0.
+
+    For ``s > A`` that is ``b + (a - A) s``, and `rise` may be known to be less than ``a - A``.
+    """
     phi: MidRad
     value: cython.double
     if s > A:
@@ -289,4 +291,6 @@ def _end_value(b: cython.double, a: cython.double, A: cython.double, s: cython.d
     else:
         phi = _times(_exact(-0.5), _plus(_times(_exact(A), _exact(A)), _times(_exact(s), _exact(s))))
     value = _lower(_plus(_plus(_exact(b), _times(_exact(a), _exact(s))), phi))
+    if s > A and rise > 0.0:
+        value = max(value, _lower(_plus(_exact(b), _times(_exact(rise), _exact(s)))))
     return value if fabs(value) < INFINITY else -INFINITY  # minus infinity where something overflowed

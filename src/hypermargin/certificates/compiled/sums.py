@@ -18,35 +18,37 @@ def selected_sums(
     X: cython.const[cython.double][:, ::1],
     y: cython.const[cython.double][:],
     costs: cython.const[cython.double][:],
+    reaches: cython.const[cython.double][:],
     weighted: cython.bint,
     frame: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     threshold: cython.double,
     sums: cython.double[:, ::1],
-    counts: cython.double[::1],
+    charges: cython.double[::1],
+    counts: cython.double[:, ::1],
     sigma: cython.double[::1],
 ):
     """Add to row j of `sums` the terms of the samples whose margin at ``points[j]`` is below `threshold`.
 
-    A sample has the d + 2 terms ``(1, z_i)``, ``z_i = y_i (x_i0, -x_ir)``, times ``costs[i]`` if `weighted`. Margins
-    are ``(y_i x_i @ frame) @ points[j]``, each sum in the order of its index, as `fixed_order_product` has it.
+    A sample has the d + 2 terms ``(1, z_i)``, ``z_i = y_i x_i @ frame``, times ``costs[i]`` if `weighted`. Margins are
+    ``z_i @ points[j]``; each sum in the order of its index, as `fixed_order_product` has it.
 
-    Row j holds three sums of each term: of its high part, of its low part (`_split`), and, if `weighted`, of its size.
-    ``counts[j]`` becomes the number of samples taken, and ``sigma[k]`` the power of two that split term k.
+    Row j holds three sums of each term: of its high part, of its low part (`_split`), and of its size.
+    ``charges[j]`` becomes the sum of ``reaches[i]``, times the cost if `weighted`; ``counts[j]`` the numbers of samples
+    taken of the classes -1 and +1. ``sigma[k]``, a power of two of at least ``2 n`` times the size of any term k, splits
+    it.
     """
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
-    used: cython.Py_ssize_t = (3 if weighted else 2) * (width + 1)
+    used: cython.Py_ssize_t = 3 * (width + 1)
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
+    positive: cython.Py_ssize_t
     value: cython.double
     weight: cython.double = 1.0
     z: cython.double[::1] = np.empty(width)
-    parts: cython.double[::1] = np.zeros(3 * (width + 1))
-    _largest_terms(X, costs, weighted, sigma)
-    for k in range(width + 1):
-        sigma[k] = _power_of_two_above(2.0 * n * sigma[k])
+    parts: cython.double[::1] = np.zeros(used)
     for i in range(n):
         for j in range(width):
             value = X[i, 0] * frame[0, j]
@@ -55,13 +57,15 @@ def selected_sums(
             z[j] = y[i] * value
         if weighted:
             weight = costs[i]
-        _split(X, i, y[i] * weight, weight, sigma, parts)
+        _split(z, weight, sigma, parts)
+        positive = 1 if y[i] > 0.0 else 0
         for j in range(points.shape[0]):
             value = z[0] * points[j, 0]
             for k in range(1, width):
                 value += z[k] * points[j, k]
             if value < threshold:
-                counts[j] += 1.0
+                counts[j, positive] += 1.0
+                charges[j] += weight * reaches[i]
                 for k in range(used):
                     sums[j, k] += parts[k]
 
@@ -69,14 +73,9 @@ def selected_sums(
 @cython.cfunc
 @cython.exceptval(check=False)
 def _split(
-    X: cython.const[cython.double][:, ::1],
-    i: cython.Py_ssize_t,
-    signed_weight: cython.double,
-    weight: cython.double,
-    sigma: cython.double[::1],
-    parts: cython.double[::1],
+    z: cython.double[::1], weight: cython.double, sigma: cython.double[::1], parts: cython.double[::1]
 ) -> cython.void:
-    """High parts, low parts and sizes of the terms of sample i (Rump, Ogita and Oishi, 2008).
+    """High parts, low parts and sizes of the terms of a sample (Rump, Ogita and Oishi, 2008).
 
     ``sigma >= 2 n |term|`` for all n samples, so ``term + sigma`` rounds to a multiple of ``sigma u`` (u = 2^-53), and
     ``high = (term + sigma) - sigma`` is one: sums of at most n of them are multiples of ``sigma u`` below sigma, that
@@ -87,37 +86,14 @@ def _split(
     term: cython.double = weight
     for k in range(terms):
         if k > 0:
-            term = signed_weight * X[i, 0] if k == 1 else -signed_weight * X[i, k - 1]
+            term = weight * z[k - 1]
         parts[k] = (term + sigma[k]) - sigma[k]
         parts[terms + k] = term - parts[k]
         parts[2 * terms + k] = fabs(term)
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _largest_terms(
-    X: cython.const[cython.double][:, ::1],
-    costs: cython.const[cython.double][:],
-    weighted: cython.bint,
-    largest: cython.double[::1],
-) -> cython.void:
-    """The largest size of each term over all samples."""
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    weight: cython.double = 1.0
-    largest[0] = 0.0 if weighted else 1.0
-    for i in range(X.shape[0]):
-        if weighted:
-            weight = costs[i]
-            largest[0] = max(largest[0], weight)
-        for k in range(X.shape[1]):
-            largest[k + 1] = max(largest[k + 1], fabs(weight * X[i, k]))
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _power_of_two_above(value: cython.double) -> cython.double:
-    """A power of two of at least `value`; 0 for 0, and infinity, which spoils all sums, near overflow."""
+def power_of_two_above(value: cython.double) -> cython.double:
+    """A power of two of at least `value`; 0 for 0, and infinity, which spoils all sums, for what nears overflow."""
     exponent: cython.int = 0
     if value == 0.0 or not value < 1e300:
         return 1e300 * value
@@ -126,3 +102,57 @@ def _power_of_two_above(value: cython.double) -> cython.double:
     else:
         exponent = frexp(value)[1]
     return ldexp(1.0, exponent)
+
+
+def enclosed_risk(
+    X: cython.const[cython.double][:, ::1],
+    y: cython.const[cython.double][:],
+    costs: cython.const[cython.double][:],
+    reaches: cython.const[cython.double][:],
+    frame: cython.const[cython.double][:, ::1],
+    w: cython.const[cython.double][::1],
+    roundings: cython.double,
+    reach_factor: cython.double,
+    w_errors: cython.const[cython.double][::1],
+):
+    """Bounds on ``sum_i c_i max(0, 1 - z_i.w)`` for exact z_i and w, save the rounding of the sums themselves.
+
+    The exact z_i are within ``roundings |z_i|`` plus ``reach_factor reaches[i]`` of those computed as in
+    `selected_sums`, coordinate by coordinate, the exact w within `w_errors` of `w`. ``roundings`` has room for the
+    rounding of the product too. Returns the two sums and the least margin less its error.
+    """
+    n: cython.Py_ssize_t = X.shape[0]
+    width: cython.Py_ssize_t = X.shape[1]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    value: cython.double
+    z: cython.double
+    margin: cython.double
+    error: cython.double
+    length: cython.double = 0.0
+    lower: cython.double = 0.0
+    upper: cython.double = 0.0
+    least: cython.double = float("inf")
+    for j in range(width):
+        length += fabs(w[j]) + w_errors[j]
+    for i in range(n):
+        margin = error = 0.0
+        for j in range(width):
+            value = X[i, 0] * frame[0, j]
+            for k in range(1, width):
+                value += X[i, k] * frame[k, j]
+            z = y[i] * value
+            margin += z * w[j]
+            error += fabs(z) * (roundings * fabs(w[j]) + w_errors[j])
+        error += reach_factor * reaches[i] * length
+        error = 1.0000001 * error + 1e-15 * (1.0 + fabs(margin))
+        if costs[i] > 0.0:
+            least = min(least, margin - error)
+        value = (1.0 - margin) + error
+        if not value <= 0.0:  # what is no number must not be left out
+            upper += costs[i] * value
+        value = (1.0 - margin) - error
+        if value > 0.0:
+            lower += costs[i] * value
+    return lower, upper, least

@@ -10,14 +10,15 @@ of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as
 from collections.abc import Callable
 
 import numpy as np
+from flint import arb
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
 from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers
 from hypermargin.certificates.rounding import rounding_factor
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
@@ -33,7 +34,10 @@ LARGE_MATRIX = 32
 
 
 def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
-    """`sums.cut_sums` for the cuts at the points of a robust problem's certificate; each of shape (points, d + 2)."""
+    """`sums.cut_sums` for the cuts at the points of a robust problem's certificate; each of shape (points, d + 2).
+
+    Sums are made in the coordinates of the data, and moved to the frame.
+    """
     if problem.dim > MAX_DIM:
         raise CertificateError(f"certificates of robust problems can be checked up to dimension {MAX_DIM}")
     if not isinstance(problem.uncertainty, GeodesicBall | LinearisedSet):
@@ -49,11 +53,33 @@ def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array
         gamma = rounding_factor(counts + n_blocks + 12)[:, None]
         totals += values
         errors += gamma * magnitudes * (1.0 + 2.0 * gamma) + distances * (1.0 + 2.0 * gamma)
-    return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
+    return moved_to_frame(totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300, proof.centre)
+
+
+def moved_to_frame(totals: Array, errors: Array, centre: Array) -> tuple[Array, Array]:
+    """Sums of ``(1, z_i)`` in the frame of the centre (T, c), by ball arithmetic; rows (b, s0, sr).
+
+    z is a covector: ``s0' = T s0 + c.sr`` and ``sr' = sr + c (s0 + c.sr/(1 + T))``.
+    """
+    space = [arb(value) for value in centre.tolist()]
+    time = (1 + _dot(space, space)).sqrt()
+    middles, radii = np.empty_like(totals), np.empty_like(totals)
+    for j, (row, error) in enumerate(zip(totals.tolist(), errors.tolist(), strict=True)):
+        b, s0, *sr = (arb(value, radius) for value, radius in zip(row, error, strict=True))
+        along = _dot(space, sr)
+        stretch = s0 + along / (1 + time)
+        moved = [b, time * s0 + along, *(s + c * stretch for s, c in zip(sr, space, strict=True))]
+        middles[j] = [float(value.mid()) for value in moved]
+        radii[j] = [float((value - float(value.mid())).abs_upper()) * (1.0 + 2.0**-50) for value in moved]
+    return middles, radii
+
+
+def _dot(a: list[arb], b: list[arb]) -> arb:
+    return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
 
 
 def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Callable[[slice], AllSums]:
-    """The function from samples to their sums for all points of a proof."""
+    """The function from samples to their sums for all points of a certificate."""
     centre = lift(proof.centre)
     members = CompiledMembers(problem, centre, proof.points, _outside(proof), _nominal(proof))
     return lambda rows: members.sums(rows, proof.threshold)

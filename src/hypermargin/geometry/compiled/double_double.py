@@ -140,12 +140,13 @@ def move_space_parts(
             out[i, j + 1] = moved.h + moved.l
 
 
-def one_minus_squares(
+def scaled_squares(
     points: cython.const[cython.double][:, :],
     scale: cython.double,
-    out: cython.double[::1],
+    high: cython.double[::1],
+    low: cython.double[::1],
 ):
-    """``1 - scale |p|^2`` of every row p, to one rounding: what near the rim of the ball decides where a point is."""
+    """``scale |p|^2`` of every row p as a sum of two doubles: near the rim of a ball ``1 - |p|^2`` has only low digits."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     total: Pair
@@ -153,5 +154,15 @@ def one_minus_squares(
         total = _exact(0.0)
         for j in range(points.shape[1]):
             total = _plus(total, _product_of(points[i, j], points[i, j]))
-        total = _plus(_exact(1.0), _times(_exact(-scale), total))
-        out[i] = total.h + total.l
+        total = _times(_exact(scale), total)
+        high[i], low[i] = total.h, total.l
+
+
+def roots(high: cython.double[::1], low: cython.double[::1]):
+    """The square roots of the sums ``high + low``, in place; 0 stays 0."""
+    i: cython.Py_ssize_t
+    root: Pair
+    for i in range(high.shape[0]):
+        if high[i] > 0.0:
+            root = _root(Pair(h=high[i], l=low[i]))
+            high[i], low[i] = root.h, root.l

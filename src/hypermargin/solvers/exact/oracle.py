@@ -7,11 +7,13 @@ import numpy as np
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.compilation import is_compiled
+from hypermargin.geometry.exact_normals import normal_from_frame
 from hypermargin.geometry.isometries import boost, inverse
 from hypermargin.geometry.lorentz import fixed_order_product
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.compiled import evaluator
 from hypermargin.solvers.exact.compiled.passes import LANES
+from hypermargin.solvers.exact.frames import Frame
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -21,13 +23,13 @@ MARGIN_SLACK = 1e-9
 class HingeOracle:
     """``w -> (risk, b, g)`` for the hinge risk of a problem; w and g in the frame that has `centre` at the origin."""
 
-    def __init__(self, problem: MarginProblem):
-        self.centre = problem.centre
+    def __init__(self, problem: MarginProblem, frame: Frame):
+        self.frame = frame
         self.threshold = 1.0 - MARGIN_SLACK
-        self._columns = _padded_columns(problem, self.centre)
+        self._columns = _padded_columns(problem, frame)
         self._costs = problem.costs
         self._factor = sqrt(0.5)
-        self._outwards = boost(self.centre)
+        self._outwards = boost(frame.centre)
 
     @property
     def work(self) -> int:
@@ -56,19 +58,21 @@ class HingeOracle:
     def _times_factor(self, risk: float, b: float, g: Array) -> tuple[float, float, Array]:
         return self._factor * risk, self._factor * b, self._factor * g
 
-    def to_original(self, w: Array) -> Array:
-        """The normal in the coordinates of the problem."""
-        return self._outwards @ w
+    def to_original(self, w: Array) -> tuple[Array, Array | None]:
+        """The normal in the coordinates of the problem, as ``w + low`` in a precise frame."""
+        if not self.frame.precise:
+            return self._outwards @ w, None
+        return normal_from_frame(w, self.frame.centre[1:])
 
     def to_frame(self, w: Array) -> Array:
         """The inverse of `to_original`."""
         return inverse(self._outwards) @ w
 
 
-def _padded_columns(problem: MarginProblem, centre: Array) -> Array:
+def _padded_columns(problem: MarginProblem, frame: Frame) -> Array:
     """The points z_i around the centre as columns, (d + 1, n) and zeros up to a multiple of `LANES`."""
     n = problem.n_samples
     columns = np.zeros((problem.dim + 1, -(-n // LANES) * LANES))
     for rows in row_blocks(n):
-        columns[:, rows.start : min(rows.stop, n)] = problem.covectors_around(centre, rows).T
+        columns[:, rows.start : min(rows.stop, n)] = problem.covectors_around(frame.centre, rows, frame.precise).T
     return columns

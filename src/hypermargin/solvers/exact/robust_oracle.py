@@ -18,6 +18,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.exact.compiled import robust_passes
 from hypermargin.solvers.exact.compiled.passes import LANES
+from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
@@ -54,8 +55,8 @@ class RobustOracle(HingeOracle, ABC):
 class BallOracle(RobustOracle):
     """Geodesic balls: invariant, so all of it happens in the frame around the centre."""
 
-    def __init__(self, problem: MarginProblem, ball: GeodesicBall):
-        super().__init__(problem)
+    def __init__(self, problem: MarginProblem, ball: GeodesicBall, frame: Frame):
+        super().__init__(problem, frame)
         self._ball = ball
         self._pass = robust_passes.BallPass(*self._data, _sizes(np.cosh(ball.rho)), _sizes(np.sinh(ball.rho)))
 
@@ -74,8 +75,8 @@ class BallOracle(RobustOracle):
 class LinearisedOracle(RobustOracle):
     """Sets in the tangent space at the origin: nominal margins in the frame, noise in the coordinates of the data."""
 
-    def __init__(self, problem: MarginProblem, noise: LinearisedSet):
-        super().__init__(problem)
+    def __init__(self, problem: MarginProblem, noise: LinearisedSet, frame: Frame):
+        super().__init__(problem, frame)
         self._noise, self._X, self._y = noise, problem.X, problem.y
         shape, size = np.empty((0, 0, 1)), np.ones(1)
         if isinstance(noise, Ellipsoid):
@@ -112,12 +113,12 @@ class LinearisedOracle(RobustOracle):
         return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
 
 
-def make_robust_oracle(problem: MarginProblem) -> RobustOracle:
+def make_robust_oracle(problem: MarginProblem, frame: Frame) -> RobustOracle:
     """The oracle for the problem's uncertainty set."""
     if isinstance(problem.uncertainty, GeodesicBall):
-        return BallOracle(problem, problem.uncertainty)
+        return BallOracle(problem, problem.uncertainty, frame)
     if isinstance(problem.uncertainty, LinearisedSet):
-        return LinearisedOracle(problem, problem.uncertainty)
+        return LinearisedOracle(problem, problem.uncertainty, frame)
     raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
 
 

@@ -1,0 +1,79 @@
+"""The samples of a problem in the frame of a certificate, and how far they may be from the exact ones.
+
+The exact points are ``(sqrt(1 + |xr|^2), xr)`` for the doubles xr of the problem; the frame is the boost that takes the
+point ``(T, c)`` to the origin, for the doubles c of the certificate. With u = 2^-53, x0 rounded by (d/2 + 2) u, entries
+of the matrix by 6 u and sums of d + 1 products, an image computed in doubles errs by at most
+
+    (2 d + 16) u |x| |row of the matrix| <= (2 d + 16) u sqrt2 x0 (T + |c|)
+
+in every coordinate. In double-double arithmetic it is the exact image rounded once, after an error of at most
+``(256 d + 1024) u^2 T x0`` (`geometry.compiled.double_double`).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
+from hypermargin.geometry.isometries import move_to_origin_precisely, translation_to_origin
+from hypermargin.geometry.lorentz import covector, lift
+from hypermargin.problems.margin import MarginProblem
+
+
+@dataclass(frozen=True, eq=False)
+class FramedSamples:
+    """Rows whose products with `matrix`, times the label, are the covectors z_i of the frame, up to stated errors.
+
+    Coordinates of the exact z_i are within ``roundings |z_ij| + reach_factor x_i0`` of those computed.
+    """
+
+    problem: MarginProblem
+    centre: Array
+    precise: bool = False
+
+    @property
+    def point(self) -> Array:
+        return lift(self.centre)
+
+    @cached_property
+    def rows(self) -> Array:
+        """Shape (n, d + 1)."""
+        X = self.problem.X
+        return np.ascontiguousarray(move_to_origin_precisely(X, self.point) if self.precise else X)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """Shape (d + 1, d + 1); in double-double the rows are moved already, and only signs are left."""
+        size = self.problem.dim + 1
+        moving = np.eye(size) if self.precise else translation_to_origin(self.point)
+        return np.ascontiguousarray(covector(moving.T))
+
+    @property
+    def reaches(self) -> Array:
+        """The time coordinates x_i0, shape (n,)."""
+        return self.problem.X[:, 0]
+
+    @property
+    def stretch(self) -> float:
+        """An upper bound of ``T + |c|``, the most by which the boost lengthens a vector."""
+        return 1.0001 * (float(self.point[0]) + float(np.linalg.norm(self.centre)))
+
+    @property
+    def roundings(self) -> float:
+        return U if self.precise else 0.0
+
+    @property
+    def reach_factor(self) -> float:
+        d = self.problem.dim
+        return 1.0001 * self.stretch * ((256 * d + 1024) * U * U if self.precise else 1.5 * (2 * d + 16) * U)
+
+    @property
+    def largest(self) -> float:
+        """An upper bound of all coordinates of the covectors, by the first coordinates and the stretch."""
+        return 1.5 * self.stretch * float(self.reaches.max())
+
+    def covectors(self, part: slice) -> Array:
+        """The computed z_i of some samples, shape (rows, d + 1)."""
+        return self.problem.covectors_around(self.point, part, self.precise)

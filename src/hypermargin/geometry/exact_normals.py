@@ -1,0 +1,83 @@
+"""Normals of hyperplanes far from the origin, as sums ``w + low`` of two vectors of doubles that are meant exactly.
+
+At radius r a change of w by its last bit moves products with points by ``eps e^(2r)``; with `low` the normal has twice as
+many digits. It is moved between frames in ball arithmetic, a vector at a time.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from flint import arb, ctx
+
+from hypermargin.arrays import Array
+
+#: Bits that normals are moved with.
+PRECISION = 256
+#: How often a normal is pushed out to the light cone, twice as far each time, before it counts as timelike.
+PUSHES = 40
+
+
+def normal_to_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:
+    """``w + low`` moved by the boost that takes the centre (T, c) to the origin, as doubles and bounds on their errors.
+
+    ``w0' = T w0 - c.wr`` and ``wr' = wr + c (c.wr/(1 + T) - w0)``.
+    """
+    with ctx.workprec(PRECISION):
+        normal = [arb(value) for value in w.tolist()]
+        if low is not None:
+            normal = [a + b for a, b in zip(normal, low.tolist(), strict=True)]
+        space = [arb(value) for value in centre.tolist()]
+        time = (1 + sum((c * c for c in space), arb(0))).sqrt()
+        along = sum((a * b for a, b in zip(normal[1:], space, strict=True)), arb(0))
+        factor = along / (1 + time) - normal[0]
+        moved = [time * normal[0] - along, *(v + c * factor for v, c in zip(normal[1:], space, strict=True))]
+        middles = [float(value.mid()) for value in moved]
+        errors = [
+            float((value - middle).abs_upper()) * (1.0 + 2.0**-50) + 1e-300
+            for value, middle in zip(moved, middles, strict=True)
+        ]
+    return np.array(middles), np.array(errors)
+
+
+def normal_from_frame(w: Array, centre: Array) -> tuple[Array, Array]:
+    """The inverse for a w of the frame: ``(w, low)``, the exact image rounded to two doubles per entry."""
+    with ctx.workprec(PRECISION):
+        normal = [arb(value) for value in w.tolist()]
+        space = [arb(value) for value in centre.tolist()]
+        time = (1 + sum((c * c for c in space), arb(0))).sqrt()
+        along = sum((a * b for a, b in zip(normal[1:], space, strict=True)), arb(0))
+        factor = along / (1 + time) + normal[0]
+        moved = [time * normal[0] + along, *(v + c * factor for v, c in zip(normal[1:], space, strict=True))]
+        high = [float(value.mid()) for value in moved]
+        low = [float((value - top).mid()) for value, top in zip(moved, high, strict=True)]
+    return np.array(high), np.array(low)
+
+
+def exact_form(w: Array, low: Array | None = None) -> Fraction:
+    """``q(w + low) = |wr|^2 - t^2`` in rational arithmetic: doubles are rational numbers."""
+    entries = [Fraction(value) for value in w.tolist()]
+    if low is not None:
+        entries = [a + Fraction(b) for a, b in zip(entries, low.tolist(), strict=True)]
+    time, *space = entries
+    return sum((value * value for value in space), Fraction(0)) - time * time
+
+
+def pushed_out(w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
+    """``w + low`` with its space part stretched by the bits it takes to have ``q >= 0`` exactly.
+
+    What is timelike by more than rounding is returned as it is.
+    """
+    step = 2.0**-52 if low is None else 2.0**-104
+    for _ in range(PUSHES):
+        if exact_form(w, low) >= 0:
+            break
+        stretched = w.copy()
+        if low is None:
+            stretched[1:] = w[1:] * (1.0 + step)
+            w = stretched
+        else:
+            more = low.copy()
+            more[1:] = low[1:] + step * w[1:]
+            low = more
+        step *= 2.0
+    return w, low
