@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.sums import CutSums
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof
+from hypermargin.certificates.sums import CutSums
 
 HALF_ROOT = arb(2).rsqrt()
 

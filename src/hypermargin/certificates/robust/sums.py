@@ -14,11 +14,11 @@ from flint import arb
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
 from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers
 from hypermargin.certificates.rounding import rounding_factor
-from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift

@@ -12,4 +12,6 @@ cdef class CutPool:
     cdef double[::1] risks
     cdef double[::1] rises  # room for `best_scale`
     cpdef Py_ssize_t add(self, double b, double[::1] g, double[::1] point, double risk)
+    cpdef double rise(self, Py_ssize_t c) noexcept
+    cdef double _length(self, Py_ssize_t c) noexcept
     cpdef best_scale(self, double[::1] w)

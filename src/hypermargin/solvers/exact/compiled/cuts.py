@@ -100,20 +100,38 @@ class CutPool:
                 view[row, j] = self.points[c, j]
         return points
 
+    def rise(self, c: cython.Py_ssize_t) -> cython.double:
+        """``|g0| - |gr|`` of a cut whose samples are of one class; 0 if its slope is not timelike.
+
+        The slope is then a sum of vectors in one light cone, each of Minkowski length 1 at least, with weights that sum
+        to b: ``g0^2 - |gr|^2 >= b^2``. Far from the origin this has more digits than the difference itself.
+        """
+        length: cython.double = self._length(c)
+        time: cython.double = fabs(self.g[c, 0])
+        if time <= (1.0 - 1e-9) * length or time + length == 0.0:
+            return 0.0
+        return max(time - length if time - length > 1e-9 * time else 0.0, self.b[c] * self.b[c] / (time + length))
+
+    def _length(self, c: cython.Py_ssize_t) -> cython.double:
+        """``|gr|``."""
+        total: cython.double = 0.0
+        j: cython.Py_ssize_t
+        for j in range(1, self.width):
+            total += self.g[c, j] * self.g[c, j]
+        return sqrt(total)
+
     def tail(self, c: cython.Py_ssize_t, upper: cython.double):
-        """The s beyond which a share of cut c proves `upper`, and that share; None if its slope is not timelike.
+        """The s beyond which a share of cut c, whose samples are of one class, proves `upper`, and that share.
+
+        None if its slope is not timelike, which is so where it has no samples.
 
         A share theta of the cut bounds the objective from below by ``theta (b + (|g0| - |gr|) s)`` for every s beyond
         ``theta |gr|``, and this grows with s. The smallest s at which some theta <= 1 reaches the best objective known
         has ``theta = min(1, s / |gr|)``.
         """
         offset: cython.double = self.b[c]
-        length: cython.double = 0.0
-        j: cython.Py_ssize_t
-        for j in range(1, self.width):
-            length += self.g[c, j] * self.g[c, j]
-        length = sqrt(length)
-        rise: cython.double = fabs(self.g[c, 0]) - length
+        length: cython.double = self._length(c)
+        rise: cython.double = self.rise(c)
         if rise <= 0.0:
             return None
         reach: cython.double = (upper - offset) / rise

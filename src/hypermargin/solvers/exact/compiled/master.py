@@ -192,10 +192,10 @@ class Master:
         columns are level is the point: wr is a combination of them.
         """
         j: cython.Py_ssize_t
-        if self.A <= BLURRED * self.noise:
+        if BLURRED * self.noise >= self.A:
             for j in range(self.dim):
                 self.wr[j] = 0.0
-        if mu < 1.0 or self.A <= RESOLVED * self.noise or self._is_uneven(s):
+        if mu < 1.0 or RESOLVED * self.noise >= self.A or self._is_uneven(s):
             self._level_out(s)
 
     def _is_uneven(self, s: cython.double) -> cython.bint:

@@ -19,6 +19,8 @@ cdef class Region:
     cdef double[::1] mb
     cdef double[::1] ma
     cdef double[::1] mA
+    cdef double[::1] rise  # a - A, to more digits than that difference has where a minorant proves the tail,
+    cdef Py_ssize_t[::1] is_tail  # which these do
     cdef Py_ssize_t[:, ::1] columns
     cdef double[:, ::1] weights
     cdef Py_ssize_t[::1] owner  # number, in `boxes`, of the box whose chord a minorant uses

@@ -55,10 +55,11 @@ class Region:
     def _make_tables(self, room: cython.Py_ssize_t, width: cython.Py_ssize_t):
         """Few arrays, cut into rows: regions are many in degenerate problems, and allocation would cost the most."""
         i: cython.Py_ssize_t
-        numbers: cython.double[:, ::1] = np.zeros((7, room))
-        counts: cython.Py_ssize_t[:, ::1] = np.zeros((4, room), dtype=np.intp)
+        numbers: cython.double[:, ::1] = np.zeros((8, room))
+        counts: cython.Py_ssize_t[:, ::1] = np.zeros((5, room), dtype=np.intp)
         self.s, self.envelope, self.relaxed, self.lower = numbers[0], numbers[1], numbers[2], numbers[3]
-        self.mb, self.ma, self.mA = numbers[4], numbers[5], numbers[6]
+        self.mb, self.ma, self.mA, self.rise = numbers[4], numbers[5], numbers[6], numbers[7]
+        self.is_tail = counts[4]
         self.top, self.prover, self.stale, self.owner = counts[0], counts[1], counts[2], counts[3]
         self.columns = np.zeros((room, width), dtype=np.intp)
         self.weights = np.zeros((room, width))
@@ -85,6 +86,7 @@ class Region:
         for m in sorted(used):
             k = self._room()
             self.mb[k], self.ma[k], self.mA[k] = parent.mb[m], parent.ma[m], parent.mA[m]
+            self.rise[k], self.is_tail[k] = parent.rise[m], parent.is_tail[m]
             self.owner[k] = offset + parent.owner[m]
             for j in range(self.columns.shape[1]):
                 self.columns[k, j], self.weights[k, j] = parent.columns[m, j], parent.weights[m, j]
@@ -237,6 +239,8 @@ class Region:
 
     def _bound(self, k: cython.Py_ssize_t, s: cython.double) -> cython.double:
         """``L_k(s)``."""
+        if s > self.mA[k]:
+            return self.mb[k] + self.rise[k] * s
         return self.mb[k] + self.ma[k] * s + phi(s, self.mA[k])
 
     def _prove(self, k: cython.Py_ssize_t, i: cython.Py_ssize_t, left: cython.double, right: cython.double):
@@ -246,7 +250,7 @@ class Region:
         check of the certificate.
         """
         if i == self.nodes - 1:
-            right = left if self.ma[k] > (1.0 + 1e-9) * self.mA[k] else -1e300
+            right = left if self.is_tail[k] or self.rise[k] > 1e-9 * self.mA[k] else -1e300
         left = min(left, right)
         if left > self.lower[i]:
             self.lower[i], self.prover[i] = left, k
@@ -329,6 +333,7 @@ class Region:
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = self._room()
         self.mb[k], self.ma[k], self.mA[k] = self.master.b, self.master.a, self.master.A
+        self.rise[k], self.is_tail[k] = self.master.a - self.master.A, 0
         self.owner[k] = 0
         for i in range(self.columns.shape[1]):
             self.columns[k, i] = self.master.active[i] if i < self.master.count else 0
@@ -346,6 +351,7 @@ class Region:
         self.mb[k] = share * self.master.pool.b[c]
         self.ma[k] = share * self.sign * self.master.pool.g[c, 0]
         self.mA[k] = share * sqrt(total)
+        self.rise[k], self.is_tail[k] = share * self.master.pool.rise(c), 1
         self.columns[k, 0], self.weights[k, 0] = c, share
         self._keep(k)
 
@@ -370,6 +376,7 @@ class Region:
         """The number of the next minorant, with room in the tables for it."""
         if self.minorants == self.mb.shape[0]:
             self.mb, self.ma, self.mA = doubled(self.mb), doubled(self.ma), doubled(self.mA)
+            self.rise, self.is_tail = doubled(self.rise), doubled(self.is_tail)
             self.columns, self.weights, self.owner = (
                 doubled(self.columns),
                 doubled(self.weights),
