@@ -17,8 +17,10 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
+from hypermargin.geometry.compiled import double_double
 from hypermargin.geometry.isometries import move_to_origin_precisely, translation_to_origin
 from hypermargin.geometry.lorentz import covector, lift
+from hypermargin.problems.linearised import OriginJacobian
 from hypermargin.problems.margin import MarginProblem
 
 
@@ -73,6 +75,22 @@ class FramedSamples:
     def largest(self) -> float:
         """An upper bound of all coordinates of the covectors, by the first coordinates and the stretch."""
         return 1.5 * self.stretch * float(self.reaches.max())
+
+    def jacobians(self, part: slice) -> tuple[Array, Array]:
+        """Images of the axes under the Jacobians of exp_0 in the frame, (rows, d, d + 1), and bounds on their errors.
+
+        The parts of an image are at most ``x0`` and ``stretch`` long before the boost, so that no coordinate is larger
+        than ``(T + |c|) (x0 + stretch)``; but its two terms may cancel, so errors relative to the terms are charged in
+        that size only where they are not those of double-double arithmetic.
+        """
+        X, d = self.problem.X[part], self.problem.dim
+        space = np.ascontiguousarray(X[:, 1:])
+        stretches = OriginJacobian.at(X).stretch
+        images = np.empty((len(X), d, d + 1))
+        double_double.move_jacobians(space, stretches, np.ascontiguousarray(self.centre, dtype=np.float64), images)
+        absolute = (512 * d + 4096) * U * U * self.stretch * (X[:, 0] + stretches)
+        across = np.abs(images).max(axis=(1, 2)) + stretches
+        return images, 1.0001 * absolute + 64.0 * U * across
 
     def covectors(self, part: slice) -> Array:
         """The computed z_i of some samples, shape (rows, d + 1)."""

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar
 
-from flint import fmpz_mat
-
 from hypermargin.certificates.base import Certificate, CertificateError, require_hard_margin
+from hypermargin.certificates.relations import has_positive_relation
 from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 
@@ -48,7 +47,7 @@ class OverlapCertificate(Certificate):
     samples: tuple[int, ...]
 
     def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
-        """``inf`` (there is no feasible point) if the proof holds in exact rational arithmetic, else an error.
+        """``inf`` (there is no feasible point) if the proof holds without rounding (`relations`), else an error.
 
         That leaves nothing for `by_arb` to do.
         """
@@ -57,7 +56,8 @@ class OverlapCertificate(Certificate):
             raise CertificateError("the certificate names samples that the problem does not have")
         if not all(problem.costs[i] > 0.0 for i in self.samples):
             raise CertificateError("the certificate uses a sample of weight 0")
-        if not has_positive_null_vector(problem.signed_covectors[list(self.samples)].tolist()):
+        chosen = list(self.samples)
+        if not has_positive_relation(problem.X[chosen, 1:].tolist(), problem.y[chosen].astype(int).tolist()):
             raise CertificateError("the samples of the certificate do not prove that the classes overlap")
         return float("inf")
 
@@ -67,16 +67,3 @@ class OverlapCertificate(Certificate):
     @classmethod
     def _from_content(cls, data: dict[str, Any]) -> "OverlapCertificate":
         return cls(tuple(int(i) for i in data["samples"]))
-
-
-def has_positive_null_vector(rows: list[list[float]]) -> bool:
-    """Whether the rows have exactly one linear relation, with coefficients of one sign. Exact: doubles are rational."""
-    ratios = [[value.as_integer_ratio() for value in row] for row in rows]
-    common = max(denominator for row in ratios for _, denominator in row)  # all are powers of two
-    integers = [[numerator * (common // denominator) for numerator, denominator in row] for row in ratios]
-    transposed = fmpz_mat([list(column) for column in zip(*integers, strict=True)])
-    basis, nullity = transposed.nullspace()
-    if nullity != 1:
-        return False
-    relation = [int(basis[i, 0]) for i in range(len(rows))]
-    return all(value > 0 for value in relation) or all(value < 0 for value in relation)

@@ -1,8 +1,8 @@
 """Rigorous bounds on the objective of a given w: the upper end beside the lower bound of a certificate.
 
-The normal is ``w + low``, two vectors of doubles whose sum is meant exactly: at radius r the last bit of w moves margins
-by ``eps e^(2r)``, and `low` holds what w has no room for. Its ``q`` is computed in rational arithmetic, and margins in a
-frame (`frame.FramedSamples`) in which neither points nor w are large where it matters.
+The normal is ``w + low``, two vectors of doubles whose sum is meant exactly: at radius r the last bit of w moves
+margins by ``eps e^(2r)``, and `low` holds what w has no room for. Its ``q`` is computed in rational arithmetic, and
+margins in a frame (`frame.FramedSamples`) in which neither points nor w are large where it matters.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,13 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.frame import FramedSamples
+from hypermargin.certificates.robust.margins import worst_margin_bounds
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.geometry.exact_normals import exact_form, normal_to_frame
 from hypermargin.problems.margin import MarginProblem
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
-CLEAR = 1e-9
+CLEAR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -41,20 +42,25 @@ def enclose_objective(
     Infinite where the normal is timelike and that is not allowed. For the hard margin the value is ``q/2`` where all
     margins are proved to be at least 1, and infinite otherwise.
     """
+    if not np.all(np.isfinite(w)):
+        return INFINITE
     form = enclose_form(w, low)
     if form.lower < 0.0 and not problem.allow_timelike:
         return INFINITE
     margin_term = Enclosure(0.5 * max(form.lower, 0.0), 0.5 * max(form.upper, 0.0))
-    samples = FramedSamples(problem, centre, precise)
-    lower, upper, least = _risk(samples, w, low)
+    lower, upper, least = _risk(FramedSamples(problem, centre, precise), w, low, form)
     if problem.is_hard:
         return margin_term if least >= 1.0 else INFINITE
-    half_root = nextafter(0.5**0.5, 1.0)
-    room = 1.0 + rounding_factor(problem.n_samples + 12)  # for the sums, and for costs, which are rounded products
+    room = 1.0 + rounding_factor(problem.n_samples + 16)  # for the sums, and for costs, which are rounded products
     return Enclosure(
-        _below(margin_term.lower + lower * (0.5**0.5 * (1.0 - 4.0 * UNIT_ROUNDOFF)) / room),
-        _above(margin_term.upper + upper * half_root * room),
+        max(0.0, _below(margin_term.lower + 0.5**0.5 * lower / room)),
+        _above(margin_term.upper + 0.5**0.5 * upper * room),
     )
+
+
+def least_margin(problem: MarginProblem, w: Array, low: Array | None, centre: Array, precise: bool) -> float:
+    """A lower bound of the least margin over the samples of positive weight."""
+    return _risk(FramedSamples(problem, centre, precise), w, low, enclose_form(w, low))[2]
 
 
 def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
@@ -63,24 +69,25 @@ def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
         square = float(w @ w)
         space, time = float(np.linalg.norm(w[1:])), abs(float(w[0]))
         form = (space - time) * (space + time)
-        error = (2 * w.size + 16) * UNIT_ROUNDOFF * square
-        if abs(form) > CLEAR * square and 1e-140 < square < 1e280:
-            return Enclosure(form - error, form + error) if error < 1e-12 * abs(form) else _exact_form(w, low)
-    return _exact_form(w, low)
-
-
-def _exact_form(w: Array, low: Array | None) -> Enclosure:
-    form = exact_form(w, low)
-    nearest = float(form)
-    below, above = Fraction(nearest) <= form, Fraction(nearest) >= form
+        if abs(form) > CLEAR * square and 1e-280 < square < 1e280:
+            error = (4 * w.size + 32) * UNIT_ROUNDOFF * square
+            return Enclosure(form - error, form + error)
+    form_exactly = exact_form(w, low)
+    nearest = float(form_exactly)
+    below, above = Fraction(nearest) <= form_exactly, Fraction(nearest) >= form_exactly
     return Enclosure(nearest if below else nextafter(nearest, -inf), nearest if above else nextafter(nearest, inf))
 
 
-def _risk(samples: FramedSamples, w: Array, low: Array | None) -> tuple[float, float, float]:
+def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) -> tuple[float, float, float]:
     """Bounds on ``sum_i c_i max(0, 1 - m_i)`` but for the rounding of the sums, and on the least margin."""
     problem = samples.problem
     moved, errors = normal_to_frame(w, low, samples.centre)
     costs = (problem.costs > 0.0).astype(np.float64) if problem.is_hard else problem.costs
+    if problem.uncertainty is not None:
+        least, most = worst_margin_bounds(samples, moved, errors, form.lower, form.upper)
+        used = costs > 0.0
+        lower, upper = (float(costs[used] @ np.maximum(0.0, 1.0 - margins[used])) for margins in (most, least))
+        return lower, upper if not np.isnan(upper) else inf, float(np.min(least[used], initial=inf))
     return compiled_sums.enclosed_risk(
         samples.rows,
         problem.y,
@@ -95,8 +102,8 @@ def _risk(samples: FramedSamples, w: Array, low: Array | None) -> tuple[float, f
 
 
 def _above(value: float) -> float:
-    return nextafter(value * (1.0 + 4.0 * UNIT_ROUNDOFF), inf) if value < inf else inf
+    return nextafter(value * (1.0 + 8.0 * UNIT_ROUNDOFF), inf) if value < inf else inf
 
 
 def _below(value: float) -> float:
-    return max(0.0, nextafter(value * (1.0 - 4.0 * UNIT_ROUNDOFF), -inf))
+    return nextafter(value * (1.0 - 8.0 * UNIT_ROUNDOFF), -inf)

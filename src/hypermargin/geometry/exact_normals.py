@@ -53,6 +53,15 @@ def normal_from_frame(w: Array, centre: Array) -> tuple[Array, Array]:
     return np.array(high), np.array(low)
 
 
+def scaled_normal(w: Array, low: Array, factor: float) -> tuple[Array, Array]:
+    """``factor (w + low)`` as two doubles per entry, up to the rounding of the second."""
+    with ctx.workprec(PRECISION):
+        entries = [(arb(a) + b) * factor for a, b in zip(w.tolist(), low.tolist(), strict=True)]
+        high = [float(value.mid()) for value in entries]
+        rest = [float((value - top).mid()) for value, top in zip(entries, high, strict=True)]
+    return np.array(high), np.array(rest)
+
+
 def exact_form(w: Array, low: Array | None = None) -> Fraction:
     """``q(w + low) = |wr|^2 - t^2`` in rational arithmetic: doubles are rational numbers."""
     entries = [Fraction(value) for value in w.tolist()]

@@ -18,6 +18,8 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import Certificate
+from hypermargin.certificates.objective import enclose_objective
+from hypermargin.geometry.exact_normals import exact_form
 from hypermargin.problems.margin import MarginProblem
 
 #: Relative: a bound that lies further above the objective than this is no rounding, and one of the two is wrong.
@@ -50,12 +52,16 @@ class Status(Enum):
 class Outcome:
     """What a solver returns to `solve`. `lower_bound` and `status` are its claims; the objective is recomputed.
 
-    `status_if_met` replaces `status` where the recomputed gap is within the tolerance; `checked` says whether
-    `lower_bound` is what a check of `certificate` has proved.
+    The answer is ``w + w_low``, exactly (`w_low` None: w itself). `status_if_met` replaces `status` where the recomputed
+    gap is within the tolerance; `checked` says whether `lower_bound` is what a check of `certificate` has proved.
+    `frame` is the frame in which the objective is best recomputed: the space part of its centre, and whether data is to
+    be moved there in double-double arithmetic.
     """
 
     w: Array
     status: Status
+    w_low: Array | None = None
+    frame: tuple[Array, bool] | None = None
     status_if_met: Status | None = None
     lower_bound: float = -np.inf
     certificate: Certificate | None = None
@@ -75,7 +81,11 @@ class Outcome:
 class Solution:
     """A classifier ``x -> sign(x * w + intercept)`` and what is known about its quality.
 
-    `objective` is recomputed from the problem for `loss`; `lower_bound` holds for the same problem and the same loss.
+    Far from the origin a normal needs more digits than a double has: the answer is then ``w + w_low``, two vectors
+    whose sum is meant exactly. Elsewhere `w_low` is None.
+
+    `objective` is recomputed from the problem for `loss`: for the hinge loss an upper end of what it is exactly, by the
+    code that checks certificates. `lower_bound` holds for the same problem and the same loss.
     `history` maps names ("objective", "lower_bound", ...) to one value per iteration; `info` is what the method adds.
     """
 
@@ -85,6 +95,7 @@ class Solution:
     status: Status
     method: str
     loss: str = "hinge"
+    w_low: Array | None = None
     certificate: Certificate | None = None
     n_iter: int = 0
     time: float = 0.0
@@ -213,10 +224,10 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) 
 
     The certificate is told what it proves.
     """
-    objective = problem.objective(outcome.w, solver.loss, outcome.intercept)
+    objective = recomputed_objective(problem, solver.loss, outcome)
     status = outcome.status_at(objective, tol)
-    if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED):
-        status = status if problem.is_feasible(outcome.w) else Status.TIMELIKE
+    if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED) and not problem.allow_timelike:
+        status = Status.TIMELIKE if exact_form(outcome.w, outcome.w_low) < 0 else status
     certificate = outcome.certificate
     if certificate is not None:
         bound = outcome.lower_bound if outcome.checked else None
@@ -228,12 +239,21 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) 
         status=status,
         method=solver.name,
         loss=solver.loss,
+        w_low=outcome.w_low,
         certificate=certificate,
         n_iter=outcome.n_iter,
         intercept=outcome.intercept,
         history=outcome.history,
         info=outcome.info,
     )
+
+
+def recomputed_objective(problem: MarginProblem, loss: str, outcome: Outcome) -> float:
+    """The objective of an outcome from the data; for the hinge loss an upper end of the exact one."""
+    if loss != "hinge" or outcome.intercept:
+        return problem.objective(outcome.w, loss, outcome.intercept)
+    centre, precise = outcome.frame if outcome.frame is not None else (problem.centre[1:], False)
+    return enclose_objective(problem, outcome.w, outcome.w_low, centre, precise).upper
 
 
 def solvers_that_handle(capability: str) -> list[str]:

@@ -22,7 +22,7 @@ def _nominal_overlap(problem: MarginProblem) -> OverlapCertificate | None:
     A vertex of ``{a >= 0 : sum a_i = 1, sum a_i z_i = 0}`` has at most d + 2 positive entries.
     """
     used = np.flatnonzero(problem.costs > 0.0)
-    Z = problem.covectors_around(problem.centre)[used]
+    Z = problem.covectors_around(problem.centre, precise=True)[used]
     A = np.vstack([Z.T / np.abs(Z).max(), np.ones(used.size)])
     result = linprog(np.zeros(used.size), A_eq=A, b_eq=np.eye(problem.dim + 2)[-1], method="highs-ds")
     if result.status != 0:

@@ -2,18 +2,19 @@
 
 import numpy as np
 
-from hypermargin.arrays import Array
 from hypermargin.certificates import Combination, RegionProof, SoftMarginCertificate
+from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.search import Leaf, Search
 
 
-def make_certificate(search: Search, centre: Array, threshold: float, bound: float) -> SoftMarginCertificate:
+def make_certificate(search: Search, frame: Frame, threshold: float, bound: float) -> SoftMarginCertificate:
     """The certificate that `search` holds for `bound` (at most its lower bound)."""
     numbers: dict[int, int] = {}  # cut of the pool -> cut of the certificate, in order of use
     regions = tuple(_region_proof(leaf, bound, numbers) for leaf in search.leaves)
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
-    return SoftMarginCertificate(centre[1:].copy(), search.pool.points_of(list(numbers)), regions, threshold)
+    points = search.pool.points_of(list(numbers))
+    return SoftMarginCertificate(frame.centre[1:].copy(), points, regions, threshold, precise=frame.precise)
 
 
 def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int]) -> RegionProof:

@@ -15,6 +15,8 @@ from hypermargin.geometry.lorentz import lift, quadratic_form
 from hypermargin.geometry.metric import distance
 from hypermargin.problems.margin import MarginProblem
 
+#: Most frames to try before the gap that remains is reported.
+MOST_FRAMES = 6
 #: A foot nearer to the origin of the frame than this is no reason to move.
 NEAR = 0.5
 #: Below this share of ``|w|^2`` a form is not told from that of a lightlike normal, which has no foot.

@@ -10,12 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from hypermargin.arrays import Array
 from hypermargin.certificates import HardMarginCertificate, SoftMarginCertificate
+from hypermargin.certificates.objective import least_margin
+from hypermargin.geometry.exact_normals import normal_to_frame, pushed_out, scaled_normal
+from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, Status, relative_gap
+from hypermargin.solvers.base import Outcome, Status, recomputed_objective, relative_gap
 from hypermargin.solvers.common.overlap import prove_overlap
 from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
 
@@ -28,19 +31,37 @@ SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
 def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver) -> Outcome:
     """The hard-margin optimum, or the proof that there is none; `solve_soft` solves a soft margin from a search."""
+    outcome = _in_frame(problem, tol, solve_soft, first_frame(problem, tol))
+    tried = 1
+    while tried < MOST_FRAMES and _lacks_digits(problem, outcome, tol):
+        assert outcome.frame is not None
+        centre, precise = outcome.frame
+        frame = next_frame(Frame(lift(centre), precise), normal_to_frame(outcome.w, outcome.w_low, centre)[0])
+        if frame is None:
+            break
+        other = _in_frame(problem, tol, solve_soft, frame)
+        outcome = (
+            other if other.status is Status.INFEASIBLE or _gap(problem, other) < _gap(problem, outcome) else outcome
+        )
+        tried += 1
+    return replace(outcome, info={**outcome.info, "frames": tried})
+
+
+def _in_frame(problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame) -> Outcome:
+    """Soft margins with growing C in one frame."""
     soft = problem.with_C(1.0)
-    oracle, search = fresh_search(soft)
+    oracle, search = fresh_search(soft, frame)
     outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     for _ in range(MAX_ROUNDS):
-        w = _scaled_to_margin(problem, outcome.w)
-        if w is None:
+        separator = _scaled_to_margin(problem, outcome)
+        if separator is None:
             overlap = prove_overlap(problem)
             if overlap is not None:
                 return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, checked=True)
-        elif relative_gap(problem.objective(w), outcome.lower_bound) <= tol:
+        elif _gap(problem, separator) <= tol:
             break
-        elif problem.violation(outcome.w) <= problem.margin_rounding(outcome.w):
-            break  # the soft solution is feasible already: a larger C has nothing to add
+        elif _is_feasible(problem, outcome):
+            break  # a larger C has nothing to add
         if outcome.status in LIMITS:
             break
         soft, oracle = soft.with_C(GROWTH * soft.C), oracle.scaled(GROWTH)
@@ -48,12 +69,12 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
         outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     assert isinstance(outcome.certificate, SoftMarginCertificate)
     certificate = HardMarginCertificate(soft.C, outcome.certificate)
-    w = _scaled_to_margin(problem, outcome.w)
-    if w is None:
+    separator = _scaled_to_margin(problem, outcome)
+    if separator is None:
         unseparated = outcome.status if outcome.status in LIMITS else Status.FAILED
         return replace(outcome, status=unseparated, certificate=certificate)
     status = Status.GAP_REMAINS if outcome.status is outcome.status_if_met else outcome.status
-    return replace(outcome, w=w, status=status, certificate=certificate)
+    return replace(separator, status=status, certificate=certificate)
 
 
 def _decided(outcome: Outcome, search: Search, tol: float) -> Outcome:
@@ -61,7 +82,37 @@ def _decided(outcome: Outcome, search: Search, tol: float) -> Outcome:
     return replace(outcome, status=outcome.status_at(search.upper, tol))
 
 
-def _scaled_to_margin(problem: MarginProblem, w: Array) -> Array | None:
-    """w times a positive number so that the least margin is 1; None if w does not separate."""
-    least = float(problem.margins(w)[problem.costs > 0.0].min())
-    return w / least if least > 0.0 else None
+def _gap(problem: MarginProblem, outcome: Outcome) -> float:
+    return relative_gap(recomputed_objective(problem, "hinge", outcome), outcome.lower_bound)
+
+
+def _lacks_digits(problem: MarginProblem, outcome: Outcome, tol: float) -> bool:
+    """Whether nothing but rounding can be what a proof lacks."""
+    unfinished = outcome.status not in (*LIMITS, Status.INFEASIBLE)
+    return unfinished and outcome.checked and not _gap(problem, outcome) <= tol
+
+
+def _is_feasible(problem: MarginProblem, outcome: Outcome) -> bool:
+    """Whether the soft solution has all margins at 1 up to rounding."""
+    least = _least_margin(problem, outcome)
+    return least is not None and least >= 1.0 - 1e-9
+
+
+def _scaled_to_margin(problem: MarginProblem, outcome: Outcome) -> Outcome | None:
+    """The outcome with w times a positive number so that all margins are at least 1; None if w does not separate."""
+    least = _least_margin(problem, outcome)
+    if least is None or not least > 0.0:
+        return None
+    scale = (1.0 + 4.0 * 2.0**-52) / least
+    w, low = outcome.w * scale, None
+    if outcome.w_low is not None:  # w is rounded once more, and what is lost goes to the low part
+        w, low = scaled_normal(outcome.w, outcome.w_low, scale)
+    if not problem.allow_timelike:
+        w, low = pushed_out(w, low)
+    return replace(outcome, w=w, w_low=low)
+
+
+def _least_margin(problem: MarginProblem, outcome: Outcome) -> float | None:
+    """A lower bound of the least margin over the samples of positive weight."""
+    assert outcome.frame is not None
+    return least_margin(problem, outcome.w, outcome.w_low, *outcome.frame)

@@ -6,7 +6,7 @@ for all w with a given t; the search closes the gap between the least of these b
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import ClassVar
@@ -15,10 +15,12 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
+from hypermargin.geometry.exact_normals import pushed_out
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.base import Outcome, Solver, Status, recomputed_objective, register, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
+from hypermargin.solvers.exact.frames import MOST_FRAMES, first_frame, next_frame
 from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
@@ -28,6 +30,8 @@ from hypermargin.solvers.exact.search import Search
 AIM, SMALLEST_AIM = 0.01, 1e-10
 #: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
 PROVED = 0.5
+#: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged.
+CLEARLY = 0.9
 #: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
 CHECK_TIME = 5e-9
 
@@ -69,22 +73,42 @@ class Exact(Solver):
         deadline = self._deadline()
         if problem.is_hard:
             return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
-        return self.run_from(deadline, problem, tol, *fresh_search(problem))
+        frame = first_frame(problem, tol)
+        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame))
+
+    def _in_more_frames(
+        self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
+    ) -> Outcome:
+        """`run_from`, and again in other frames while rounding is all that a proof lacks."""
+        best = self.run_from(deadline, problem, tol, oracle, search)
+        passes, tried = search.n_passes, 1
+        while tried < MOST_FRAMES and self.verify and _lacks_digits(problem, best, search.upper, tol):
+            frame = next_frame(oracle.frame, search.best)
+            if frame is None:
+                break
+            oracle, search = fresh_search(problem, frame)
+            search.evaluator.passes = passes
+            outcome = self.run_from(deadline, problem, tol, oracle, search)
+            passes, tried = search.n_passes, tried + 1
+            if _gap(problem, outcome) < _gap(problem, best):
+                best = outcome
+        return replace(best, n_iter=passes, info={**best.info, "passes": passes, "frames": tried})
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before."""
         oracle, search, last = None, None, 1.0
+        frame = first_frame(problem, tol)
         for C in Cs:
             at_C = problem.with_C(C)
             if at_C.is_hard:
                 yield self.run(at_C, tol)
                 continue
             if oracle is None or search is None:
-                oracle, search = fresh_search(at_C)
+                oracle, search = fresh_search(at_C, frame)
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
-            yield self.run_from(self._deadline(), at_C, tol, oracle, search)
+            yield self._in_more_frames(self._deadline(), at_C, tol, oracle, search)
             last = C
 
     def _deadline(self) -> float:
@@ -102,15 +126,19 @@ class Exact(Solver):
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)
-        w = oracle.to_original(search.best)
+        w, low = oracle.to_original(search.best)
+        if not problem.allow_timelike:
+            w, low = pushed_out(w, low)
         free = None if search.n_regions else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
-            w = free
-        certificate = make_certificate(search, oracle.centre, oracle.threshold, search.upper * (1.0 - PROVED * tol))
+            w, low = free, None
+        certificate = make_certificate(search, oracle.frame, oracle.threshold, search.upper * (1.0 - PROVED * tol))
         bound = _proved_bound(problem, certificate) if self.verify else search.lower
         otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
         return Outcome(
             w=w,
+            w_low=low,
+            frame=(oracle.frame.centre[1:], oracle.frame.precise),
             status=limit if limit is not None and bound > -np.inf else otherwise,
             status_if_met=Status.OPTIMAL if self.verify else Status.UNVERIFIED,
             lower_bound=bound,
@@ -121,7 +149,12 @@ class Exact(Solver):
                 "lower_bound": list(accumulate((lower for lower, _ in search.history), max, initial=0.0))[1:],
                 "objective": [upper for _, upper in search.history],
             },
-            info={"passes": search.n_passes, "splits": search.n_splits, "regions": search.n_regions},
+            info={
+                "passes": search.n_passes,
+                "splits": search.n_splits,
+                "regions": search.n_regions,
+                "arithmetic": "double-double" if oracle.frame.precise else "double",
+            },
         )
 
     def _limit_reached(self, problem: MarginProblem, search: Search, deadline: float) -> Status | None:
@@ -131,6 +164,20 @@ class Exact(Solver):
         if time.perf_counter() + check >= deadline:
             return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None
+
+
+def _gap(problem: MarginProblem, outcome: Outcome) -> float:
+    return relative_gap(recomputed_objective(problem, "hinge", outcome), outcome.lower_bound)
+
+
+def _lacks_digits(problem: MarginProblem, outcome: Outcome, upper: float, tol: float) -> bool:
+    """Whether an outcome is short of a proof although no limit was reached: what is left is rounding.
+
+    `upper` is the objective as the search has it, which saves a pass where it is clear.
+    """
+    if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
+        return False
+    return not 0.0 <= relative_gap(upper, outcome.lower_bound) <= CLEARLY * tol and not _gap(problem, outcome) <= tol
 
 
 def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:
