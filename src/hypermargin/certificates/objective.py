@@ -5,7 +5,7 @@ margins by ``eps e^(2r)``, and `low` holds what w has no room for. Its ``q`` is 
 margins in a frame (`frame.FramedSamples`) in which neither points nor w are large where it matters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter
 
@@ -25,10 +25,11 @@ CLEAR = 1e-3
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Two numbers with the exact one between them."""
+    """Two numbers with the exact one between them; of an objective also a lower bound of the least margin."""
 
     lower: float
     upper: float
+    least_margin: float = -inf
 
 
 INFINITE = Enclosure(inf, inf)
@@ -50,17 +51,13 @@ def enclose_objective(
     margin_term = Enclosure(0.5 * max(form.lower, 0.0), 0.5 * max(form.upper, 0.0))
     lower, upper, least = _risk(FramedSamples(problem, centre, precise), w, low, form)
     if problem.is_hard:
-        return margin_term if least >= 1.0 else INFINITE
+        return replace(margin_term if least >= 1.0 else INFINITE, least_margin=least)
     room = 1.0 + rounding_factor(problem.n_samples + 16)  # for the sums, and for costs, which are rounded products
     return Enclosure(
         max(0.0, _below(margin_term.lower + 0.5**0.5 * lower / room)),
         _above(margin_term.upper + 0.5**0.5 * upper * room),
+        least,
     )
-
-
-def least_margin(problem: MarginProblem, w: Array, low: Array | None, centre: Array, precise: bool) -> float:
-    """A lower bound of the least margin over the samples of positive weight."""
-    return _risk(FramedSamples(problem, centre, precise), w, low, enclose_form(w, low))[2]
 
 
 def enclose_form(w: Array, low: Array | None = None) -> Enclosure:

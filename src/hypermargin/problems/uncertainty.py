@@ -86,7 +86,12 @@ class GeodesicBall(UncertaintySet):
         """The worst margins from the nominal ones m and rows ``z = y covector(x)``."""
         q = float(quadratic_form(w))
         tangent = tangent_length(Z, w, m, q)
-        worst = np.cosh(self.rho) * m - np.sinh(self.rho) * tangent
+        cosh, sinh = np.cosh(self.rho), np.sinh(self.rho)
+        worst = cosh * m - sinh * tangent
+        if q >= 0.0:  # for m > 0 the same as a quotient, since the difference of two large numbers loses digits
+            reach, ahead = sinh * np.sqrt(q), m > 0.0
+            total = np.where(ahead, cosh * m + sinh * tangent, 1.0)
+            worst = np.where(ahead, (m - reach) * ((m + reach) / total), worst)
         return np.where(self._holds_normal(m, q, tangent), np.sqrt(max(-q, 0.0)), worst)
 
     def worst_covectors(self, X: Array, y: Array, w: Array) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import Certificate
-from hypermargin.certificates.objective import enclose_objective
+from hypermargin.certificates.objective import Enclosure, enclose_objective
 from hypermargin.geometry.exact_normals import exact_form
 from hypermargin.problems.margin import MarginProblem
 
@@ -252,8 +252,13 @@ def recomputed_objective(problem: MarginProblem, loss: str, outcome: Outcome) ->
     """The objective of an outcome from the data; for the hinge loss an upper end of the exact one."""
     if loss != "hinge" or outcome.intercept:
         return problem.objective(outcome.w, loss, outcome.intercept)
+    return enclosed_objective(problem, outcome).upper
+
+
+def enclosed_objective(problem: MarginProblem, outcome: Outcome) -> Enclosure:
+    """Bounds on the hinge objective of an outcome, by the code that checks certificates."""
     centre, precise = outcome.frame if outcome.frame is not None else (problem.centre[1:], False)
-    return enclose_objective(problem, outcome.w, outcome.w_low, centre, precise).upper
+    return enclose_objective(problem, outcome.w, outcome.w_low, centre, precise)
 
 
 def solvers_that_handle(capability: str) -> list[str]:

@@ -11,19 +11,21 @@ from dataclasses import replace
 import numpy as np
 
 from hypermargin.certificates import HardMarginCertificate, SoftMarginCertificate
-from hypermargin.certificates.objective import least_margin
-from hypermargin.geometry.exact_normals import normal_to_frame, pushed_out, scaled_normal
+from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, Status, recomputed_objective, relative_gap
+from hypermargin.solvers.base import Outcome, Status, enclosed_objective, recomputed_objective, relative_gap
 from hypermargin.solvers.common.overlap import prove_overlap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
+from hypermargin.solvers.exact.separators import scaled_to_margin, small_enough
 
 GROWTH = 5.0
 MAX_ROUNDS = 30
+#: A soft margin that needs less than this share of its C is solved with that share.
+LESS_OF_C = 0.01
 LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 
 SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
@@ -52,8 +54,15 @@ def _in_frame(problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame:
     soft = problem.with_C(1.0)
     oracle, search = fresh_search(soft, frame)
     outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
+    separator = _separator(problem, outcome)
+    if separator is not None:  # then C need not be larger than its objective says
+        share = small_enough(soft, enclosed_objective(problem, separator).upper)
+        if share < LESS_OF_C:
+            soft, oracle = soft.with_C(share), oracle.scaled(share)
+            search = search.rescaled(share, oracle, search.n_passes)
+            outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     for _ in range(MAX_ROUNDS):
-        separator = _scaled_to_margin(problem, outcome)
+        separator = _separator(problem, outcome)
         if separator is None:
             overlap = prove_overlap(problem)
             if overlap is not None:
@@ -69,7 +78,7 @@ def _in_frame(problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame:
         outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     assert isinstance(outcome.certificate, SoftMarginCertificate)
     certificate = HardMarginCertificate(soft.C, outcome.certificate)
-    separator = _scaled_to_margin(problem, outcome)
+    separator = _separator(problem, outcome)
     if separator is None:
         unseparated = outcome.status if outcome.status in LIMITS else Status.FAILED
         return replace(outcome, status=unseparated, certificate=certificate)
@@ -94,25 +103,9 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, tol: float) -> bool:
 
 def _is_feasible(problem: MarginProblem, outcome: Outcome) -> bool:
     """Whether the soft solution has all margins at 1 up to rounding."""
-    least = _least_margin(problem, outcome)
-    return least is not None and least >= 1.0 - 1e-9
+    return enclosed_objective(problem, outcome).least_margin >= 1.0 - 1e-9
 
 
-def _scaled_to_margin(problem: MarginProblem, outcome: Outcome) -> Outcome | None:
-    """The outcome with w times a positive number so that all margins are at least 1; None if w does not separate."""
-    least = _least_margin(problem, outcome)
-    if least is None or not least > 0.0:
-        return None
-    scale = (1.0 + 4.0 * 2.0**-52) / least
-    w, low = outcome.w * scale, None
-    if outcome.w_low is not None:  # w is rounded once more, and what is lost goes to the low part
-        w, low = scaled_normal(outcome.w, outcome.w_low, scale)
-    if not problem.allow_timelike:
-        w, low = pushed_out(w, low)
-    return replace(outcome, w=w, w_low=low)
-
-
-def _least_margin(problem: MarginProblem, outcome: Outcome) -> float | None:
-    """A lower bound of the least margin over the samples of positive weight."""
-    assert outcome.frame is not None
-    return least_margin(problem, outcome.w, outcome.w_low, *outcome.frame)
+def _separator(problem: MarginProblem, outcome: Outcome) -> Outcome | None:
+    """The outcome scaled to margins of at least 1; None if w does not separate."""
+    return scaled_to_margin(problem, outcome, enclosed_objective(problem, outcome).least_margin)

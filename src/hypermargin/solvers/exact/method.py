@@ -17,7 +17,7 @@ from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.geometry.exact_normals import pushed_out
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, Solver, Status, recomputed_objective, register, relative_gap
+from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
 from hypermargin.solvers.exact.frames import MOST_FRAMES, first_frame, next_frame
@@ -25,6 +25,7 @@ from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
+from hypermargin.solvers.exact.separators import small_enough, without_risk
 
 #: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
 AIM, SMALLEST_AIM = 0.01, 1e-10
@@ -32,6 +33,8 @@ AIM, SMALLEST_AIM = 0.01, 1e-10
 PROVED = 0.5
 #: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged.
 CLEARLY = 0.9
+#: A problem that needs less than this share of its C is solved with that share.
+LESS_OF_C = 0.01
 #: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
 CHECK_TIME = 5e-9
 
@@ -79,20 +82,27 @@ class Exact(Solver):
     def _in_more_frames(
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
     ) -> Outcome:
-        """`run_from`, and again in other frames while rounding is all that a proof lacks."""
+        """`run_from`, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
         best = self.run_from(deadline, problem, tol, oracle, search)
-        passes, tried = search.n_passes, 1
-        while tried < MOST_FRAMES and self.verify and _lacks_digits(problem, best, search.upper, tol):
+        if not self.verify or not _lacks_digits(problem, best, search.upper, tol):
+            return best
+        best, enclosure = without_risk(problem, best)
+        passes, tried, outcome = search.n_passes, 1, best
+        while tried < MOST_FRAMES and relative_gap(enclosure.upper, best.lower_bound) > tol:
+            share = small_enough(problem, enclosure.upper) if enclosure.least_margin >= 1.0 else 1.0
             frame = next_frame(oracle.frame, search.best)
-            if frame is None:
+            if share < LESS_OF_C and tried == 1:
+                frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
+            if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
-            oracle, search = fresh_search(problem, frame)
+            oracle, search = fresh_search(problem.with_C(share * problem.C), frame)
             search.evaluator.passes = passes
-            outcome = self.run_from(deadline, problem, tol, oracle, search)
+            outcome = self.run_from(deadline, problem, tol, oracle, search, share)
             passes, tried = search.n_passes, tried + 1
-            if _gap(problem, outcome) < _gap(problem, best):
-                best = outcome
-        return replace(best, n_iter=passes, info={**best.info, "passes": passes, "frames": tried})
+            outcome, other = without_risk(problem, outcome)
+            if relative_gap(other.upper, outcome.lower_bound) < relative_gap(enclosure.upper, best.lower_bound):
+                best, enclosure = outcome, other
+        return replace(best, n_iter=passes, info={**best.info, "passes": passes, "attempts": tried})
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before."""
@@ -115,9 +125,18 @@ class Exact(Solver):
         return time.perf_counter() + 0.95 * self.time_limit
 
     def run_from(
-        self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
+        self,
+        deadline: float,
+        problem: MarginProblem,
+        tol: float,
+        oracle: HingeOracle,
+        search: Search,
+        share: float = 1.0,
     ) -> Outcome:
-        """The main loop, from a search that may already hold cuts (see `Search.rescaled`)."""
+        """The main loop, from a search that may already hold cuts (see `Search.rescaled`).
+
+        The oracle may have `share` of the problem's C only: what it proves holds for all of it.
+        """
         search.evaluator.most_passes = self.max_iter
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         limit = self._limit_reached(problem, search, deadline)
@@ -132,7 +151,9 @@ class Exact(Solver):
         free = None if search.n_regions else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
             w, low = free, None
-        certificate = make_certificate(search, oracle.frame, oracle.threshold, search.upper * (1.0 - PROVED * tol))
+        certificate = make_certificate(
+            search, oracle.frame, oracle.threshold, search.upper * (1.0 - PROVED * tol), share
+        )
         bound = _proved_bound(problem, certificate) if self.verify else search.lower
         otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
         return Outcome(
@@ -166,18 +187,15 @@ class Exact(Solver):
         return Status.GAP_REMAINS if search.exhausted else None
 
 
-def _gap(problem: MarginProblem, outcome: Outcome) -> float:
-    return relative_gap(recomputed_objective(problem, "hinge", outcome), outcome.lower_bound)
-
-
 def _lacks_digits(problem: MarginProblem, outcome: Outcome, upper: float, tol: float) -> bool:
-    """Whether an outcome is short of a proof although no limit was reached: what is left is rounding.
+    """Whether an outcome may be short of a proof although no limit was reached: what is left is rounding.
 
-    `upper` is the objective as the search has it, which saves a pass where it is clear.
+    `upper` is the objective as the search has it. It has digits enough where it is not much smaller than the costs.
     """
     if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
         return False
-    return not 0.0 <= relative_gap(upper, outcome.lower_bound) <= CLEARLY * tol and not _gap(problem, outcome) <= tol
+    digits = 2.0**-48 * float(problem.costs.max()) * problem.n_samples <= CLEARLY * tol * upper
+    return not (digits and 0.0 <= relative_gap(upper, outcome.lower_bound) <= CLEARLY * tol)
 
 
 def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:

@@ -1,0 +1,57 @@
+"""Answers that separate: scaled so that every margin is 1 at least, they cost nothing but the margin term.
+
+Where the classes can be separated and C is large the optimum has no risk, and its objective may be smaller than C by
+many orders of magnitude: what rounding leaves of ``C (1 - m)`` at margins of 1 would then be most of it. Scaling w by
+the least margin, bounded from below, makes the risk 0 exactly. And the problem with a smaller C, whose optimum bounds
+that of this one from below, has the same solution as long as C exceeds every multiplier: these sum to twice the
+objective (`small_enough`).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hypermargin.certificates.objective import Enclosure
+from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
+from hypermargin.problems.losses import SQRT2
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, enclosed_objective
+
+#: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
+ROOM = 2.0
+
+
+def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> Outcome | None:
+    """The outcome with w times a number so that all margins are at least 1; None if w does not separate.
+
+    `least` is a lower bound of the least margin.
+    """
+    if not least > 0.0:
+        return None
+    scale = (1.0 + 8.0 * 2.0**-52) / least
+    w, low = outcome.w * scale, None
+    if outcome.w_low is not None:
+        w, low = scaled_normal(outcome.w, outcome.w_low, scale)
+    if not problem.allow_timelike:
+        w, low = pushed_out(w, low)
+    return replace(outcome, w=w, w_low=low)
+
+
+def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
+    """The better of an outcome and the same scaled to margins of 1, and its objective."""
+    enclosure = enclosed_objective(problem, outcome)
+    if enclosure.least_margin >= 1.0:
+        return outcome, enclosure
+    separator = scaled_to_margin(problem, outcome, enclosure.least_margin)
+    if separator is not None:
+        other = enclosed_objective(problem, separator)
+        if other.upper < enclosure.upper:
+            return separator, other
+    return outcome, enclosure
+
+
+def small_enough(problem: MarginProblem, objective: float) -> float:
+    """The share of C that a problem needs whose optimum separates and is at most `objective`; 1 where it needs all."""
+    weight = 1.0 if problem.sample_weight is None else float(problem.sample_weight[problem.sample_weight > 0.0].min())
+    C = ROOM * 2.0 * SQRT2 * objective / weight
+    return min(1.0, C / problem.C) if np.isfinite(C) and C > 0.0 else 1.0
