@@ -99,7 +99,7 @@ def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) 
 
 
 def _above(value: float) -> float:
-    return nextafter(value * (1.0 + 8.0 * UNIT_ROUNDOFF), inf) if value < inf else inf
+    return nextafter(value * (1.0 + 8.0 * UNIT_ROUNDOFF), inf) if 0.0 < value < inf else value
 
 
 def _below(value: float) -> float:

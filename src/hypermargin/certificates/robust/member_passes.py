@@ -40,10 +40,14 @@ class CompiledMembers:
         counts, extra = np.zeros(n_points), np.zeros(n_points)
         out = [values, magnitudes, counts, extra]
         if isinstance(self.noise, GeodesicBall):
-            compiled_members.ball_sums(*[*samples, *_ball_parts(self.noise, rows), *self.cuts, threshold, *out])
+            slack = np.zeros(n_points)
+            parts = _ball_parts(self.noise, rows)
+            compiled_members.ball_sums(*[*samples, *parts, *self.cuts, threshold, *out, slack])
             values[:, 1:] += extra[:, None] * covector(self.outside)
             magnitudes[:, 1:] += extra[:, None] * np.abs(self.outside)
-            return counts, values, magnitudes, x0_errors(magnitudes)
+            distances = x0_errors(magnitudes)
+            distances[:, 1:] += slack[:, None]
+            return counts, values, magnitudes, distances
         assert isinstance(self.noise, LinearisedSet)
         parts = _linearised_parts(self.noise, samples[0], rows)
         room = np.empty((3, width - 1))
@@ -52,9 +56,9 @@ class CompiledMembers:
 
 
 def _ball_parts(noise: GeodesicBall, rows: slice) -> tuple[Array, ...]:
-    """cosh, sinh, tanh of rho and ``cosh(rho) - 1``."""
+    """cosh, sinh and tanh of rho."""
     rho = _own(noise.rho, rows)
-    return np.cosh(rho), np.sinh(rho), np.tanh(rho), 2.0 * np.sinh(0.5 * rho) ** 2
+    return np.cosh(rho), np.sinh(rho), np.tanh(rho)
 
 
 def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:

@@ -9,12 +9,11 @@ and ``p * x <= cosh rho``: what the plane through its boundary sphere cuts off t
     p * x = A + B m,     p * p = (A + B m)^2 - B^2 (q + m^2).
 
 So p is a member if ``sqrt(1 + B^2 T^2) <= A + B m <= cosh rho`` for some ``T^2 >= q + m^2``. Computed m and q differ
-from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (4d + 32) u |W|^2``. Given B, the numbers
-``sqrt(1 + B^2 T^2) - B (m - e_m)`` and ``cosh(rho) - B (m + e_m)``, rounded inwards by more than their rounding errors,
-satisfy one inequality each; the checker takes the second for m < 0, where it is worse, else the first. That the other
-holds too is checked after subtracting 1 from both sides, with all roundings charged to the left. Where it fails (rho of
-the size of rounding errors) the sample takes p = x. As W, A and B are doubles, p is exactly that member; only x0 is
-rounded, by (d + 8) u relatively. A timelike W with m > 0 may itself, normalised, be in the ball: A = 0,
+from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (4d + 32) u |W|^2``, which gives an upper
+bound of T. With B a little less than ``sinh(rho)`` over it there is room for A: exactly ``cosh(rho) - B m`` (for m < 0,
+where it is worse) or ``sqrt(1 + B^2 T^2) - B m``. The computed A differs from that number by at most ``B e_m + 16 u
+(cosh(rho) + B (|m| + e_m))``, so p from a member by that times x. As W and B are doubles, and x0 is rounded by (d + 8) u
+relatively, nothing else is rounded. A timelike W with m > 0 may itself, normalised, be in the ball: A = 0,
 ``B^2 (-q) >= 1``. Where ``q + m^2`` cancels, T is bounded as the length of the tangent part of W itself,
 ``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W) xr`` of at most ``|vr|``: errors of vr count in full.
 
@@ -124,7 +123,6 @@ class BallMembers(Members):
         assert isinstance(problem.uncertainty, GeodesicBall)
         rho = self.own(problem.uncertainty.rho, rows)
         self.cosh, self.sinh, self.tanh = np.cosh(rho), np.sinh(rho), np.tanh(rho)
-        self.rise = 2.0 * np.sinh(0.5 * rho) ** 2  # cosh(rho) - 1
 
     def worst(self, w: Array, W: Array) -> Sums:
         m, q = self.frame_margins(w), float(quadratic_form(w))
@@ -136,39 +134,33 @@ class BallMembers(Members):
             worst[around] = np.sqrt(-q)
         chosen = np.flatnonzero(worst < self.threshold)
         costs, Z = self.costs[chosen], self.Z[chosen]
-        A, B = self._coefficients(chosen, Z, W, around[chosen])
+        A, B, slack = self._coefficients(chosen, Z, W, around[chosen])
         along, across = costs * A, float(costs @ B)
         value = _row(costs, along @ Z + across * covector(W))
         magnitude = _row(costs, np.abs(along) @ np.abs(Z) + across * np.abs(W))
-        return chosen.size, value, magnitude, x0_errors(magnitude)
+        distance = x0_errors(magnitude)
+        distance[1:] += float(costs @ (slack * np.abs(Z[:, 0])))
+        return chosen.size, value, magnitude, distance
 
     def _coefficients(self, chosen: NDArray[np.intp], Z: Array, W: Array, around: NDArray[np.bool_]):
-        """A and B of members (see above), each of shape (chosen,)."""
+        """A and B of members (see above) and bounds on the errors of A, each of shape (chosen,)."""
         m, slack = Z @ W, (4 * self.dim + 32) * U
         e_m = slack * (np.abs(Z) @ np.abs(W))
         q = form_bound(W)
-        cosh, sinh, rise = self.cosh[chosen], self.sinh[chosen], self.rise[chosen]
+        cosh, sinh = self.cosh[chosen], self.sinh[chosen]
         tangent = self._tangent_bound(Z, W, m, e_m, q)
-        usable = (tangent > 0.0) & (tangent < np.inf) & (sinh > 0.0)
+        usable = (tangent > 0.0) & (tangent < 1e300) & (sinh > 0.0)
         tangent = np.where(usable, tangent, 1.0)
-        steepness = np.where(usable, self.tanh[chosen], 1.0)
-        # What the check below charges, turned into a shorter step; the check itself decides.
         shortened = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
-        inverse = 1.0 / shortened
-        charge = cosh * (inverse * (4.0 * e_m + 128.0 * U * np.abs(m)) + 128.0 * U / steepness)
-        B = np.where(usable, np.maximum(INSIDE * sinh - charge, 0.0) * inverse, 0.0)
+        B = np.where(usable, INSIDE * sinh / shortened, 0.0)
         root = np.sqrt(1.0 + (B * tangent) ** 2)
-        size = cosh + B * (np.abs(m) + e_m)
-        inwards = B * e_m + 16.0 * U * size
-        A = np.where(m < 0.0, cosh - inwards, root + inwards) - B * m
-        reach = (B * tangent) ** 2 / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size
-        member = (B > 0.0) & (reach <= rise * (1.0 - 16.0 * U))
-        A, B = np.where(member, A, 1.0), np.where(member, B, 0.0)
+        error = np.where(usable, B * e_m + 16.0 * U * (cosh + B * (np.abs(m) + e_m)), 0.0)
+        A = np.where(usable, np.where(m < 0.0, cosh, root) - B * m, 1.0)
         if q < 0.0 and np.any(around):
             normalised = (1.0 + 8.0 * U) / np.sqrt(-q)
             around &= (m > e_m) & (normalised * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U))
-            A, B = np.where(around, 0.0, A), np.where(around, normalised, B)
-        return A, B
+            A, B, error = np.where(around, 0.0, A), np.where(around, normalised, B), np.where(around, 0.0, error)
+        return A, B, error
 
     def _tangent_bound(self, Z: Array, W: Array, m: Array, e_m: Array, q: float) -> Array:
         """At least the T of every row, from upper bounds q and ``|m| + e_m``; where that cancels, from differences."""

@@ -8,6 +8,7 @@ of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from flint import arb
@@ -15,9 +16,11 @@ from flint import arb
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.proof import EnvelopeProof
+from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
 from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers
+from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost
@@ -42,6 +45,32 @@ def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array
         raise CertificateError(f"certificates of robust problems can be checked up to dimension {MAX_DIM}")
     if not isinstance(problem.uncertainty, GeodesicBall | LinearisedSet):
         raise CertificateError(f"certificates do not know the uncertainty set {problem.uncertainty!r}")
+    if proof.precise and isinstance(problem.uncertainty, GeodesicBall):
+        return _precise_ball_sums(proof, problem)
+    return moved_to_frame(*_sums_outside(proof, problem), proof.centre)
+
+
+def _precise_ball_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
+    """The sums for geodesic balls from points that were moved to the frame before, and rounded there.
+
+    A rounded point is within ``delta`` of the exact one, so a ball around it that is smaller by delta is part of the
+    exact ball. Where a ball is no larger than that the rounded point itself is taken, whose coordinates differ by at
+    most delta from those of the exact one; that is charged for all.
+    """
+    samples = FramedSamples(problem, proof.centre, precise=True)
+    moved = lift(samples.rows[:, 1:])
+    delta = 1.0001 * (2.0 * U * moved[:, 0] + np.sqrt(problem.dim) * samples.reach_factor * samples.reaches)
+    rho = np.maximum(np.asarray(problem.uncertainty.rho) - delta, 0.0) * (1.0 - 2.0 * U)
+    framed = MarginProblem.unchecked(
+        moved, problem.y, problem.C, problem.sample_weight, GeodesicBall(rho), problem.allow_timelike
+    )
+    totals, errors = _sums_outside(replace(proof, centre=np.zeros(problem.dim)), framed)
+    errors[:, 1:] += 1.0001 * float(problem.costs @ delta)
+    return totals, errors
+
+
+def _sums_outside(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
+    """The sums in the coordinates of the problem."""
     totals = np.zeros((len(proof.points), problem.dim + 2))
     errors = np.zeros_like(totals)
     n_blocks = -(-problem.n_samples // BLOCK)
@@ -53,7 +82,7 @@ def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array
         gamma = rounding_factor(counts + n_blocks + 12)[:, None]
         totals += values
         errors += gamma * magnitudes * (1.0 + 2.0 * gamma) + distances * (1.0 + 2.0 * gamma)
-    return moved_to_frame(totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300, proof.centre)
+    return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
 
 
 def moved_to_frame(totals: Array, errors: Array, centre: Array) -> tuple[Array, Array]:

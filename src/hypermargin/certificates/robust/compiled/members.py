@@ -64,7 +64,6 @@ def ball_sums(
     cosh: cython.const[cython.double][::1],
     sinh: cython.const[cython.double][::1],
     tanh: cython.const[cython.double][::1],
-    rise: cython.const[cython.double][::1],
     frame: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     forms: cython.const[cython.double][::1],
@@ -76,8 +75,11 @@ def ball_sums(
     magnitudes: cython.double[:, ::1],
     counts: cython.double[::1],
     across: cython.double[::1],
+    slack: cython.double[::1],
 ):
     """Sums over members ``A x + y B W`` without their parts ``B W``, whose sums of ``c_i B_i`` go to `across`.
+
+    A is known up to a number per sample; `slack` gets the sums of ``c_i x_i0`` times it.
 
     `forms` are q of the `points`, `form_bounds` those of `outside` (`members.form_bound`). Cuts marked as `nominal`
     take the observed points.
@@ -94,7 +96,7 @@ def ball_sums(
     worst: cython.double
     along: cython.double
     around: cython.bint
-    member: tuple[cython.double, cython.double]
+    member: tuple[cython.double, cython.double, cython.double]
     in_frame: cython.double[::1] = np.empty(width)
     z: cython.double[::1] = np.empty(width)
     for i in range(n):
@@ -107,7 +109,7 @@ def ball_sums(
             m = in_frame[0] * points[j, 0]
             for k in range(1, width):
                 m += in_frame[k] * points[j, k]
-            member = (1.0, 0.0)
+            member = (1.0, 0.0, 0.0)
             if nominal[j]:
                 if not m < threshold:
                     continue
@@ -118,10 +120,11 @@ def ball_sums(
                 worst = sqrt(-forms[j]) if around else cosh[r] * m - sinh[r] * tangent
                 if not worst < threshold:
                     continue
-                member = ball_member(z, outside, j, form_bounds[j], cosh[r], sinh[r], tanh[r], rise[r], around)
+                member = ball_member(z, outside, j, form_bounds[j], cosh[r], sinh[r], around)
             along = costs[i] * member[0]
             counts[j] += 1.0
             across[j] += costs[i] * member[1]
+            slack[j] += costs[i] * member[2] * X[i, 0]
             values[j, 0] += costs[i]
             magnitudes[j, 0] += costs[i]
             for k in range(width):
@@ -139,11 +142,9 @@ def ball_member(
     q: cython.double,
     cosh: cython.double,
     sinh: cython.double,
-    tanh: cython.double,
-    rise: cython.double,
     around: cython.bint,
-) -> tuple[cython.double, cython.double]:
-    """A and B of the member of a sample at ``normals[j]``, as `BallMembers._coefficients` has them."""
+) -> tuple[cython.double, cython.double, cython.double]:
+    """A, B and the error of A of the member of a sample at ``normals[j]``, as `BallMembers._coefficients` has them."""
     A: cython.double
     B: cython.double
     m: cython.double = 0.0
@@ -169,24 +170,17 @@ def ball_member(
     if around and q < 0.0:
         inverse = (1.0 + 8.0 * U) / sqrt(-q)
         if m > e_m and inverse * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U):
-            return 0.0, inverse
-    if not (tangent > 0.0 and sinh > 0.0):
-        return 1.0, 0.0
+            return 0.0, inverse, 0.0
+    if not (0.0 < tangent < 1e300 and sinh > 0.0):
+        return 1.0, 0.0, 0.0
     shortened = tangent
     if q < 0.0 and m < 0.0 and tangent < -FLOOR * m:
         shortened = -FLOOR * m
-    inverse = 1.0 / shortened
-    B = (INSIDE * sinh - cosh * (inverse * (4.0 * e_m + 128.0 * U * fabs(m)) + 128.0 * U / tanh)) * inverse
-    if not B > 0.0:
-        return 1.0, 0.0
-    square = (B * tangent) * (B * tangent)
-    root = sqrt(1.0 + square)
+    B = INSIDE * sinh / shortened
+    root = sqrt(1.0 + (B * tangent) * (B * tangent))
     size = cosh + B * (fabs(m) + e_m)
-    if not square / (1.0 + root) + 2.0 * B * e_m + 40.0 * U * size <= rise * (1.0 - 16.0 * U):
-        return 1.0, 0.0
-    size = B * e_m + 16.0 * U * size
-    A = cosh - size if m < 0.0 else root + size
-    return A - B * m, B
+    A = cosh if m < 0.0 else root
+    return A - B * m, B, B * e_m + 16.0 * U * size
 
 
 @cython.cfunc
