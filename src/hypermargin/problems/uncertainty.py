@@ -22,6 +22,8 @@ MAX_RHO = 18.0
 CANCELLING = 1e-4
 #: Tangent parts shorter than this share of ``|m|`` are not followed all the way.
 FLOOR = 1e-7
+#: Tangent parts shorter than this share of ``x0 |w|`` have lost so many digits that they are not followed at all.
+FLAT = 2.0**-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +115,13 @@ class GeodesicBall(UncertaintySet):
     def coefficients(self, Z: Array, w: Array) -> tuple[Array, Array]:
         """Numbers a, b of every sample with ``z' = a z + b covector(w)``, from its ``z = y covector(x)``.
 
-        Where T = 0 no direction is worse than another and z' is their mean, a point of the convex hull of the ball;
+        Where T = 0, or is lost in what it is the difference of (`FLAT`), no direction is known to be worse than another
+        and z' is their mean, a point of the convex hull of the ball (or x itself, where that is worse);
         where T is below `FLOOR` the step across is shortened, so that rounding errors of T do not turn it.
         """
         m, q = fixed_order_product(Z, w[:, None])[:, 0], float(quadratic_form(w))
         tangent = tangent_length(Z, w, m, q)
-        directed = tangent > 0.0
+        directed = tangent > FLAT * np.abs(Z[:, 0]) * float(np.abs(w).sum())
         step = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
         across = np.where(directed, np.sinh(self.rho) / np.where(directed, step, 1.0), 0.0)
         along = np.where(directed | (m < 0.0), np.cosh(self.rho), 1.0) - across * m

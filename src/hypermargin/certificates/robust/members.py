@@ -13,7 +13,7 @@ from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (
 bound of T. With B a little less than ``sinh(rho)`` over it there is room for A: exactly ``cosh(rho) - B m`` (for m < 0,
 where it is worse) or ``sqrt(1 + B^2 T^2) - B m``. The computed A differs from that number by at most ``B e_m + 16 u
 (cosh(rho) + B (|m| + e_m))``, so p from a member by that times x. As W and B are doubles, and x0 is rounded by (d + 8) u
-relatively, nothing else is rounded. A timelike W with m > 0 may itself, normalised, be in the ball: A = 0,
+relatively, nothing else is rounded. Where T is lost in rounding (`uncertainty.FLAT`) p is x, or ``cosh(rho) x``. A timelike W with m > 0 may itself, normalised, be in the ball: A = 0,
 ``B^2 (-q) >= 1``. Where ``q + m^2`` cancels, T is bounded as the length of the tangent part of W itself,
 ``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W) xr`` of at most ``|vr|``: errors of vr count in full.
 
@@ -52,7 +52,7 @@ from hypermargin.problems.linearised import (
     OriginJacobian,
 )
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import CANCELLING, FLOOR, GeodesicBall
+from hypermargin.problems.uncertainty import CANCELLING, FLAT, FLOOR, GeodesicBall
 
 #: Members are taken this much (relatively) inside their sets.
 INSIDE = 1.0 - 2.0**-40
@@ -129,12 +129,13 @@ class BallMembers(Members):
         tangent = np.sqrt(np.maximum(q + m * m, 0.0))
         worst = self.cosh * m - self.sinh * tangent
         around = np.zeros(m.shape, dtype=bool)
+        flat = tangent <= FLAT * np.abs(self.in_frame[:, 0]) * float(np.abs(w).sum())
         if q < 0.0:  # the ball may hold the normal itself
             around = (m > 0.0) & (tangent < self.tanh * m)
             worst[around] = np.sqrt(-q)
         chosen = np.flatnonzero(worst < self.threshold)
         costs, Z = self.costs[chosen], self.Z[chosen]
-        A, B, slack = self._coefficients(chosen, Z, W, around[chosen])
+        A, B, slack = self._coefficients(chosen, Z, W, around[chosen], flat[chosen])
         along, across = costs * A, float(costs @ B)
         value = _row(costs, along @ Z + across * covector(W))
         magnitude = _row(costs, np.abs(along) @ np.abs(Z) + across * np.abs(W))
@@ -142,20 +143,24 @@ class BallMembers(Members):
         distance[1:] += float(costs @ (slack * np.abs(Z[:, 0])))
         return chosen.size, value, magnitude, distance
 
-    def _coefficients(self, chosen: NDArray[np.intp], Z: Array, W: Array, around: NDArray[np.bool_]):
+    def _coefficients(
+        self, chosen: NDArray[np.intp], Z: Array, W: Array, around: NDArray[np.bool_], flat: NDArray[np.bool_]
+    ):
         """A and B of members (see above) and bounds on the errors of A, each of shape (chosen,)."""
         m, slack = Z @ W, (4 * self.dim + 32) * U
         e_m = slack * (np.abs(Z) @ np.abs(W))
         q = form_bound(W)
         cosh, sinh = self.cosh[chosen], self.sinh[chosen]
         tangent = self._tangent_bound(Z, W, m, e_m, q)
-        usable = (tangent > 0.0) & (tangent < 1e300) & (sinh > 0.0)
+        usable = (tangent > 0.0) & (tangent < 1e300) & (sinh > 0.0) & ~flat
         tangent = np.where(usable, tangent, 1.0)
         shortened = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
         B = np.where(usable, INSIDE * sinh / shortened, 0.0)
         root = np.sqrt(1.0 + (B * tangent) ** 2)
         error = np.where(usable, B * e_m + 16.0 * U * (cosh + B * (np.abs(m) + e_m)), 0.0)
-        A = np.where(usable, np.where(m < 0.0, cosh, root) - B * m, 1.0)
+        behind = np.where(m < 0.0, cosh, 1.0)
+        error = np.where(usable, error, np.where(m < 0.0, 8.0 * U * cosh, 0.0))
+        A = np.where(usable, np.where(m < 0.0, cosh, root) - B * m, behind)
         if q < 0.0 and np.any(around):
             normalised = (1.0 + 8.0 * U) / np.sqrt(-q)
             around &= (m > e_m) & (normalised * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U))

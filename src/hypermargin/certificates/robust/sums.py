@@ -53,24 +53,25 @@ def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array
 def _precise_ball_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
     """The sums for geodesic balls from points that were moved to the frame before, and rounded there.
 
-    A rounded point is within ``delta`` of the exact one, so a ball around it that is smaller by delta is part of the
-    exact ball. Where a ball is no larger than that the rounded point itself is taken, whose coordinates differ by at
-    most delta from those of the exact one; that is charged for all.
+    Balls are the same in every frame. The members ``A x + y B W`` are those of the exact images x: their m is within
+    ``e_m`` of the computed one all the same, since rounding x changes it by less than u relative to its terms. What is
+    charged is that x itself is rounded.
     """
     samples = FramedSamples(problem, proof.centre, precise=True)
-    moved = lift(samples.rows[:, 1:])
-    delta = 1.0001 * (2.0 * U * moved[:, 0] + np.sqrt(problem.dim) * samples.reach_factor * samples.reaches)
-    rho = np.maximum(np.asarray(problem.uncertainty.rho) - delta, 0.0) * (1.0 - 2.0 * U)
     framed = MarginProblem.unchecked(
-        moved, problem.y, problem.C, problem.sample_weight, GeodesicBall(rho), problem.allow_timelike
+        samples.rows, problem.y, problem.C, problem.sample_weight, problem.uncertainty, problem.allow_timelike
     )
-    totals, errors = _sums_outside(replace(proof, centre=np.zeros(problem.dim)), framed)
-    errors[:, 1:] += 1.0001 * float(problem.costs @ delta)
-    return totals, errors
+    before_rounding = samples.reach_factor * float(samples.reaches.max())
+    return _sums_outside(replace(proof, centre=np.zeros(problem.dim)), framed, 4.0 * U, before_rounding)
 
 
-def _sums_outside(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
-    """The sums in the coordinates of the problem."""
+def _sums_outside(
+    proof: EnvelopeProof, problem: MarginProblem, rounding: float = 0.0, offset: float = 0.0
+) -> tuple[Array, Array]:
+    """The sums in the coordinates of the problem.
+
+    Its points are within ``rounding |x_j| + offset`` of the exact ones, in every coordinate, besides the rounding of x0.
+    """
     totals = np.zeros((len(proof.points), problem.dim + 2))
     errors = np.zeros_like(totals)
     n_blocks = -(-problem.n_samples // BLOCK)
@@ -81,7 +82,8 @@ def _sums_outside(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, 
         # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
         gamma = rounding_factor(counts + n_blocks + 12)[:, None]
         totals += values
-        errors += gamma * magnitudes * (1.0 + 2.0 * gamma) + distances * (1.0 + 2.0 * gamma)
+        errors += (gamma + rounding) * magnitudes * (1.0 + 2.0 * gamma) + distances * (1.0 + 2.0 * gamma)
+        errors[:, 1:] += offset * magnitudes[:, 1:2]  # x0 is at least 1
     return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
 
 

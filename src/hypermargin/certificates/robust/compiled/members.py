@@ -21,6 +21,7 @@ else:
 
 # Those of `rounding`, `members`, `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
 U = cython.declare(cython.double, 2.0**-53)
+FLAT = cython.declare(cython.double, 2.0**-24)
 INSIDE = cython.declare(cython.double, 1.0 - 2.0**-40)
 UNDERFLOW = cython.declare(cython.double, 1e-290)
 SHORTEST = cython.declare(cython.double, 1e-130)
@@ -96,6 +97,8 @@ def ball_sums(
     worst: cython.double
     along: cython.double
     around: cython.bint
+    flat: cython.bint
+    lengths: cython.double[::1] = np.abs(points).sum(axis=1)
     member: tuple[cython.double, cython.double, cython.double]
     in_frame: cython.double[::1] = np.empty(width)
     z: cython.double[::1] = np.empty(width)
@@ -116,11 +119,12 @@ def ball_sums(
             else:
                 tangent = forms[j] + m * m
                 tangent = sqrt(tangent) if tangent > 0.0 else 0.0
+                flat = tangent <= FLAT * fabs(in_frame[0]) * lengths[j]
                 around = forms[j] < 0.0 and m > 0.0 and tangent < tanh[r] * m
                 worst = sqrt(-forms[j]) if around else cosh[r] * m - sinh[r] * tangent
                 if not worst < threshold:
                     continue
-                member = ball_member(z, outside, j, form_bounds[j], cosh[r], sinh[r], around)
+                member = ball_member(z, outside, j, form_bounds[j], cosh[r], sinh[r], around, flat)
             along = costs[i] * member[0]
             counts[j] += 1.0
             across[j] += costs[i] * member[1]
@@ -143,6 +147,7 @@ def ball_member(
     cosh: cython.double,
     sinh: cython.double,
     around: cython.bint,
+    flat: cython.bint,
 ) -> tuple[cython.double, cython.double, cython.double]:
     """A, B and the error of A of the member of a sample at ``normals[j]``, as `BallMembers._coefficients` has them."""
     A: cython.double
@@ -171,16 +176,16 @@ def ball_member(
         inverse = (1.0 + 8.0 * U) / sqrt(-q)
         if m > e_m and inverse * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U):
             return 0.0, inverse, 0.0
-    if not (0.0 < tangent < 1e300 and sinh > 0.0):
-        return 1.0, 0.0, 0.0
+    if flat or not (0.0 < tangent < 1e300 and sinh > 0.0):
+        return (cosh, 0.0, 8.0 * U * cosh) if m < 0.0 else (1.0, 0.0, 0.0)
     shortened = tangent
     if q < 0.0 and m < 0.0 and tangent < -FLOOR * m:
         shortened = -FLOOR * m
     B = INSIDE * sinh / shortened
     root = sqrt(1.0 + (B * tangent) * (B * tangent))
-    size = cosh + B * (fabs(m) + e_m)
+    size = B * e_m + 16.0 * U * (cosh + B * (fabs(m) + e_m))
     A = cosh if m < 0.0 else root
-    return A - B * m, B, B * e_m + 16.0 * U * size
+    return A - B * m, B, size
 
 
 @cython.cfunc

@@ -25,6 +25,7 @@ L2 = 2
 # Those of `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
 CANCELLING = cython.declare(cython.double, 1e-4)
 FLOOR = cython.declare(cython.double, 1e-7)
+FLAT = cython.declare(cython.double, 2.0**-24)
 BLUR = cython.declare(cython.double, 1e-9)
 BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
@@ -61,6 +62,8 @@ class BallPass(Pass):
         root: cython.double = sqrt(-q) if q < 0.0 else 0.0
         inverse: cython.double = 1.0 / root if q < 0.0 else 0.0
         least: cython.double
+        followed: cython.double
+        flat: cython.double = 0.0
         step = cython.declare(cython.double[256])
         inside = cython.declare(cython.double[256])
         cosh = cython.declare(cython.double[256])
@@ -75,6 +78,7 @@ class BallPass(Pass):
         self.risk = self.b = 0.0
         for j in range(g.shape[0]):
             g[j] = 0.0
+            flat += FLAT * fabs(w[j])
         for i in range(0, self.n, 256):
             m = min(256, self.Z.shape[1] - i)
             self.combine(self.Z, w, i, m, margin)
@@ -85,8 +89,9 @@ class BallPass(Pass):
                 least = -floor * margin[e]
                 least = tangent[e] if tangent[e] >= least else least
                 step[e] = least if least > TINY else TINY
-                across[e] = sinh[e] if tangent[e] > 0.0 else 0.0
-                least = margin[e] if margin[e] < -tangent[e] else -tangent[e]
+                followed = tangent[e] if tangent[e] > flat * fabs(self.Z[0, i + e]) else 0.0
+                across[e] = sinh[e] if followed > 0.0 else 0.0
+                least = margin[e] if margin[e] < -followed else -followed
                 along[e] = cosh[e] if least < 0.0 else 1.0
             for e in range(m):
                 worst[e] = cosh[e] * margin[e] - sinh[e] * tangent[e]
