@@ -1,10 +1,11 @@
-"""What a certificate proves, recomputed from its definition: exact rational sums, then fifty digits.
+"""What a certificate proves, recomputed from its definition: sums of fractions (roots to 300 bits), then fifty digits.
 
 Written from the docstring of `SoftMarginCertificate`, apart from the checker. It trusts that the
 certificate covers everything.
 """
 
 from fractions import Fraction
+from math import isqrt
 
 import mpmath as mp
 import numpy as np
@@ -12,21 +13,32 @@ import numpy as np
 mp.mp.dps = 60
 
 
-def exact_cut(problem, chosen):
-    """``(sqrt2 b, -sqrt2 g)``: sums of ``c_i`` and ``c_i z_i`` over the samples `chosen`, as fractions."""
+def root(value, bits=300):
+    """The square root of a fraction, to so many bits behind the point."""
+    return Fraction(isqrt(value.numerator * 4**bits // value.denominator), 2**bits)
+
+
+def framed_row(problem, i, centre):
+    """``(1, z_i)`` of the exact point over xr, in the frame that has `centre` at the origin, as fractions."""
+    v, c = ([Fraction(float(a)) for a in row] for row in (problem.X[i, 1:], centre))
+    x0, T = root(1 + sum(a * a for a in v)), root(1 + sum(a * a for a in c))
+    along = sum((a * b for a, b in zip(v, c, strict=True)), Fraction(0))
+    factor, y = along / (1 + T) - x0, int(problem.y[i])
+    return [Fraction(1), y * (T * x0 - along), *[-y * (a + b * factor) for a, b in zip(v, c, strict=True)]]
+
+
+def exact_cut(problem, chosen, centre):
+    """``(sqrt2 b, -sqrt2 g)`` in the frame: sums of ``c_i`` and ``c_i z_i`` over the samples `chosen`, as fractions."""
     costs = [Fraction(float(c)) for c in problem.costs]
     totals = [Fraction(0)] * (problem.dim + 2)
     for i in np.flatnonzero(chosen).tolist():
-        y, (time, *space) = int(problem.y[i]), problem.X[i].tolist()
-        row = [Fraction(1), y * Fraction(time), *[-y * Fraction(v) for v in space]]
+        row = framed_row(problem, i, centre)
         totals = [total + costs[i] * entry for total, entry in zip(totals, row, strict=True)]
     return totals
 
 
 def exact_bound(certificate, problem, cuts):
     """The least end value over all intervals, for cuts given as `exact_cut` gives them; an mpf."""
-    space = [mp.mpf(v) for v in certificate.centre.tolist()]
-    time = mp.sqrt(1 + mp.fdot(space, space))
     worst = mp.inf
     for region in certificate.regions:
         nodes = [mp.mpf(s) for s in region.nodes.tolist()]
@@ -36,12 +48,7 @@ def exact_bound(certificate, problem, cuts):
             for cut, weight in zip(minorant.cuts, minorant.weights, strict=True):
                 total = [t + Fraction(weight) / excess * v for t, v in zip(total, cuts[cut], strict=True)]
             b, g0, *gr = (mp.mpf(v.numerator) / v.denominator / mp.sqrt(2) for v in total)
-            g0, gr = -g0, [-v for v in gr]
-            # g.(B w) with the boost B = [[time, space'], [space, I + space space'/(1 + time)]]
-            along = mp.fdot(space, gr)
-            slope = time * g0 + along
-            rest = [v + c * (g0 + along / (1 + time)) for v, c in zip(gr, space, strict=True)]
-            slope *= region.sign
+            slope, rest = -g0 * region.sign, [-v for v in gr]
             if minorant.chord:
                 kappa, u = chord(minorant.box)
                 slope += minorant.chord * kappa

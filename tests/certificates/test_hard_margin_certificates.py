@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError, HardMarginCertificate, OverlapCertificate
-from hypermargin.certificates.hard_margin import has_positive_null_vector
+from hypermargin.certificates.relations import has_positive_relation
 from reference.brute import brute_force
 from reference.instances import make_instance, random_isometry
 from reference.objective import lift, signed_rows
@@ -94,18 +94,15 @@ def test_the_relation_is_found_where_linear_programming_finds_one(seed):
         widest = -linprog([0.0, 0.0, 0.0, -1.0], A_ub=np.c_[-Z, np.ones(4)], b_ub=np.zeros(4), bounds=bounds).fun
         if abs(widest) < 1e-9:
             widest = 0.0
-        assert has_positive_null_vector(Z.tolist()) == (widest == 0.0)
+        assert has_positive_relation(X[:, 1:].tolist(), y.astype(int).tolist()) == (widest == 0.0)
         proved += widest == 0.0
     assert 0 < proved < 30
 
 
 def test_a_nearly_touching_pair_is_told_apart_exactly():
-    # One bit decides: a point of the other class in the middle of two points, or beside it.
-    X = np.array([[1.25, 0.75, 0.0], [1.25, -0.75, 0.0], [1.25, 0.0, 0.0], [1.25, 0.0, 2.0**-30]])
-    y = np.array([1.0, 1.0, -1.0, -1.0])
-    rows = signed_rows(X, y)
-    assert has_positive_null_vector(rows[[0, 1, 2]].tolist())
-    assert not has_positive_null_vector(rows[[0, 1, 3]].tolist())
+    # One bit decides: a point of the other class between two points, or beside the line through them.
+    assert has_positive_relation([[0.75, 0.0], [-0.75, 0.0], [0.0, 0.0]], [1, 1, -1])
+    assert not has_positive_relation([[0.75, 0.0], [-0.75, 0.0], [0.0, 2.0**-1074]], [1, 1, -1])
 
 
 def test_certificates_of_samples_that_are_not_there_or_do_not_count_are_refused():

@@ -138,17 +138,17 @@ def mp_vector(values):
 
 
 def ball_coefficients(path, problem, W, around):
-    """A and B of all samples at W; `around` says whether members may be W itself, normalised."""
+    """A, B and the error of A of all samples at W; `around` says whether members may be W itself, normalised."""
     if path == "arrays":
         block = BallMembers(problem, np.eye(problem.dim + 1)[0], slice(None), np.inf)
         n = problem.n_samples
-        return block._coefficients(np.arange(n), block.Z, W, np.full(n, around))
-    parts = np.broadcast_to(np.stack(_ball_parts(problem.uncertainty, slice(None)), axis=1), (problem.n_samples, 4))
-    pairs = [
-        KERNELS[path].ball_member(z, W[None], 0, form_bound(W), *own, around)
-        for z, own in zip(problem.signed_covectors, parts, strict=True)
+        return block._coefficients(np.arange(n), block.Z, W, np.full(n, around), np.zeros(n, dtype=bool))
+    cosh, sinh, _ = (np.broadcast_to(part, problem.n_samples) for part in _ball_parts(problem.uncertainty, slice(None)))
+    found = [
+        KERNELS[path].ball_member(z, W[None], 0, form_bound(W), *own, around, False)
+        for z, *own in zip(problem.signed_covectors, cosh, sinh, strict=True)
     ]
-    return np.array(pairs).T
+    return np.array(found).T
 
 
 def linearised_steps(path, problem, W):
@@ -180,7 +180,7 @@ def exact_members(path, problem, W):
     """The members at W that the checker names, with fifty digits."""
     noise, points = problem.uncertainty, [mp_point(x) for x in problem.X]
     if isinstance(noise, GeodesicBall):
-        A, B = (mp_vector(v) for v in ball_coefficients(path, problem, W, around=False))
+        A, B, _ = (mp_vector(v) for v in ball_coefficients(path, problem, W, around=False))
         w = mp_vector(W)
         return [
             [A[i] * a + int(problem.y[i]) * B[i] * b for a, b in zip(x, w, strict=True)] for i, x in enumerate(points)
@@ -247,15 +247,16 @@ class TestBallMembers:
 
     def judge(self, path, problem, W, around):
         """Check the members at W; the number of those that are not the observed points."""
-        A, B = ball_coefficients(path, problem, W, around)
-        assert np.all(A[B == 0.0] == 1.0)  # the observed point itself
-        bound = mp.cosh(mp.mpf(problem.uncertainty.rho))
-        for i in np.flatnonzero(B):
-            x = mp_point(problem.X[i])
-            p = [mp.mpf(A[i]) * a + int(problem.y[i]) * mp.mpf(B[i]) * b for a, b in zip(x, mp_vector(W), strict=True)]
-            assert mp_dot(p, p) >= 1
-            assert p[0] > 0
-            assert mp_dot(p, x) <= bound
+        A, B, error = ball_coefficients(path, problem, W, around)
+        bound, w = mp.cosh(mp.mpf(problem.uncertainty.rho)), mp_vector(W)
+        for i in range(problem.n_samples):
+            x, b = mp_point(problem.X[i]), mp.mpf(B[i])
+            m, q = int(problem.y[i]) * mp_dot(x, w), -mp_dot(w, w)
+            # p = a x + y B W has p * x = a + B m and p * p = (a + B m)^2 - B^2 (q + m^2): which a are possible?
+            least, most = mp.sqrt(1 + b * b * (q + m * m)) - b * m, bound - b * m
+            assert least <= most
+            assert mp.mpf(A[i]) - mp.mpf(error[i]) <= most
+            assert mp.mpf(A[i]) + mp.mpf(error[i]) >= least
         return np.count_nonzero(B)
 
     @pytest.mark.parametrize("spread", [0.01, 1.0, 300.0, "far"])
@@ -278,7 +279,7 @@ class TestBallMembers:
             np.zeros(3),
         ]
         moved = sum(self.judge(path, problem, W, around) for W in normals for around in (False, True))
-        assert (moved > 100) == (rho > 1e-7)
+        assert (moved > 100) == (rho > 0.0)
 
     def test_are_members_where_squares_underflow(self, path):
         y = np.array([1.0, -1.0, 1.0])
@@ -302,7 +303,7 @@ class TestBallMembers:
         problem = MarginProblem(X, y, uncertainty=GeodesicBall(0.3))
         for W in np.random.default_rng(9).normal(size=(20, 3)):
             m, inside = problem.signed_covectors @ W, problem.margins(W) == np.sqrt(max(-quadratic(W), 0.0))
-            (A, B), (in_A, in_B) = (ball_coefficients(path, problem, W, around) for around in (False, True))
+            (A, B, _), (in_A, in_B, _) = (ball_coefficients(path, problem, W, around) for around in (False, True))
             reached = np.where(inside, in_A * m - in_B * quadratic(W), A * m - B * quadratic(W))
             np.testing.assert_allclose(reached, problem.margins(W), rtol=1e-9, atol=1e-9)
 

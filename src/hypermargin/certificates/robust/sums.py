@@ -15,8 +15,8 @@ from flint import arb
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.frame import FramedSamples
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
 from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers

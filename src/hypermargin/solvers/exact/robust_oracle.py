@@ -113,8 +113,9 @@ class LinearisedOracle(RobustOracle):
         return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
 
 
-def make_robust_oracle(problem: MarginProblem, frame: Frame) -> RobustOracle:
-    """The oracle for the problem's uncertainty set."""
+def make_robust_oracle(problem: MarginProblem, frame: Frame | None = None) -> RobustOracle:
+    """The oracle for the problem's uncertainty set, in a frame (around its centre by default)."""
+    frame = Frame(problem.centre) if frame is None else frame
     if isinstance(problem.uncertainty, GeodesicBall):
         return BallOracle(problem, problem.uncertainty, frame)
     if isinstance(problem.uncertainty, LinearisedSet):

@@ -17,6 +17,8 @@ from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, enclosed_objective
 
+#: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
+ABOVE = 2.0**-44
 #: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
 ROOM = 2.0
 
@@ -28,7 +30,7 @@ def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> 
     """
     if not least > 0.0:
         return None
-    scale = (1.0 + 8.0 * 2.0**-52) / least
+    scale = (1.0 + ABOVE) / least
     w, low = outcome.w * scale, None
     if outcome.w_low is not None:
         w, low = scaled_normal(outcome.w, outcome.w_low, scale)
