@@ -8,10 +8,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from browser import EXECUTABLE, Browser  # noqa: E402 - found through the line above
+from browser import EXECUTABLE, Browser
 
-from hypermargin import HyperbolicSVC, explore  # noqa: E402
-from reference.objective import lift  # noqa: E402
+from hypermargin import HyperbolicSVC, explore
+from reference.objective import lift
 
 SCRIPT = "<script>document.title = 'taken over'</script><img src=x onerror=\"document.title='taken over'\">"
 

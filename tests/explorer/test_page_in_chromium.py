@@ -1,5 +1,6 @@
 """The page in a real browser: what it draws is where the geometry package says, and what it says is what was proved."""
 
+import base64
 import io
 import json
 import xml.etree.ElementTree as ET
@@ -66,7 +67,7 @@ def test_dragging_moves_the_plane_by_the_isometry_of_the_geometry_package(browse
     X = order_on_page(two_classes[0])
     browser.open(page)
     start = pixels(browser, [7])[0]
-    end = start + [120.0, -75.0]
+    end = start + np.array([120.0, -75.0])
     browser.drag(start, end)
     width, height = browser.evaluate(f"[{STAGE}.width, {STAGE}.height]")
     scale = min(width, height) / 2.12
@@ -97,7 +98,9 @@ def test_the_other_models_are_those_of_the_geometry_package(browser, page, two_c
     scale, (x, y), width, height = browser.evaluate(
         f"(({{scale, offset, width, height}}) => [scale, offset, width, height])({EXPLORER}.view)"
     )
-    expected = np.column_stack([width / 2 + scale * (coordinates[:, 0] - x), height / 2 - scale * (coordinates[:, 1] - y)])
+    expected = np.column_stack(
+        [width / 2 + scale * (coordinates[:, 0] - x), height / 2 - scale * (coordinates[:, 1] - y)]
+    )
     np.testing.assert_allclose(found, expected, atol=1e-6 * scale)
     picture = seen(browser)
     shown = [k for k in range(30) if 80 < found[k, 0] < width - 40 and 120 < found[k, 1] < height - 40]
@@ -114,12 +117,13 @@ def test_dragging_the_half_plane_leaves_infinity_alone(browser, page, two_classe
     browser.evaluate(f"{EXPLORER}.setModel('halfplane')")
     before = pixels(browser, range(len(X)))
     start = before[np.argmin(np.linalg.norm(before - [430.0, 500.0], axis=1))]
-    browser.drag(start, start + [60.0, -90.0])
+    end = start + np.array([60.0, -90.0])
+    browser.drag(start, end)
     after = pixels(browser, range(len(X)))
     # A similarity of the half-plane: all pixels are stretched by one factor, without a turn.
     ratio = (after[1:] - after[0]) / (before[1:] - before[0])
     np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-6)
-    np.testing.assert_allclose(after[before[:, 0] == start[0]][0], start + [60.0, -90.0], atol=1e-6)
+    np.testing.assert_allclose(after[before[:, 0] == start[0]][0], end, atol=1e-6)
 
 
 def test_wheel_double_click_and_reset(browser, page, two_classes):
@@ -192,9 +196,8 @@ def test_the_slider_shows_what_is_certified(browser, page, two_classes):
     browser.open(page)
     texts = "[...document.querySelectorAll('.hm-numbers dd')].map(e => [e.dataset.number, e.textContent])"
     for k, C in enumerate((0.1, 1.0, 10.0)):
-        browser.evaluate(
-            f"(s => {{ s.value = {k}; s.dispatchEvent(new Event('input')); }})(document.querySelector('.hm-slider input'))"
-        )
+        slider = "document.querySelector('.hm-slider input')"
+        browser.evaluate(f"({slider}.value = {k}, {slider}.dispatchEvent(new Event('input')))")
         browser.settle()
         shown = dict(browser.evaluate(texts))
         model = HyperbolicSVC(C=C).fit(X[::2], y[::2])
@@ -270,8 +273,6 @@ def test_legend_hides_and_search_finds(browser, page, two_classes):
 def test_pictures_can_be_saved(browser, page, two_classes):
     browser.open(page)
     url = browser.evaluate(f"{EXPLORER}.flat().toDataURL('image/png')")
-    import base64
-
     png = matplotlib.image.imread(io.BytesIO(base64.b64decode(url.split(",")[1])))[..., :3]
     for k, at in enumerate(pixels(browser, range(30))):
         if k % 7 == 0:
@@ -306,5 +307,7 @@ def test_seventy_thousand_points(browser, tmp_path, capsys):
     browser.open(path)
     frames = browser.evaluate(f"{EXPLORER}.framesPerSecond(20)")
     with capsys.disabled():
-        print(f"\n70,000 points by software rendering: {frames:.1f} frames per second, {path.stat().st_size / 1e6:.1f} MB")
+        print(
+            f"\n70,000 points by software rendering: {frames:.1f} frames per second, {path.stat().st_size / 1e6:.1f} MB"
+        )
     assert np.all(np.isfinite(pixels(browser, range(0, 70_000, 997))))

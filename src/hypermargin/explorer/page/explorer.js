@@ -75,12 +75,12 @@ class Explorer extends Painter {
         drag: (from, to) => {
           this.hover(-1);
           this.view.drag(this.before, from, to);
-          this.redraw();
+          this.moved();
         },
         end: () => this.stage.classList.remove("hm-dragging"),
         zoom: (at, factor) => {
           this.view.zoomAt(...at, factor);
-          this.redraw();
+          this.moved();
         },
         click: (at) => this.select(this.pickAt(at, 14)),
         double: (at) => {
@@ -120,17 +120,17 @@ class Explorer extends Painter {
 
   zoom(factor) {
     this.view.zoomAt(this.view.width / 2, this.view.height / 2, factor);
-    this.redraw();
+    this.moved();
   }
 
   nudge(angle, distance) {
     this.view.nudge(angle, distance);
-    this.redraw();
+    this.moved();
   }
 
   rotate(angle) {
     this.view.rotate(angle);
-    this.redraw();
+    this.moved();
   }
 
   stopAnimation() {
@@ -187,14 +187,14 @@ class Explorer extends Painter {
       this.hint.style.top = low ? "auto" : `${at[1] + 16}px`;
       this.hint.style.bottom = low ? `${height - at[1] + 16}px` : "auto";
     }
-    if (changed) this.redraw();
+    if (changed) this.remark();
   }
 
   select(k) {
     this.selected = k;
     this.describe();
     for (const listener of this.listeners) listener(k < 0 ? "" : idOf(this.scene, k));
-    this.redraw();
+    this.remark();
   }
 
   selectId(id) {
@@ -250,7 +250,7 @@ class Explorer extends Painter {
   showBoundary(k, visible) {
     if (visible) this.shown.add(k);
     else this.shown.delete(k);
-    this.redraw();
+    this.remark();
   }
 
   ask(k) {
@@ -269,7 +269,7 @@ class Explorer extends Painter {
 
   setMargins(visible) {
     this.showsMargins = visible;
-    this.redraw();
+    this.remark();
   }
 
   setPathStep(k) {

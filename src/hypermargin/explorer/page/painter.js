@@ -11,6 +11,10 @@ import { colourOf, liftedColour, rgb } from "./marks.js";
 import { asMarks, flatten, svgText } from "./export.js";
 
 const DIM = 36; // alpha of the classes that are not singled out
+const SLOW_FRAME = 45; // milliseconds
+const QUICK_FRAME = 22;
+const REST = 160; // milliseconds after a movement
+const LEAST_SHARE = 0.1; // of the points, while moving
 
 export class Painter {
   constructor(root, scene) {
@@ -27,6 +31,8 @@ export class Painter {
     this.showsMargins = true;
     this.pathStep = scene.path ? scene.path.start : -1;
     this.frame = 0;
+    this.lastFrame = 0;
+    this.share = 1;
     [this.ground, this.dots, this.above] = [0, 1, 2].map(() => make("canvas", { "aria-hidden": "true" }));
     this.renderer =
       GlRenderer.make(this.dots, scene) ??
@@ -82,8 +88,28 @@ export class Painter {
     this.draw();
   }
 
+  /** Draw at the next frame. */
   redraw() {
     if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  /** Draw at the next frame of a movement: where frames are slow, fewer points, and all of them when it has ended. */
+  moved() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame((now) => {
+      const since = now - this.lastFrame;
+      this.lastFrame = now;
+      if (since > SLOW_FRAME && since < 8 * SLOW_FRAME) this.share = Math.max(0.6 * this.share, LEAST_SHARE);
+      else if (since < QUICK_FRAME) this.share = Math.min(1.2 * this.share, 1);
+      this.draw(this.share);
+      clearTimeout(this.rest);
+      if (this.share < 1) this.rest = setTimeout(() => this.draw(), REST);
+    });
+  }
+
+  /** Draw what lies above the points, at the next frame. */
+  remark() {
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.drawAbove());
   }
 
   get pointSize() {
@@ -111,6 +137,11 @@ export class Painter {
     return items;
   }
 
+  /** Whether the slider over C, where there is one, is at the model's own. */
+  get atOwnC() {
+    return !this.scene.path || this.pathStep === this.scene.path.start;
+  }
+
   overlay() {
     return [...rimLayer(this.view, this.theme), ...this.boundaries(), ...this.marked()];
   }
@@ -133,22 +164,27 @@ export class Painter {
       size: this.pointSize,
       edge: edge(this.theme.pointEdge),
       testEdge: edge(this.theme.testEdge),
-      strength: this.theme.strength,
+      strength: this.asked === 0 && !this.atOwnC ? 0 : this.theme.strength, // regions are those of the model's own C
     };
   }
 
-  draw() {
+  draw(share = 1) {
+    this.drawLayer(this.ground, groundLayer(this.view, this.theme));
+    this.renderer.draw(this.view, { ...this.pointStyle(), share });
+    this.drawAbove();
+  }
+
+  drawAbove() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    const layer = (canvas, items) => {
-      const context = canvas.getContext("2d");
-      context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-      context.clearRect(0, 0, this.view.width, this.view.height);
-      drawOnCanvas(context, items);
-    };
-    layer(this.ground, groundLayer(this.view, this.theme));
-    this.renderer.draw(this.view, this.pointStyle());
-    layer(this.above, this.overlay());
+    this.drawLayer(this.above, this.overlay());
+  }
+
+  drawLayer(canvas, items) {
+    const context = canvas.getContext("2d");
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.view.width, this.view.height);
+    drawOnCanvas(context, items);
   }
 
   flat() {

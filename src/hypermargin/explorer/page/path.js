@@ -9,6 +9,7 @@ export function makePath(scene, explorer) {
   const value = make("output", { class: "hm-C" });
   const numbers = make("dl", { class: "hm-numbers" });
   const status = make("p", { class: "hm-note" });
+  const own = make("p", { class: "hm-note" }, `Regions and answers at points are those of the model itself, C = ${shortNumber(steps[start].C)}.`);
   const picture = make("div", { class: "hm-proof" });
   let timer = 0;
   const stopPlaying = () => {
@@ -38,8 +39,9 @@ export function makePath(scene, explorer) {
     status.textContent = `${step.proved === problems ? "✓ " : ""}${all}${problems > 1 ? "" : step.status}`;
     const which = problems > 1 ? `binary problem ${step.widest + 1}, the one with the widest gap` : "";
     picture.replaceChildren(step.proof ? makeProof(step.proof, which) : make("p", { class: "hm-note" }, "There is no proof to draw for this C."));
+    own.hidden = k === start || !scene.models.length;
     explorer.setPathStep(k);
   }
-  const element = make("div", {}, make("div", { class: "hm-slider" }, slider, value), numbers, status, make("p", { class: "hm-note" }, play), picture);
+  const element = make("div", {}, make("div", { class: "hm-slider" }, slider, value), numbers, status, own, make("p", { class: "hm-note" }, play), picture);
   return { element, show, close: stopPlaying };
 }

@@ -144,6 +144,25 @@ class Cloud {
   }
 }
 
+/** The points in an order of chance, the same every time: no class lies above all others, and the first are a sample. */
+function shuffled({ points, labels, marks, count }) {
+  const order = Uint32Array.from({ length: count }, (_, k) => k);
+  let state = 1;
+  for (let k = count - 1; k > 0; k--) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    const other = Math.floor((state / 4294967296) * (k + 1));
+    [order[k], order[other]] = [order[other], order[k]];
+  }
+  const mixed = { points: new Float64Array(points.length), labels: labels.slice(), marks: marks.slice() };
+  order.forEach((from, to) => {
+    mixed.points[2 * to] = points[2 * from];
+    mixed.points[2 * to + 1] = points[2 * from + 1];
+    mixed.labels[to] = labels[from];
+    mixed.marks[to] = marks[from];
+  });
+  return mixed;
+}
+
 function makeProgram(gl, vertexText, fragmentText) {
   const program = gl.createProgram();
   for (const [kind, text] of [[gl.VERTEX_SHADER, vertexText], [gl.FRAGMENT_SHADER, fragmentText]]) {
@@ -170,7 +189,8 @@ export class GlRenderer {
     return gl ? new GlRenderer(gl, content) : null;
   }
 
-  constructor(gl, { points, labels, marks }) {
+  constructor(gl, scene) {
+    const { points, labels, marks } = shuffled(scene);
     this.gl = gl;
     this.pointsProgram = makeProgram(gl, POINTS_VERTEX, POINTS_FRAGMENT);
     this.regionsProgram = makeProgram(gl, REGIONS_VERTEX, REGIONS_FRAGMENT);
@@ -199,7 +219,7 @@ export class GlRenderer {
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
   }
 
-  draw(view, { ratio, size, edge, testEdge, strength, withPoints = true }) {
+  draw(view, { ratio, size, edge, testEdge, strength, share = 1, withPoints = true }) {
     const { gl } = this;
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
     gl.clearColor(0, 0, 0, 0);
@@ -216,7 +236,7 @@ export class GlRenderer {
     gl.uniform1f(place("size"), size * ratio);
     gl.uniform4fv(place("edgeOfTraining"), edge);
     gl.uniform4fv(place("edgeOfTest"), testEdge);
-    gl.drawArrays(gl.POINTS, 0, this.points.count);
+    gl.drawArrays(gl.POINTS, 0, Math.ceil(share * this.points.count));
     gl.bindVertexArray(null);
   }
 
