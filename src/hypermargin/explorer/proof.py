@@ -38,17 +38,17 @@ def proof_picture(solution: Solution, problem: MarginProblem) -> dict[str, Any] 
         "minorants": [_short(curve) for curve in faint[:: -(-len(faint) // MOST_MINORANTS)]],
         "objectiveT": _short(at),
         "objective": _short(objective),
-        "cells": [step for sign in (-1, 1) for step in _steps(display, sign, low, high)],
+        "intervals": [step for sign in (-1, 1) for step in _steps(display, sign, low, high)],
         "optimum": [float(display.w[0]), finite_or_none(display.objective)],
         "bound": finite_or_none(display.lower_bound),
         "regions": display.curves.n_regions,
-        "nCells": display.curves.n_cells,
+        "nIntervals": display.curves.n_intervals,
         "cuts": display.curves.n_cuts,
     }
 
 
 def _steps(display: ProofDisplay, sign: int, low: float, high: float) -> list[list[float]]:
-    """What each cell proves, as ``[from t, to t, bound]``, those that are in sight."""
+    """What each interval proves, as ``[from t, to t, bound]``, those that are in sight."""
     edges, bounds = display.curves.steps(sign)
     ends = np.clip(sign * np.where(np.isfinite(edges), edges, 1e300), low, high)
     return [

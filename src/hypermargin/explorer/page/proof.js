@@ -1,4 +1,4 @@
-// The picture of a proof: over t, the least objective found, the lower envelope of the minorants, and what cells prove.
+// The picture of a proof: over t, the least objective found, the lower envelope of the minorants, and what intervals prove.
 import { make, makeSvg, shortNumber } from "./dom.js";
 
 const WIDTH = 320;
@@ -25,8 +25,8 @@ export function makeProof(proof, which) {
   };
   const path = (name, d) => makeSvg("path", { class: `hm-proof-${name}`, d });
   const [t, least] = proof.optimum;
-  const cells = proof.cells.map(([from, to, value]) => `M${x(from).toFixed(2)} ${clamp(y(value)).toFixed(2)}H${x(to).toFixed(2)}`).join("");
-  const nodes = proof.cells.map(([from, , value]) => `M${x(from).toFixed(2)} ${clamp(y(value) - 4).toFixed(2)}v8`).join("");
+  const intervals = proof.intervals.map(([from, to, value]) => `M${x(from).toFixed(2)} ${clamp(y(value)).toFixed(2)}H${x(to).toFixed(2)}`).join("");
+  const nodes = proof.intervals.map(([from, , value]) => `M${x(from).toFixed(2)} ${clamp(y(value) - 4).toFixed(2)}v8`).join("");
   const clip = `hm-clip-${pictures++}`;
   const floor = HEIGHT - MARGIN.bottom;
   const frame = makeSvg("rect", { x: MARGIN.left, y: MARGIN.top, width: WIDTH - MARGIN.left - MARGIN.right, height: floor - MARGIN.top });
@@ -38,7 +38,7 @@ export function makeProof(proof, which) {
       "g",
       { "clip-path": `url(#${clip})` },
       ...proof.minorants.map((values) => path("minorant", line(proof.t, values))),
-      path("cells", cells + nodes),
+      path("intervals", intervals + nodes),
       path("envelope", line(proof.t, proof.envelope)),
       path("objective", line(proof.objectiveT, proof.objective)),
       proof.bound != null ? path("bound", `M${MARGIN.left} ${y(proof.bound)}H${WIDTH - MARGIN.right}`) : "",
@@ -55,11 +55,11 @@ export function makeProof(proof, which) {
   axis.textContent = "t";
   drawing.append(axis);
   const key = (name, text) => make("span", {}, make("i", { class: `hm-key hm-key-${name}` }), text);
-  const counts = `${proof.regions <= 2 ? "both signs of t" : `${proof.regions} regions of t and direction`}, ${proof.nCells} cells, ${proof.cuts} cuts`;
+  const counts = `${proof.regions <= 2 ? "both signs of t" : `${proof.regions} regions of t and direction`}, ${proof.nIntervals} intervals, ${proof.cuts} cuts`;
   return make(
     "figure",
     {},
     drawing,
-    make("figcaption", {}, key("objective", "least objective at t"), key("envelope", "no w is below"), key("cells", "what each cell proves"), make("span", {}, which ? `${which}: ${counts}` : counts)),
+    make("figcaption", {}, key("objective", "least objective at t"), key("envelope", "no w is below"), key("intervals", "what each interval proves"), make("span", {}, which ? `${which}: ${counts}` : counts)),
   );
 }
