@@ -35,7 +35,11 @@ def broken_links(site: Path) -> list[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path.resolve()
             if target.is_dir():
                 target = target / "index.html"
-            known = pages.get(site.resolve() / target.relative_to(site.resolve())) if target.is_relative_to(site.resolve()) else None
+            known = (
+                pages.get(site.resolve() / target.relative_to(site.resolve()))
+                if target.is_relative_to(site.resolve())
+                else None
+            )
             lost = not target.exists() or (
                 parts.fragment and known is not None and unquote(parts.fragment) not in known.anchors
             )

@@ -22,7 +22,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery/*.md5", "gallery/*.ipynb"]
-suppress_warnings = ["config.cache"]  # the sorter of the gallery is a class, which a cache cannot hold
+suppress_warnings = ["config.cache", "myst.header"]  # generated tables begin with small headings
 
 # Pages are Markdown; links between them are checked by their headings as well.
 myst_heading_anchors = 3
@@ -56,3 +56,13 @@ sphinx_gallery_conf = {
 }
 
 generated_pages.make_all(HERE)
+
+
+def skip_what_others_wrote(app, what, name, member, skip, options):
+    """Leave out what classes inherit from other packages, which is documented there."""
+    module = getattr(member, "__module__", None) or ""
+    return True if callable(member) and not module.startswith("hypermargin") else skip
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_what_others_wrote)

@@ -1,4 +1,4 @@
-"""What the site has besides its pages: the examples as a gallery, the reference of all public names, a live explorer."""
+"""What the site has besides its pages: the examples as a gallery, the reference of public names, a live explorer."""
 
 import importlib
 import inspect
@@ -66,8 +66,9 @@ def _opening(doc: str | None) -> str:
 def _directive(package: str, name: str, value: object) -> list[str]:
     if inspect.isclass(value):
         return [f".. autoclass:: {package}.{name}", "   :members:", "   :inherited-members: BaseEstimator, Enum, tuple"]
-    kind = "autofunction" if inspect.isroutine(value) else "autodata"
-    return [f".. {kind}:: {package}.{name}"]
+    if inspect.isroutine(value):
+        return [f".. autofunction:: {package}.{name}"]
+    return [f".. py:data:: {package}.{name}", f"   :type: {type(value).__name__}"]
 
 
 def _write_explorer(target: Path) -> None:

@@ -15,7 +15,7 @@ print(f"{tree.description} Edge length {tree.edge_length:.2f}.")
 
 boundaries = {}
 for name, class_weight in (("plain", None), ("balanced", "balanced")):
-    model = HyperbolicSVC(C=10.0, solver="euclidean", class_weight=class_weight).fit(tree.X, tree.y)
+    model = HyperbolicSVC(C=10.0, solver="exact", class_weight=class_weight).fit(tree.X, tree.y)
     boundaries[name] = model.solutions_[0]
     print(f"{name:>8} weights: balanced accuracy {balanced_accuracy_score(tree.y, model.predict(tree.X)):.1%}")
 

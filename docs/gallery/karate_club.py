@@ -12,7 +12,7 @@ from hypermargin.plotting import PoincareDisplay
 
 karate = load_karate()
 club = karate.target_names[karate.y]
-model = HyperbolicSVC(C=1.0, solver="pgd")
+model = HyperbolicSVC(C=1.0, solver="exact")
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 print(f"accuracy in five folds {cross_val_score(model, karate.X, club, cv=folds).mean():.1%}")
 
