@@ -1,4 +1,4 @@
-"""A browser for the tests of the page, and pages to open in it."""
+"""Pages to open in the browser of the tests."""
 
 import sys
 from pathlib import Path
@@ -8,30 +8,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from browser import EXECUTABLE, Browser
 
 from hypermargin import HyperbolicSVC, explore
 from reference.objective import lift
 
 SCRIPT = "<script>document.title = 'taken over'</script><img src=x onerror=\"document.title='taken over'\">"
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    if EXECUTABLE is None:
-        pytest.skip("needs Chromium or Chrome on the path")
-    with Browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def browser(chromium):
-    """The browser at laptop size, light, with animations at once; it must have had no reason to complain."""
-    chromium.errors.clear()
-    chromium.size(1200, 800)
-    chromium.prefer(prefers_color_scheme="light", prefers_reduced_motion="reduce")
-    yield chromium
-    assert not chromium.errors
 
 
 @pytest.fixture(scope="session")

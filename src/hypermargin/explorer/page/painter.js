@@ -113,8 +113,8 @@ export class Painter {
   }
 
   get pointSize() {
-    const room = Math.min(Math.max(Math.min(this.view.width, this.view.height) / 640, 0.7), 1.4);
-    return room * Math.min(Math.max(300 / Math.sqrt(this.scene.count), 3.2), 11) * Math.min(this.view.zoom, 6) ** 0.25;
+    const room = Math.min(Math.max(Math.min(this.view.width, this.view.height) / 640, 0.8), 1.4);
+    return room * Math.min(Math.max(300 / Math.sqrt(this.scene.count), 3.2), 13) * Math.min(this.view.zoom, 6) ** 0.25;
   }
 
   /** A line style of the scene; black is not seen on dark ground, so there it is the colour of the ink. */
