@@ -79,10 +79,11 @@ def test_methods_are_compared_on_the_problems_that_all_of_them_finished(one_fold
     """The fold that Euclidean lacks is the one on which PGD is bad: neither may gain or lose by it."""
     results.append(finished("euclidean", [one_fold(k, 0.9, [10.0], [None]) for k in (0, 2, 3, 4)]))
     results.append(finished("sdp", [one_fold(1, 0.9, [24.0], [None]), one_fold(2, 0.9, [10.0], [None])]))
+    # Three methods have 1 problem in common, two have 4: the larger table is that of two.
     summary = Summary(results)
     rows = {row[0].text: [entry.text for entry in row[1:4]] for row in suboptimality_summary(summary).rows}
     assert rows == {"PGD": ["4", "4", "100.0 %"], "Euclidean": ["4", "4", "100.0 %"]}
-    # The SDP finished two of five: it is set beside the others on the one problem they share.
+    # The SDP is set beside the others on the one problem that it shares with them.
     ((label, count, own, *others),) = fewer_problems_table(summary).rows
     assert [label.text, count.text, own.text, *(entry.text for entry in others)] == ["SDP", "1", *3 * ["100.0 %"]]
     assert "of the 4 binary problems that all of these methods finished: " in " ".join(other_findings(summary))

@@ -7,10 +7,6 @@ import numpy as np
 
 from hypermargin.reproduction.summary import Problem, Summary
 
-#: A method that finished less than this share of what the most complete one did is compared apart, lest the problems
-#: that all have in common be few.
-ENOUGH = 0.5
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -28,12 +24,18 @@ class Comparison:
 def compare_on_common_problems(summary: Summary, methods: Sequence[str]) -> Comparison:
     """The gaps of methods on the problems that all of them finished.
 
-    Methods with few problems are not among "all". Each has an entry in `apart`: its own gaps and those of the others,
-    on the problems that these have in common with it.
+    A method that finished few would leave the others little to be compared on. So "all" are the most complete methods,
+    as many as make the largest table: methods times common problems. Each of the rest has an entry in `apart`: its own
+    gaps and those of the others, on the problems that these have in common with it.
     """
     found = {name: gaps for name in methods if (gaps := method_gaps(summary, name))}
-    most = max(map(len, found.values()), default=0)
-    together = [name for name, gaps in found.items() if len(gaps) >= ENOUGH * most]
+    by_size = sorted(found, key=lambda name: -len(found[name]))
+    shared: list[set[Problem]] = []
+    for name in by_size:
+        shared.append(set(found[name]) & shared[-1] if shared else set(found[name]))
+    sizes = [(k + 1) * len(problems) for k, problems in enumerate(shared)]
+    size = max(range(len(sizes)), key=sizes.__getitem__) + 1 if sizes else 0
+    together = [name for name in found if name in by_size[:size]]
     apart = {name: _on_same(found, [name, *together]) for name in found if name not in together}
     return Comparison(
         _on_same(found, together),
