@@ -1,5 +1,7 @@
 """Regions and boundaries of any classifier, found by asking for labels only."""
 
+import base64
+
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
@@ -98,6 +100,19 @@ def test_a_coefficient_that_is_no_boundary_is_not_believed(cloud):
     w, b = ShownModel("m", ours, X).boundary(best_plane(X))
     np.testing.assert_array_equal(w, ours.coef_[0])
     assert b == 0.0
+
+
+def test_labels_may_be_numbers_in_the_file_and_words_in_the_model(cloud):
+    X, y = cloud
+    numbers = np.unique(y, return_inverse=True)[1] + 9  # 9, 10, 11: in another order as words
+    answers = [
+        explore(HyperbolicSVC().fit(X, fitted), X, given).scene["models"][0]["answers"]["margin"]
+        for fitted, given in ((numbers, numbers), (numbers.astype(str), numbers), (numbers, numbers.astype(str)))
+    ]
+    margin = [np.frombuffer(base64.b64decode(packed["data"]), dtype="<f4") for packed in answers]
+    assert np.mean(margin[0] > 0) > 0.6
+    np.testing.assert_allclose(margin[2], margin[0], atol=1e-6)
+    np.testing.assert_array_equal(margin[1] > 0, margin[0] > 0)
 
 
 @pytest.mark.parametrize(

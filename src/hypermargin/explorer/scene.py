@@ -59,6 +59,8 @@ def make_scene(
     shadows = plane.shadow(points)
     labels = _labels(samples)
     classes = _classes(labels, shown)
+    if labels is not None:
+        labels = _comparable(labels, [labels, classes])
     number = np.full(len(points), -1) if labels is None else np.searchsorted(classes, labels)
     scene: dict[str, Any] = {
         "title": title,
@@ -91,12 +93,13 @@ def make_scene(
 def _model(
     model: ShownModel, plane: Plane, points: Array, shadows: Array, labels: np.ndarray | None, classes: np.ndarray
 ) -> dict[str, Any]:
-    own = np.full(len(points), -1) if labels is None else _index_in(model.classes, labels)
+    names = _comparable(model.classes, [model.classes, classes])
+    own = np.full(len(points), -1) if labels is None else _index_in(names, labels)
     regions = model.regions(plane, shadows)
     boundary = model.boundary(plane)
     return {
         "name": model.name,
-        "classes": np.searchsorted(classes, model.classes).tolist(),
+        "classes": np.searchsorted(classes, names).tolist(),
         "answers": model.answers(plane, points, shadows, own),
         "regions": packed_regions(regions),
         "curves": None if boundary else packed_curves(regions.curves()),
@@ -120,14 +123,19 @@ def _classes(labels: np.ndarray | None, shown: list[ShownModel]) -> np.ndarray:
     parts = [model.classes for model in shown] + ([labels] if labels is not None else [])
     if not parts:
         return np.array([], dtype=str)
-    if len({part.dtype.kind in "biuf" for part in parts}) > 1:
-        parts = [part.astype(str) for part in parts]
-    return np.unique(np.concatenate(parts))
+    return np.unique(np.concatenate([_comparable(part, parts) for part in parts]))
+
+
+def _comparable(labels: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+    """Labels as text where some of the others are text and some numbers, as in a file and in a model."""
+    mixed = len({other.dtype.kind in "biuf" for other in others}) > 1
+    return labels.astype(str) if mixed or labels.dtype.kind == "O" else labels
 
 
 def _index_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Positions of labels among sorted classes, -1 for those that are not there."""
-    at = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    """Positions of labels among classes in any order, -1 for those that are not there."""
+    order = np.argsort(classes)
+    at = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
     return np.where(classes[at] == labels, at, -1)
 
 
