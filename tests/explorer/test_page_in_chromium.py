@@ -9,8 +9,10 @@ import matplotlib.image
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from sklearn.svm import SVC
 
 from hypermargin import HyperbolicSVC, explore
+from hypermargin.explorer.plane import best_plane
 from hypermargin.geometry import boost, distance, from_lorentz, move_from_origin, to_lorentz, translation_to_origin
 from hypermargin.plotting.palette import CLASS_COLOURS
 from reference.objective import lift
@@ -283,6 +285,43 @@ def test_pictures_can_be_saved(browser, page, two_classes):
     assert len(drawing.findall(f"{space}circle")) >= 30  # a training point is a circle
     assert len(drawing.findall(f"{space}path")) >= 30  # a test point is a triangle
     assert "var(" not in ET.tostring(drawing, encoding="unicode")
+
+
+def test_more_dimensions_are_shown_on_a_plane_and_the_page_says_so(browser, tmp_path):
+    rng = np.random.default_rng(6)
+    X = lift(rng.normal(size=(60, 4)))
+    y = (X[:, 1] > 0).astype(int)
+    browser.open(explore(HyperbolicSVC().fit(X, y), X, y).save(tmp_path / "four.html"))
+    notice = browser.evaluate("document.querySelector('.hm-notice').textContent")
+    assert "totally geodesic plane" in notice
+    assert "all 4 dimensions" in notice
+    expected = disk_to_pixels(browser, from_lorentz(best_plane(X).shadow(X), "poincare"))
+    np.testing.assert_allclose(pixels(browser, range(60)), expected, atol=1e-6)
+
+
+def test_boundaries_of_several_classes_part_the_answers(browser, tmp_path):
+    """Lines of the page, read back as points: on their two sides the model says different things."""
+    rng = np.random.default_rng(7)
+    y = np.repeat([0, 1, 2], 30)
+    X = lift(0.6 * rng.normal(size=(90, 2)) + 1.4 * np.array([[1, 0], [-1, 0.5], [0, -1]])[y])
+    model = SVC(kernel="rbf").fit(X, y)  # any classifier will do
+    browser.open(explore({"kernel": model}, X, y, geometry="lorentz").save(tmp_path / "three.html"))
+    browser.evaluate(f"{EXPLORER}.setModel('klein'), {EXPLORER}.nudge(1, 0.7), {EXPLORER}.draw()")
+    sides = browser.evaluate(
+        f"""(() => {{ const e = {EXPLORER}; const found = [];
+        for (const path of e.boundaries()[0].paths) for (let k = 0; k + 3 < path.length; k += 4) {{
+          const [x, y, u, v] = path.slice(k, k + 4), far = Math.hypot(u - x, v - y) / 2;
+          if (far < 1) continue;
+          const across = [(y - v) / far, (u - x) / far], middle = [(x + u) / 2, (y + v) / 2];
+          found.push([1, -1].map((s) => e.dataPointAt([middle[0] + s * across[0], middle[1] + s * across[1]])));
+        }}
+        return found; }})()"""
+    )
+    pairs = np.array(sides)
+    pairs = pairs[np.all(np.linalg.norm(pairs, axis=2) < 0.8, axis=1)]
+    assert len(pairs) > 30
+    left, right = (model.predict(to_lorentz(pairs[:, k], "poincare")) for k in (0, 1))
+    assert np.mean(left != right) > 0.95
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1200, "dark")])

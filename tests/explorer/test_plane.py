@@ -7,8 +7,10 @@ import pytest
 from scipy.linalg import expm
 from scipy.optimize import minimize
 
+from hypermargin import HyperbolicSVC
 from hypermargin.explorer.encoding import as_json, packed_points
 from hypermargin.explorer.plane import best_plane, polar_around
+from hypermargin.explorer.shown_model import section_radius
 from hypermargin.geometry import distance, exp_origin, move_from_origin, random_isometry
 from hypermargin.geometry.lorentz import minkowski_dot
 from reference.objective import lift
@@ -58,6 +60,25 @@ def test_no_distance_grows_and_traces_keep_their_products():
     w = rng.normal(size=5)
     products = minkowski_dot(plane.in_space(shadows), w)
     np.testing.assert_allclose(minkowski_dot(shadows, plane.trace(w)), products, atol=1e-9)
+
+
+def test_the_disc_that_is_drawn_is_the_part_of_the_certified_ball_in_the_plane():
+    """Within it no prediction changes, and every point of the plane within the certified radius is in it."""
+    rng = np.random.default_rng(4)
+    X = lift(rng.normal(size=(120, 4)) * [1.0, 0.8, 0.4, 0.3])
+    y = (X[:, 1] + 0.3 * X[:, 3] > 0.1).astype(int)
+    model = HyperbolicSVC().fit(X, y)
+    plane = best_plane(X)
+    shadows, radius = plane.shadow(X), model.certified_radius(X)
+    np.testing.assert_allclose(plane.height(X), distance(plane.in_space(shadows), X), atol=1e-9)
+    disc = section_radius(radius, plane.height(X))
+    assert np.sum(disc > 0.05) > 30
+    for k in np.flatnonzero(disc > 0.05)[:20]:
+        angle, share = rng.uniform(0, 2 * np.pi, 40), rng.uniform(0, 2.0, 40)
+        around = exp_origin((share * disc[k])[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]))
+        points = plane.in_space(move_from_origin(around, shadows[k]))
+        np.testing.assert_array_equal(distance(points, X[k]) <= radius[k], share <= 1.0)
+        assert np.all(model.predict(points[share < 1.0]) == model.predict(X[[k]]))
 
 
 def test_the_plane_moves_with_the_data(flat_cloud):

@@ -53,6 +53,13 @@ class Plane:
         beside = moved[:, 1:] - along @ self.axes.T
         return lift(along / np.hypot(1.0, np.linalg.norm(beside, axis=1))[:, None])
 
+    def height(self, X: Array) -> Array:
+        """Distance of points of the space to the plane, shape (n, d + 1) to (n,)."""
+        if self.dim <= 2:
+            return np.zeros(len(X))
+        moved = move_to_origin(X, self.centre)[:, 1:]
+        return np.arcsinh(np.linalg.norm(moved - moved @ self.axes @ self.axes.T, axis=1))
+
     def in_space(self, Y: Array) -> Array:
         """The points of the space that points Y of the plane are, shape (n, 3) to (n, d + 1)."""
         return Y if self.dim == 2 else move_from_origin(lift(Y[:, 1:] @ self.axes.T), self.centre)

@@ -104,7 +104,10 @@ class ShownModel:
         if hasattr(self.estimator, "certified_radius"):
             # Lengths on the page are those of the unit hyperboloid; `lengthUnit` turns them back.
             scale = curvature_scale(self.curvature)
-            found["radius"] = packed(scale * np.asarray(self.estimator.certified_radius(X)), "float32")
+            radius = scale * np.asarray(self.estimator.certified_radius(X))
+            found["radius"] = packed(radius, "float32")
+            if plane.dim > 2:
+                found["disc"] = packed(section_radius(radius, plane.height(points)), "float32")
         if hasattr(self.estimator, "nearest_adversarial"):
             found |= self._rivals(X, plane, shadows)
         return found
@@ -123,6 +126,17 @@ class ShownModel:
             "rivalSeen": packed(seen, "float32"),
             "rivalDistance": packed(curvature_scale(self.curvature) * far, "float32"),
         }
+
+
+def section_radius(radius: Array, height: Array) -> Array:
+    """Radius of the disc in which the plane meets balls around points at `height` above it; 0 where it misses them.
+
+    The disc is around the point's shadow, and ``cosh(radius) = cosh(height) cosh(disc)`` by Pythagoras.
+    """
+    meets = radius > height
+    with np.errstate(over="ignore"):
+        ratio = np.where(meets, np.cosh(np.minimum(radius, 700.0)) / np.cosh(height), 1.0)
+    return np.where(np.isfinite(radius), np.arccosh(np.maximum(ratio, 1.0)), np.inf)
 
 
 def margins(decision: Array, labels: np.ndarray) -> Array:

@@ -16,7 +16,7 @@ export function makeHeading(explorer) {
       make(
         "p",
         { class: "hm-notice" },
-        `You see the best totally geodesic plane through the mean (tangent PCA, ${share} of the variance): every point where the plane is nearest to it, boundaries where the plane meets them. Answers, margins and radii are those of all ${scene.dim} dimensions.`,
+        `You see the best totally geodesic plane through the mean (tangent PCA, ${share} of the variance): every point where the plane is nearest to it, boundaries and certified balls where the plane meets them. Answers, margins and radii are those of all ${scene.dim} dimensions.`,
       ),
     );
   }

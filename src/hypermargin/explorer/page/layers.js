@@ -76,8 +76,8 @@ export function boundaryLayer(view, boundary, style, withMargins) {
 export function pointLayer(view, point, answer, colour, theme) {
   const items = [];
   const here = apply(view.isometry, point);
-  if (answer?.radius > 0 && Number.isFinite(answer.radius)) {
-    const disc = toPaths(view, circleAround(here, answer.radius));
+  if (answer?.disc > 0 && Number.isFinite(answer.disc)) {
+    const disc = toPaths(view, circleAround(here, answer.disc));
     items.push({ paths: disc, closed: true, fill: colour, opacity: 0.22 });
     items.push({ paths: disc, closed: true, stroke: theme.ink, width: 1.2 });
   }

@@ -2,7 +2,7 @@
 import { unpack, unpackPoints } from "./decode.js";
 import { MARKS, markOf } from "./marks.js";
 
-const PER_POINT = ["predicted", "probable", "probability", "margin", "radius", "rivalAngle", "rivalSeen", "rivalDistance"];
+const PER_POINT = ["predicted", "probable", "probability", "margin", "radius", "disc", "rivalAngle", "rivalSeen", "rivalDistance"];
 
 export function readScene(scene) {
   const points = unpackPoints(scene.points);
@@ -65,6 +65,7 @@ export function answerAt(model, index) {
     probabilities,
     margin: at("margin"),
     radius: at("radius"),
+    disc: at("disc") ?? at("radius"), // in more than two dimensions the part of the ball that lies in the plane
     rivalAngle: at("rivalAngle"),
     rivalSeen: at("rivalSeen"),
     rivalDistance: at("rivalDistance"),
