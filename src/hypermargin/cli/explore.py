@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a model file; may be repeated, the first is asked",
     )
     parser.add_argument("--test", metavar="FILE", help="test points, in a file like that of the points")
-    parser.add_argument("--ids", metavar="FILE", help="names of the points to search for, one a line")
+    parser.add_argument("--ids", metavar="FILE", help="names of the points to search for, one per line")
     parser.add_argument(
         "--path",
         type=int,
@@ -90,5 +90,5 @@ def _names(path: str, count: int) -> list[str]:
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not a text file in UTF-8") from error
     if len(names) != count:
-        raise CommandError(f"{path} has {len(names)} lines and there are {count} points: give one name a line")
+        raise CommandError(f"{path} has {len(names)} lines and there are {count} points: give one name per line")
     return names

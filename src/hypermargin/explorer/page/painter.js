@@ -212,7 +212,7 @@ export class Painter {
     return rivalPoint(this.view, this.pointOf(k), answerAt(this.scene.models[this.asked], k));
   }
 
-  /** Frames per second while the plane moves by `step` a frame, every frame waited for. */
+  /** Frames per second while the plane moves by `step` per frame, every frame waited for. */
   framesPerSecond(frames = 30, step = 0.03) {
     const begin = performance.now();
     for (let k = 0; k < frames; k++) {

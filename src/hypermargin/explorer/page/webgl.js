@@ -201,13 +201,13 @@ export class GlRenderer {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** Regions to paint: disk points three a triangle, and the class of every one of them; null for none. */
+  /** Regions to paint: three disk points per triangle, and the class of each; null for none. */
   setRegions(content) {
     this.regions?.release();
     this.regions = content && new Cloud(this.gl, content.points, [content.labels]);
   }
 
-  /** Colours as [r, g, b, a] from 0 to 255, one a class; an alpha of 0 hides it. */
+  /** Colours as [r, g, b, a] from 0 to 255, one per class; an alpha of 0 hides it. */
   setPalette(colours) {
     const { gl } = this;
     const rows = Math.max(Math.ceil(colours.length / 256), 1);
