@@ -283,7 +283,7 @@ class Explorer extends Painter {
   }
 
   toggleTheme() {
-    this.root.dataset.theme = this.theme.isDark ? "light" : "dark";
+    this.chosenTheme = this.theme.isDark ? "light" : "dark";
     this.changedTheme();
   }
 

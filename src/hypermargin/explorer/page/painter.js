@@ -16,6 +16,13 @@ const QUICK_FRAME = 22;
 const REST = 160; // milliseconds after a movement
 const LEAST_SHARE = 0.1; // of the points, while moving
 
+/** What the notebook around a widget says, or else the reader's system. */
+function surroundingTheme() {
+  const notebook = document.body.dataset.jpThemeLight;
+  const isDark = notebook ? notebook === "false" : matchMedia("(prefers-color-scheme: dark)").matches;
+  return isDark ? "dark" : "light";
+}
+
 export class Painter {
   constructor(root, scene) {
     this.root = root;
@@ -44,6 +51,7 @@ export class Painter {
   }
 
   readTheme() {
+    this.root.dataset.theme = this.chosenTheme ?? surroundingTheme();
     const style = getComputedStyle(this.root);
     const value = (name) => style.getPropertyValue(`--hm-${name}`).trim();
     const names = ["page", "plane", "rim", "grid", "ink"];
