@@ -78,6 +78,18 @@ def to_points(p):
     return lift(2.0 * p / (1.0 - np.sum(p**2, axis=1))[:, None])
 
 
+def test_level_lines_of_a_kernel_are_where_its_decision_is_one(cloud):
+    X, y = cloud
+    two = y != "c"
+    model = SVC(kernel="rbf").fit(X[two], y[two])
+    curves = ShownModel("m", model, X, "lorentz").level_lines(best_plane(X), X)
+    decision = model.decision_function(np.concatenate(curves))
+    assert len(decision) > 60
+    np.testing.assert_allclose(np.abs(decision), 1.0, atol=1e-3)
+    assert set(np.sign(decision)) == {-1.0, 1.0}
+    assert ShownModel("m", SVC().fit(X, y), X, "lorentz").level_lines(best_plane(X), X) == []
+
+
 def test_segments_are_chained_and_end_where_three_meet():
     lines = chain([(0, 1), (1, 2), (2, 3), (3, 4), (3, 5), (6, 7), (7, 8), (8, 6)])
     as_sets = sorted(tuple(sorted(map(int, line))) for line in lines)

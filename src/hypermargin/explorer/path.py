@@ -10,11 +10,9 @@ from hypermargin.arrays import Array
 from hypermargin.explorer.encoding import finite_or_none
 from hypermargin.explorer.plane import Plane
 from hypermargin.explorer.proof import proof_picture
-from hypermargin.explorer.shown_model import ShownModel, packed_curves
+from hypermargin.explorer.shown_model import ROUGH_EDGE, ShownModel, packed_curves
 from hypermargin.solvers.base import relative_gap
 
-#: Edges of the triangles that trace a boundary of several classes; there is one such boundary per value of C.
-ROUGH_EDGE = 0.3
 #: A path reaches from the model's own C over this factor to that C times it.
 PATH_FACTOR = 100.0
 

@@ -103,6 +103,7 @@ def _model(
         "answers": model.answers(plane, points, shadows, own),
         "regions": packed_regions(regions),
         "curves": None if boundary else packed_curves(regions.curves()),
+        "levels": None if boundary else packed_curves(model.level_lines(plane, shadows)),
         "normal": boundary[0].tolist() if boundary else None,
         "intercept": boundary[1] if boundary else None,
     }

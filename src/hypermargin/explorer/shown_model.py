@@ -15,6 +15,10 @@ from hypermargin.geometry.lorentz import lift, minkowski_dot
 from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.plotting.inputs import in_columns_of
 
+#: Levels of the decision function that are drawn beside the boundary.
+MARGINS = (-1.0, 1.0)
+#: Edges of the triangles that trace lines of less weight than the boundary of a model.
+ROUGH_EDGE = 0.3
 #: Of the probabilities of a point the page gets so many, the largest.
 MOST_PROBABILITIES = 4
 
@@ -62,6 +66,19 @@ class ShownModel:
     def regions(self, plane: Plane, shadows: Array, **options: Any) -> Regions:
         """The regions of the classes in the plane; `shadows`, shape (n, 3), say where they matter."""
         return trace_regions(lambda y: self.predicted(plane.in_space(y)), shadows, lift(plane.mean), **options)
+
+    def level_lines(self, plane: Plane, shadows: Array, levels: Sequence[float] = MARGINS) -> list[Array]:
+        """Curves in the plane along which the decision function of two classes has one of the levels; Lorentz points.
+
+        Empty for more classes, and for estimators without such a function.
+        """
+        if len(self.classes) != 2 or not hasattr(self.estimator, "decision_function"):
+            return []
+
+        def band(y: Array) -> np.ndarray:
+            return np.digitize(self.estimator.decision_function(self.coordinates(plane.in_space(y))), sorted(levels))
+
+        return trace_regions(band, shadows, lift(plane.mean), ROUGH_EDGE).curves()
 
     def boundary(self, plane: Plane) -> tuple[Array, float] | None:
         """Normal and intercept of the boundary in the plane, where it is one level set of ``x * w``; None elsewhere.

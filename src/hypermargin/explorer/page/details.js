@@ -8,23 +8,22 @@ function row(name, ...values) {
   return [make("dt", {}, name), make("dd", {}, ...values)];
 }
 
-/** A description of a point; short leaves out what the hint beside the pointer has no room for. */
-export function describePoint(scene, index, model, short = false) {
+/** A description of a point. */
+export function describePoint(scene, index, model) {
   const isTest = Boolean(scene.test?.[index]);
   const label = scene.labels[index];
   const parts = [];
   const kind = scene.test ? (isTest ? "test point" : "training point") : "point";
   const heading = make("p", { class: "hm-id" }, make("strong", {}, idOf(scene, index)), make("span", {}, kind));
   if (scene.hasLabels) parts.push(...row("label", markIcon(scene, label, isTest, 12), " ", scene.classes[label]));
-  if (model) parts.push(...answerRows(scene, index, model, short, label));
-  return make("div", { class: "hm-point" }, heading, make("dl", {}, ...parts), model && !short && probabilityBars(scene, answerAt(model, index)));
+  if (model) parts.push(...answerRows(scene, index, model, label));
+  return make("div", { class: "hm-point" }, heading, make("dl", {}, ...parts), model && probabilityBars(scene, answerAt(model, index)));
 }
 
-function answerRows(scene, index, model, short, label) {
+function answerRows(scene, index, model, label) {
   const answer = answerAt(model, index);
   const right = scene.hasLabels && (answer.predicted === label ? " ✓" : " ✗ wrong");
-  const first = answer.probabilities.find(({ label: of }) => of === answer.predicted);
-  const parts = row("predicted", markIcon(scene, answer.predicted, false, 12), " ", scene.classes[answer.predicted], first && short ? `, ${percent(first.value)}` : "", right || "");
+  const parts = row("predicted", markIcon(scene, answer.predicted, false, 12), " ", scene.classes[answer.predicted], right || "");
   const unit = scene.lengthUnit;
   if (answer.margin !== undefined && !Number.isNaN(answer.margin)) parts.push(...row("margin", shortNumber(answer.margin)));
   if (answer.radius !== undefined) {

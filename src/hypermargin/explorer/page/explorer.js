@@ -178,7 +178,7 @@ class Explorer extends Painter {
     this.hovered = k;
     this.hint.hidden = k < 0;
     if (k >= 0) {
-      if (changed) this.hint.replaceChildren(describePoint(this.scene, k, this.scene.models[this.asked], true));
+      if (changed) this.hint.replaceChildren(describePoint(this.scene, k, this.scene.models[this.asked]));
       const { width, height } = this.view;
       const left = at[0] > width / 2;
       const low = at[1] > height / 2;

@@ -47,15 +47,14 @@ export function boundaryLayer(view, boundary, style, withMargins) {
   const draw = (points, changes = {}) => {
     if (points) items.push({ paths: toPaths(view, points), stroke: style.colour, ...style, ...changes });
   };
+  const faint = { width: 0.8, dashes: [4, 4], opacity: 0.6 };
   if (boundary.normal) {
     const w = transformVector(view.isometry, boundary.normal);
     draw(levelSet(w, -boundary.intercept));
-    if (withMargins) {
-      const faint = { width: 0.8, dashes: [4, 4], opacity: 0.6 };
-      for (const side of [1, -1]) draw(levelSet(w, side - boundary.intercept), faint);
-    }
-  } else if (boundary.curves) {
-    const { points, starts } = boundary.curves;
+    if (withMargins) for (const side of [1, -1]) draw(levelSet(w, side - boundary.intercept), faint);
+    return items;
+  }
+  const lines = ({ points, starts }) => {
     const moved = new Float64Array(points.length);
     const out = [0, 0];
     for (let k = 0; k < points.length; k += 2) {
@@ -67,8 +66,11 @@ export function boundaryLayer(view, boundary, style, withMargins) {
     for (let k = 0; k + 1 < starts.length; k++) {
       paths.push(...toPaths(view, moved.subarray(2 * starts[k], 2 * starts[k + 1])));
     }
-    items.push({ paths, stroke: style.colour, ...style, width: CURVE_WIDTH * style.width });
-  }
+    return paths;
+  };
+  const common = { stroke: style.colour, ...style };
+  if (boundary.curves) items.push({ ...common, paths: lines(boundary.curves), width: CURVE_WIDTH * style.width });
+  if (withMargins && boundary.levels) items.push({ ...common, paths: lines(boundary.levels), ...faint });
   return items;
 }
 

@@ -55,7 +55,7 @@ export function makeModels(scene, explorer) {
   });
   const regions = make("input", { type: "checkbox", checked: explorer.showsRegions, onchange: (event) => explorer.setRegions(event.target.checked) });
   const margins = make("input", { type: "checkbox", checked: explorer.showsMargins, onchange: (event) => explorer.setMargins(event.target.checked) });
-  const hasLines = scene.models.some((model) => model.normal);
+  const hasLines = scene.models.some((model) => model.normal || model.levels?.points.length);
   const element = make("div", {}, list, make("p", { class: "hm-note hm-toggles" }, make("label", {}, regions, " regions"), hasLines && make("label", {}, margins, " margins of ±1")));
   return { element, update: () => (regions.checked = explorer.showsRegions) };
 }

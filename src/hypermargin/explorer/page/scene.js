@@ -32,8 +32,8 @@ function readModel(model) {
 }
 
 function withCurves(part) {
-  if (!part.curves) return part;
-  return { ...part, curves: { points: unpackPoints(part.curves.points), starts: unpack(part.curves.starts) } };
+  const read = (curves) => curves && { points: unpackPoints(curves.points), starts: unpack(curves.starts) };
+  return { ...part, curves: read(part.curves), levels: read(part.levels) };
 }
 
 /** The regions of a model as loose triangles, with the class of each corner. */
