@@ -70,7 +70,7 @@ def make_scene(
         "start": plane.mean.tolist() if center == "mean" else [0.0, 0.0],
         "mean": plane.mean.tolist(),
         "count": len(points),
-        "classes": [str(name) for name in classes.tolist()],
+        "classes": [f"{name:g}" if isinstance(name, float) else str(name) for name in classes.tolist()],
         "palette": list(CLASS_COLOURS),
         "lineStyles": [_line_style(*style) for style in LINE_STYLES],
         "points": packed_points(shadows),
