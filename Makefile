@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help build demo test test-slow lint bench fuzz clean
+.PHONY: help build demo test test-slow lint docs bench fuzz clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,6 +33,10 @@ lint: $(INSTALLED)  ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(INSTALLED)  ## Build the site into docs/_build/html without a warning, and check its links
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+
 bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/benchmarks/
 	$(BIN)/python benchmarks/bench_exact.py
 	$(BIN)/python benchmarks/bench_moment.py
@@ -42,5 +46,5 @@ fuzz: $(INSTALLED)  ## Look for a false certificate among a million tiny problem
 	$(BIN)/python benchmarks/fuzz.py --instances 1000000 --jobs 2
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) build demo src/*.egg-info
+	rm -rf $(VENV) build demo docs/_build docs/api docs/gallery src/*.egg-info
 	find src -name '*.so' -delete -o -name '*.c' -delete

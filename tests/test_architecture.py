@@ -31,11 +31,12 @@ ARROWS: dict[str, set[str]] = {
     "estimators": FITTING - {"estimators"},
     "datasets": {"arrays", "geometry"},
     "plotting": FITTING,
+    "explorer": {*FITTING, "plotting"},
     "workers": set(),
     "reproduction": STUDY,
     "problem_set": STUDY,
     "robustness": STUDY,
-    "cli": {*STUDY, "reproduction", "problem_set", "robustness"},
+    "cli": {*STUDY, "explorer", "reproduction", "problem_set", "robustness"},
 }
 #: The version is a fact about the package, which these parts print.
 TELL_THE_VERSION = {"certificates", "workers", "reproduction", "problem_set", "cli"}

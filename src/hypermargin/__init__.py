@@ -11,6 +11,7 @@ from hypermargin.lazy_names import lazy_names
 if TYPE_CHECKING:  # the same names for type checkers and editors, which do not run the package
     from hypermargin.certificates import Certificate, SoftMarginCertificate
     from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
+    from hypermargin.explorer import explore
     from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem
     from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
 
@@ -30,6 +31,7 @@ __all__ = [
     "Solution",
     "Status",
     "available_methods",
+    "explore",
     "load_model",
     "save_model",
     "solve",
@@ -37,11 +39,12 @@ __all__ = [
 ]
 
 #: The packages that are public, each for one step from points to pictures.
-PACKAGES = ("certificates", "datasets", "estimators", "geometry", "plotting", "problems", "solvers")
+PACKAGES = ("certificates", "datasets", "estimators", "explorer", "geometry", "plotting", "problems", "solvers")
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
     **dict.fromkeys(("HyperbolicSVC", "HyperbolicSVCCV", "load_model", "save_model"), "hypermargin.estimators"),
+    "explore": "hypermargin.explorer",
     **dict.fromkeys(
         ("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"
     ),

@@ -9,21 +9,23 @@ import pytest
 from matplotlib import pyplot as plt
 
 from hypermargin.datasets import by_name as data
+from hypermargin.reproduction.cache import NOT_RUN
 from hypermargin.reproduction.cells import Cell
 from hypermargin.reproduction.methods import METHODS
 from hypermargin.reproduction.paper import BEST
+from hypermargin.reproduction.report.common_problems import method_gaps
 from hypermargin.reproduction.report.explanations import Explanation
 from hypermargin.reproduction.report.gap_tables import (
-    all_gaps,
     certified_table,
     everything_table,
+    fewer_problems_table,
     holes_table,
     runtime_table,
     suboptimality_summary,
 )
 from hypermargin.reproduction.report.grid_figures import grid_gaps
 from hypermargin.reproduction.report.paper_tables import performance_tables
-from hypermargin.reproduction.report.sentences import plain_svm_paragraph
+from hypermargin.reproduction.report.sentences import other_findings, plain_svm_paragraph, run_notice
 from hypermargin.reproduction.report.table import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin.reproduction.summary import Summary
 
@@ -57,19 +59,43 @@ def test_means_and_deviations_over_folds(results):
 def test_gaps_are_to_the_certified_bound_of_the_same_problem(results):
     summary = Summary(results)
     expected = [(10.0005 - 9.999) / 10.0005, 5.0 / 25.0, 0.0, 0.0, 0.0]
-    np.testing.assert_allclose(all_gaps(summary, "pgd"), expected, rtol=1e-9)
+    np.testing.assert_allclose(list(method_gaps(summary, "pgd").values()), expected, rtol=1e-9)
     assert summary.stat("gaussian_1", "ovr", 10.0, "pgd", "gap").mean == pytest.approx(np.mean(expected))
     (row,) = suboptimality_summary(summary).rows
     assert [entry.text for entry in row][:4] == ["PGD", "5", "4", "80.0 %"]
 
 
 def test_a_timelike_answer_has_no_gap_and_is_counted(one_fold, results):
-    results.append(finished("euclidean", [one_fold(0, 0.9, [None], [None])]))
+    timelike = [one_fold(k, 0.9, [None if k == 0 else 10.0], [None]) for k in range(5)]
+    results.append(finished("euclidean", timelike))
     summary = Summary(results)
     assert summary.stat("gaussian_1", "ovr", 10.0, "euclidean", "gap") is None
-    assert np.isinf(all_gaps(summary, "euclidean")).tolist() == [True]
-    rows = {row[0].text: row[-1].text for row in suboptimality_summary(summary).rows}
+    assert np.isinf(list(method_gaps(summary, "euclidean").values())).tolist() == [True] + 4 * [False]
+    rows = {row[0].text: row[-2].text for row in suboptimality_summary(summary).rows}
     assert rows == {"PGD": "0", "Euclidean": "1"}
+
+
+def test_methods_are_compared_on_the_problems_that_all_of_them_finished(one_fold, results):
+    """The fold that Euclidean lacks is the one on which PGD is bad: neither may gain or lose by it."""
+    results.append(finished("euclidean", [one_fold(k, 0.9, [10.0], [None]) for k in (0, 2, 3, 4)]))
+    results.append(finished("sdp", [one_fold(1, 0.9, [24.0], [None]), one_fold(2, 0.9, [10.0], [None])]))
+    # Three methods have 1 problem in common, two have 4: the larger table is that of two.
+    summary = Summary(results)
+    rows = {row[0].text: [entry.text for entry in row[1:4]] for row in suboptimality_summary(summary).rows}
+    assert rows == {"PGD": ["4", "4", "100.0 %"], "Euclidean": ["4", "4", "100.0 %"]}
+    # The SDP is set beside the others on the one problem that it shares with them.
+    ((label, count, own, *others),) = fewer_problems_table(summary).rows
+    assert [label.text, count.text, own.text, *(entry.text for entry in others)] == ["SDP", "1", *3 * ["100.0 %"]]
+    assert "of the 4 binary problems that all of these methods finished: " in " ".join(other_findings(summary))
+
+
+def test_a_quick_or_unfinished_run_says_so_first(results):
+    whole = Summary([result for result in results if result[1]["state"] == "finished"])
+    assert run_notice(whole, is_quick=False) == ""
+    assert run_notice(whole, is_quick=True).startswith("A quick run")
+    assert "1 of 3 cells have no result (1 time limit)" in run_notice(Summary(results), is_quick=False)
+    waiting = [(cell, {**record, "state": NOT_RUN}) for cell, record in results[2:]]
+    assert run_notice(Summary([*results[:2], *waiting]), is_quick=False).startswith("Unfinished: 1 of 3 cells")
 
 
 def test_the_grid_of_gaps_counts_draws_with_timelike_answers(one_fold):

@@ -29,6 +29,7 @@ COMMANDS = {
     "predict": "label points with a fitted model",
     "compare": "fit all methods to one file and compare them",
     "plot": "draw points, boundaries and regions on the Poincaré disk",
+    "explore": "a page to look at points and models by moving the hyperbolic plane",
     "certificate": "save, show and check the proofs that a model comes with",
     "methods": "list the methods and their options",
     "robustness": "whether training with uncertainty sets helps, and against what",

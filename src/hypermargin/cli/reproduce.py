@@ -128,7 +128,7 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
         ),
         **{"report made at" if name == "commit" else name: value for name, value in describe_environment().items()},
     }
-    page = write_report(summary, folder, facts)
+    page = write_report(summary, folder, facts, is_quick=args.quick)
     if args.results_page:
         tables = write_results_page(summary, Path(args.results_page), facts)
         say(f"wrote {args.results_page} and {tables}")

@@ -130,10 +130,10 @@ class ProofDisplay:
             Points of the curve of the objective, a small optimisation each; 0 leaves the curve out.
         legend : bool
         """
-        low, high = self._range(zoom)
+        low, high = self.limits(zoom)
         ax = plt.subplots(figsize=(7.2, 4.8), layout="constrained")[1] if ax is None else ax
         self.ax_, self.figure_ = ax, ax.figure
-        t = self._grid(low, high, 1201)
+        t = self.grid(low, high, 1201)
         regions = self.curves.region_envelopes(t)
         envelope = np.nanmin(regions, axis=0)
         faint = regions if self.curves.n_regions > 2 else self.curves.simple_minorants(t)
@@ -154,7 +154,8 @@ class ProofDisplay:
 
     # -- what is shown -------------------------------------------------------------------------------------------------
 
-    def _range(self, zoom: Zoom) -> tuple[float, float]:
+    def limits(self, zoom: Zoom) -> tuple[float, float]:
+        """The least and the greatest t to show; `zoom` as in `plot`."""
         behind, ahead = (self.curves.last_node[sign] for sign in (-1, 1))
         t = float(self.w[0])
         widest = 1.1 * max(behind, ahead, abs(t), 1e-12)
@@ -178,7 +179,7 @@ class ProofDisplay:
             near, far = (near, middle) if above else (middle, far)
         return t + sign * far
 
-    def _grid(self, low: float, high: float, size: int) -> Array:
+    def grid(self, low: float, high: float, size: int) -> Array:
         """Even positions, those near the optimum, t = 0 and the nodes: where the curves bend."""
         near = self.w[0] + (high - low) * np.concatenate(
             [-np.geomspace(1e-5, 0.1, 60), [0.0], np.geomspace(1e-5, 0.1, 60)]

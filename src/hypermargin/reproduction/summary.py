@@ -17,6 +17,8 @@ from hypermargin.solvers.relaxations.extraction import paper_eta
 #: An answer is called good where its objective is within this of the certified optimum.
 CLOSE = 1e-3
 Place = tuple[str, str, float | None, str]
+#: A binary problem: data set, scheme, C, fold and number within the scheme.
+Problem = tuple[str, str, float | None, int, int]
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,19 @@ class Summary:
 
     def problem_gaps(self, dataset: str, scheme: str, C: float | None, method: str) -> list[float]:
         """Relative excess of every binary problem's hinge objective over the certified lower bound; inf: timelike."""
+        return list(self.gaps_by_problem(dataset, scheme, C, method).values())
+
+    def gaps_by_problem(self, dataset: str, scheme: str, C: float | None, method: str) -> dict[Problem, float]:
+        """`problem_gaps`, each with what names the binary problem, so that methods can be compared on the same ones."""
         reference = self.folds(dataset, scheme, C, REFERENCE)
-        gaps = []
+        gaps = {}
         for number, record in self.folds(dataset, scheme, C, method).items():
             if number in reference and record.get("objective_hinge"):
                 bounds = reference[number]["lower_bound"]
-                for value, bound in zip(record["objective_hinge"], bounds, strict=True):
-                    gaps.append(relative_gap(np.inf if value is None else value, -np.inf if bound is None else bound))
+                for k, (value, bound) in enumerate(zip(record["objective_hinge"], bounds, strict=True)):
+                    gaps[dataset, scheme, C, number, k] = relative_gap(
+                        np.inf if value is None else value, -np.inf if bound is None else bound
+                    )
         return gaps
 
     def _fold_gap(self, dataset: str, scheme: str, C: float | None, method: str, number: int) -> float | None:

@@ -13,6 +13,7 @@ from hypermargin.reproduction.report.figures import save_figures
 from hypermargin.reproduction.report.gap_tables import (
     certified_table,
     everything_table,
+    fewer_problems_table,
     holes_table,
     methods_table,
     runtime_table,
@@ -20,7 +21,7 @@ from hypermargin.reproduction.report.gap_tables import (
     suboptimality_table,
 )
 from hypermargin.reproduction.report.paper_tables import performance_tables
-from hypermargin.reproduction.report.sentences import other_findings, plain_svm_paragraph
+from hypermargin.reproduction.report.sentences import other_findings, plain_svm_paragraph, run_notice
 from hypermargin.reproduction.report.table import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin.reproduction.summary import Summary
 
@@ -44,19 +45,23 @@ SECTIONS = (
 )
 
 
-def write_report(summary: Summary, folder: Path, facts: Mapping[str, str]) -> Path:
-    """Write report.html, report.md, tables/*.csv and figures/*; `facts` describe the run. Returns the page."""
+def write_report(summary: Summary, folder: Path, facts: Mapping[str, str], *, is_quick: bool = False) -> Path:
+    """Write report.html, report.md, tables/*.csv and figures/*; `facts` describe the run. Returns the page.
+
+    A quick or unfinished run says so before anything else.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tables = all_tables(summary)
     figures = save_figures(summary, folder / "figures")
     paragraph, findings = plain_svm_paragraph(summary), other_findings(summary)
+    notice = run_notice(summary, is_quick)
     (folder / "tables").mkdir(exist_ok=True)
     for table in tables:
         (folder / "tables" / f"{table.slug}.csv").write_text(to_csv(table), encoding="utf-8")
     (folder / "environment.json").write_text(json.dumps(dict(facts), indent=1) + "\n", encoding="utf-8")
-    (folder / "report.md").write_text(_markdown(paragraph, findings, facts, tables, figures), encoding="utf-8")
+    (folder / "report.md").write_text(_markdown(notice, paragraph, findings, facts, tables, figures), encoding="utf-8")
     page = folder / "report.html"
-    page.write_text(_html(paragraph, findings, facts, tables, figures, folder / "figures"), encoding="utf-8")
+    page.write_text(_html(notice, paragraph, findings, facts, tables, figures, folder / "figures"), encoding="utf-8")
     return page
 
 
@@ -68,6 +73,7 @@ def all_tables(summary: Summary) -> list[Table]:
         methods_table(summary.methods()),
         *performance_tables(summary),
         suboptimality_summary(summary),
+        fewer_problems_table(summary),
         certified_table(summary),
         suboptimality_table(summary),
         runtime_table(summary),
@@ -101,9 +107,20 @@ def differences_table(tables: Sequence[Table]) -> Table:
 
 
 def _markdown(
-    paragraph: str, findings: Sequence[str], facts: Mapping[str, str], tables: Sequence[Table], figures: Sequence[Any]
+    notice: str,
+    paragraph: str,
+    findings: Sequence[str],
+    facts: Mapping[str, str],
+    tables: Sequence[Table],
+    figures: Sequence[Any],
 ) -> str:
-    parts = [f"# {TITLE}\n", paragraph + "\n", *(f"* {text}" for text in findings), ""]
+    parts = [
+        f"# {TITLE}\n",
+        *([f"> {notice}\n"] if notice else []),
+        paragraph + "\n",
+        *(f"* {text}" for text in findings),
+        "",
+    ]
     parts += [f"{key}: {value}  " for key, value in facts.items()]
     for section, _ in SECTIONS:
         here = [to_markdown(table) for table in tables if table.section == section]
@@ -119,6 +136,7 @@ def _markdown(
 
 
 def _html(
+    notice: str,
     paragraph: str,
     findings: Sequence[str],
     facts: Mapping[str, str],
@@ -139,12 +157,14 @@ def _html(
             content = f"<details><summary>{_count(here)}</summary>\n{content}\n</details>"
         body.append(f'<section><h2 id="{anchor}">{escape(section)}</h2>\n{content}\n</section>')
     about = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
+    banner = f'<p class="banner" role="note">{escape(notice)}</p>' if notice else ""
     items = "".join(f"<li>{escape(text)}</li>" for text in findings)
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{escape(TITLE)}</title>
 <style>
 {_asset("report.css")}</style>
@@ -152,6 +172,7 @@ def _html(
 <body>
 <main>
 <h1>{escape(TITLE)}</h1>
+{banner}
 <p class="lead">{escape(paragraph)}</p>
 <ul class="findings">{items}</ul>
 <p class="sub">Click a heading to sort. ▲ marks numbers more than a standard deviation from the paper's; the text behind
@@ -175,8 +196,8 @@ def _picture(path: Path, caption: str) -> str:
     content = base64.b64encode(path.read_bytes()).decode("ascii")
     alt = escape(caption)
     return (
-        f'<figure class=picture id="{path.stem}"><img alt="{alt}" src="data:image/png;base64,{content}">'
-        f"<figcaption>{alt}</figcaption></figure>"
+        f'<figure class=picture id="{path.stem}"><div class=scroll tabindex=0><img alt="{alt}" '
+        f'src="data:image/png;base64,{content}"></div><figcaption>{alt}</figcaption></figure>'
     )
 
 

@@ -4,12 +4,17 @@ const keyOf = (row, k) => {
   const cell = row.cells[k];
   return cell.dataset.value ?? cell.textContent.trim();
 };
+// A hole, a dash and a timelike answer have no place in an order: they stay last whichever way it runs.
+const isMissing = (row, k) => row.cells[k].classList.contains("hole") || ["", "–"].includes(row.cells[k].textContent.trim());
 const compare = (a, b) => {
   const x = parseFloat(a), y = parseFloat(b);
-  const numbers = !Number.isNaN(x) && !Number.isNaN(y);
-  if (numbers) return x - y;
-  if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1; // holes go last
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+  if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1; // words after numbers
   return a.localeCompare(b);
+};
+const sorted = (rows, k, down) => {
+  const present = rows.filter((row) => !isMissing(row, k)).sort((a, b) => compare(keyOf(a, k), keyOf(b, k)));
+  return [...(down ? present.reverse() : present), ...rows.filter((row) => isMissing(row, k))];
 };
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
@@ -19,8 +24,7 @@ for (const table of document.querySelectorAll("table")) {
       const down = heading.getAttribute("aria-sort") === "ascending";
       headings.forEach((other) => other.removeAttribute("aria-sort"));
       heading.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const rows = [...body.rows].sort((a, b) => compare(keyOf(a, k), keyOf(b, k)));
-      body.append(...(down ? rows.reverse() : rows));
+      body.append(...sorted([...body.rows], k, down));
     };
     heading.addEventListener("click", sort);
     heading.addEventListener("keydown", (event) => {

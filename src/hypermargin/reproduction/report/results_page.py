@@ -6,6 +6,7 @@ from pathlib import Path
 from hypermargin.reproduction.report.claims import agreement_table, contest_table
 from hypermargin.reproduction.report.gap_tables import (
     certified_table,
+    fewer_problems_table,
     holes_table,
     methods_table,
     runtime_table,
@@ -48,6 +49,7 @@ def write_results_page(summary: Summary, path: Path, facts: Mapping[str, str]) -
                 agreement_table(summary),
                 *(table for table in performance_tables(summary) if table.slug in SHOWN),
                 suboptimality_summary(summary),
+                fewer_problems_table(summary),
                 certified_table(summary),
                 runtime_table(summary),
                 methods_table(summary.methods()),

@@ -1,10 +1,14 @@
 """What the numbers say, in sentences: computed from the results, so that the text cannot contradict the tables."""
 
+from collections import Counter
+
 from hypermargin.datasets import by_name as data
+from hypermargin.reproduction.cache import NOT_RUN
 from hypermargin.reproduction.methods import METHODS, REFERENCE
 from hypermargin.reproduction.report.claims import SAME_DEFINITION, best_score, comparisons, contests
-from hypermargin.reproduction.report.gap_tables import all_gaps, certified_table, judged_methods
-from hypermargin.reproduction.summary import Summary
+from hypermargin.reproduction.report.common_problems import compare_on_common_problems
+from hypermargin.reproduction.report.gap_tables import certified_table, judged_methods
+from hypermargin.reproduction.summary import CLOSE, Summary
 
 PLAIN_SVM = "svm-lorentz"
 
@@ -48,6 +52,27 @@ def plain_svm_paragraph(summary: Summary) -> str:
         + f". (Its test accuracy : theirs, in per cent; best C, better scheme, means over folds.){missing} It depends "
         "on where the origin happens to lie, and certifies nothing about the hyperbolic margin."
     )
+
+
+def run_notice(summary: Summary, is_quick: bool) -> str:
+    """What a reader must know before any number: that the run was a quick one, or is not complete. Empty if it is."""
+    parts = []
+    if is_quick:
+        parts.append(
+            "A quick run: small data sets only, one value of C, and fewer folds of the slow methods. Its numbers are a "
+            "first look, not the paper's experiment."
+        )
+    states = Counter(str(record["state"]) for _, record in summary.holes)
+    not_run = states.pop(NOT_RUN, 0)
+    total = summary.n_cells + len(summary.holes)
+    if not_run:
+        parts.append(f"Unfinished: {not_run} of {total} cells have not been run yet.")
+    if states:
+        reasons = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        parts.append(
+            f"{sum(states.values())} of {total} cells have no result ({reasons}); the section on holes says why."
+        )
+    return " ".join(parts)
 
 
 def other_findings(summary: Summary) -> list[str]:
@@ -104,14 +129,12 @@ def _agreement(summary: Summary) -> str:
 
 
 def _worth(summary: Summary) -> str:
-    parts = []
-    for method in judged_methods(summary):
-        gaps = all_gaps(summary, method.name)
-        if gaps.size:
-            parts.append(f"{method.label} {100 * float((gaps <= 1e-3).mean()):.0f} % of {gaps.size}")
-    if not parts:
+    found = compare_on_common_problems(summary, [method.name for method in judged_methods(summary)])
+    if not found.n_problems:
         return ""
-    return "Binary problems solved to within 1e-3 of the certified global optimum: " + "; ".join(parts) + "."
+    parts = [f"{METHODS[name].label} {100 * float((gaps <= CLOSE).mean()):.0f} %" for name, gaps in found.gaps.items()]
+    start = "Solved to within 1e-3 of the certified global optimum, of the "
+    return f"{start}{found.n_problems} binary problems that all of these methods finished: {'; '.join(parts)}."
 
 
 def _karate(summary: Summary) -> str:

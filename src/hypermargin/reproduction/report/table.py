@@ -93,7 +93,7 @@ def to_html(table: Table) -> str:
     caption = f"<p class=caption>{escape(table.caption)}</p>" if table.caption else ""
     return (
         f'<figure class=table id="{table.slug}"><h3>{escape(table.title)}</h3>{caption}{search}'
-        f"<div class=scroll><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+        f"<div class=scroll tabindex=0><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
         + (f"<ul class=notes>{notes}</ul>" if notes else "")
         + "</figure>"
     )

@@ -1,0 +1,211 @@
+"""A fitted classifier as the page shows it: its answers at the points, its regions and boundaries in the plane."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hypermargin.arrays import Array
+from hypermargin.explorer.encoding import index_dtype, packed, packed_points
+from hypermargin.explorer.plane import Plane, polar_around
+from hypermargin.explorer.regions import Regions, trace_regions
+from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import lift, minkowski_dot
+from hypermargin.geometry.models import from_lorentz, to_lorentz
+from hypermargin.plotting.inputs import in_columns_of
+
+#: Levels of the decision function that are drawn beside the boundary.
+MARGINS = (-1.0, 1.0)
+#: Edges of the triangles that trace lines of less weight than the boundary of a model.
+ROUGH_EDGE = 0.3
+#: Of the probabilities of a point the page gets so many, the largest.
+MOST_PROBABILITIES = 4
+
+
+class ShownModel:
+    """A classifier, what its coordinates are, and the data they were given in.
+
+    Parameters
+    ----------
+    name : str
+    estimator : fitted classifier
+    X : table of coordinates
+        Only its columns' names are used: an estimator fitted to a data frame expects one.
+    geometry, curvature : of `X`, where the estimator does not say
+    """
+
+    def __init__(
+        self, name: str, estimator: Any, X: Any, geometry: str | None = None, curvature: float | None = None
+    ) -> None:
+        check_is_fitted(estimator)
+        fitted = getattr(estimator, "best_estimator_", estimator)
+        geometry = geometry if geometry is not None else getattr(fitted, "geometry", None)
+        if geometry is None:
+            raise ValueError(f"{type(fitted).__name__} does not say what its coordinates are: pass geometry=...")
+        self.name, self.estimator = name, estimator
+        self.classes = np.asarray(estimator.classes_)
+        self.geometry: str = geometry
+        self.curvature = float(curvature if curvature is not None else getattr(fitted, "curvature", 1.0))
+        self._template = X
+
+    def points(self, X: Any) -> Array:
+        """Unit Lorentz points, shape (n, d + 1), from coordinates of the model."""
+        return to_lorentz(np.asarray(X, dtype=np.float64), self.geometry, self.curvature)
+
+    def coordinates(self, points: Array) -> Any:
+        """Coordinates of the model, as a table like the one it was given, from unit Lorentz points."""
+        return in_columns_of(self._template, from_lorentz(points, self.geometry, self.curvature))
+
+    def predicted(self, points: Array) -> np.ndarray:
+        """Indices among `classes` of the labels predicted for unit Lorentz points, shape (n,)."""
+        return np.searchsorted(self.classes, np.asarray(self.estimator.predict(self.coordinates(points))))
+
+    # -- in the plane --------------------------------------------------------------------------------------------------
+
+    def regions(self, plane: Plane, shadows: Array, **options: Any) -> Regions:
+        """The regions of the classes in the plane; `shadows`, shape (n, 3), say where they matter."""
+        return trace_regions(lambda y: self.predicted(plane.in_space(y)), shadows, lift(plane.mean), **options)
+
+    def level_lines(self, plane: Plane, shadows: Array, levels: Sequence[float] = MARGINS) -> list[Array]:
+        """Curves in the plane along which the decision function of two classes has one of the levels; Lorentz points.
+
+        Empty for more classes, and for estimators without such a function.
+        """
+        if len(self.classes) != 2 or not hasattr(self.estimator, "decision_function"):
+            return []
+
+        def band(y: Array) -> np.ndarray:
+            return np.digitize(self.estimator.decision_function(self.coordinates(plane.in_space(y))), sorted(levels))
+
+        return trace_regions(band, shadows, lift(plane.mean), ROUGH_EDGE).curves()
+
+    def boundary(self, plane: Plane) -> tuple[Array, float] | None:
+        """Normal and intercept of the boundary in the plane, where it is one level set of ``x * w``; None elsewhere.
+
+        Whatever an estimator calls ``coef_``, it is believed only if its sign is the prediction all over the plane.
+        """
+        coef, intercept = (getattr(self.estimator, name, None) for name in ("coef_", "intercept_"))
+        if coef is None or intercept is None or np.shape(coef) != (1, plane.dim + 1) or len(self.classes) != 2:
+            return None
+        w, b = plane.trace(np.asarray(coef, dtype=np.float64)[0]), float(np.ravel(intercept)[0])
+        angles, radii = np.meshgrid(np.linspace(0.0, 6.2, 24), np.linspace(0.05, 4.0, 12))
+        some = lift(np.sinh(radii.ravel())[:, None] * np.column_stack([np.cos(angles.ravel()), np.sin(angles.ravel())]))
+        score = minkowski_dot(some, w) + b
+        clear = np.abs(score) > 1e-9 * (1.0 + np.abs(w).max() * some[:, 0])
+        agrees = self.predicted(plane.in_space(some[clear])) == (score[clear] > 0.0)
+        return (w, b) if np.all(agrees) and np.any(w) else None
+
+    # -- at the points -------------------------------------------------------------------------------------------------
+
+    def answers(self, plane: Plane, points: Array, shadows: Array, labels: np.ndarray) -> dict[str, Any]:
+        """What the page tells of every point, for unit Lorentz points, shape (n, d + 1), and indices of their labels.
+
+        Labels that the model does not know (index -1) have no margin.
+        """
+        X = self.coordinates(points)
+        predicted = np.searchsorted(self.classes, np.asarray(self.estimator.predict(X)))
+        dtype = index_dtype(len(self.classes))
+        found: dict[str, Any] = {"predicted": packed(predicted, dtype)}
+        if hasattr(self.estimator, "predict_proba"):
+            probability = np.asarray(self.estimator.predict_proba(X))
+            kept = min(MOST_PROBABILITIES, len(self.classes))
+            order = np.argsort(-probability, axis=1, kind="stable")[:, :kept]
+            found["probable"] = packed(order, dtype)
+            found["probability"] = packed(
+                np.round(65535.0 * np.take_along_axis(probability, order, axis=1)).clip(0, 65535), "uint16"
+            )
+            found["kept"] = kept
+        if hasattr(self.estimator, "decision_function"):
+            found["margin"] = packed(margins(np.asarray(self.estimator.decision_function(X)), labels), "float32")
+        if hasattr(self.estimator, "certified_radius"):
+            # Lengths on the page are those of the unit hyperboloid; `lengthUnit` turns them back.
+            scale = curvature_scale(self.curvature)
+            radius = scale * np.asarray(self.estimator.certified_radius(X))
+            found["radius"] = packed(radius, "float32")
+            if plane.dim > 2:
+                found["disc"] = packed(section_radius(radius, plane.height(points)), "float32")
+        if hasattr(self.estimator, "nearest_adversarial"):
+            found |= self._rivals(X, plane, shadows)
+        return found
+
+    def _rivals(self, X: Any, plane: Plane, shadows: Array) -> dict[str, Any]:
+        """Where the nearest point of another answer is, as an angle and a distance seen from the point."""
+        rivals, far = self.estimator.nearest_adversarial(X)
+        rivals, far = np.asarray(rivals, dtype=np.float64), np.asarray(far, dtype=np.float64)
+        there = np.flatnonzero(np.isfinite(far))
+        angle, seen = np.full(len(far), np.nan), np.full(len(far), np.nan)
+        if there.size:
+            other = plane.shadow(self.points(rivals[there]))
+            angle[there], seen[there] = polar_around(shadows[there], other)
+        return {
+            "rivalAngle": packed(angle, "float32"),
+            "rivalSeen": packed(seen, "float32"),
+            "rivalDistance": packed(curvature_scale(self.curvature) * far, "float32"),
+        }
+
+
+def section_radius(radius: Array, height: Array) -> Array:
+    """Radius of the disc in which the plane meets balls around points at `height` above it; 0 where it misses them.
+
+    The disc is around the point's shadow, and ``cosh(radius) = cosh(height) cosh(disc)`` by Pythagoras.
+    """
+    meets = radius > height
+    with np.errstate(over="ignore"):
+        ratio = np.where(meets, np.cosh(np.minimum(radius, 700.0)) / np.cosh(height), 1.0)
+    return np.where(np.isfinite(radius), np.arccosh(np.maximum(ratio, 1.0)), np.inf)
+
+
+def margins(decision: Array, labels: np.ndarray) -> Array:
+    """How far the decision speaks for each point's own label, shape (n,): negative where the answer is another.
+
+    Two classes: the score, with the sign of the label. More: the decision of the label less the best of the others.
+    """
+    known = labels >= 0
+    if decision.ndim == 1:
+        return np.where(known, np.where(labels == 1, decision, -decision), np.nan)
+    rows, own = np.arange(len(labels)), np.maximum(labels, 0)
+    others = decision.copy()
+    others[rows, own] = -np.inf
+    return np.where(known, decision[rows, own] - others.max(axis=1), np.nan)
+
+
+def packed_curves(curves: Sequence[Array]) -> dict[str, Any]:
+    """Lines of Lorentz points one after the other, and where each begins."""
+    starts = np.cumsum([0, *(len(curve) for curve in curves)])
+    together = np.concatenate(curves) if curves else np.empty((0, 3))
+    return {"points": packed_points(together), "starts": packed(starts, "uint32")}
+
+
+def packed_regions(regions: Regions) -> dict[str, Any]:
+    """The triangles of the regions, for the page to paint."""
+    return {
+        "vertices": packed_points(to_lorentz(regions.vertices, "poincare")),
+        "triangles": packed(regions.triangles, index_dtype(len(regions.vertices))),
+        "labels": packed(regions.labels, index_dtype(int(regions.labels.max(initial=0)))),
+    }
+
+
+def named_models(models: Any) -> dict[str, Any]:
+    """Estimators by name: a mapping as it is, one estimator or several under names of their own."""
+    if models is None:
+        return {}
+    if isinstance(models, Mapping):
+        return {str(name): model for name, model in models.items()}
+    listed = list(models) if isinstance(models, list | tuple) else [models]
+    named: dict[str, Any] = {}
+    for model in listed:
+        name = base = _own_name(model)
+        number = 2
+        while name in named:
+            name, number = f"{base} ({number})", number + 1
+        named[name] = model
+    return named
+
+
+def _own_name(model: Any) -> str:
+    solver, C = getattr(model, "solver", None), getattr(model, "C", getattr(model, "C_", None))
+    details = ([str(solver)] if isinstance(solver, str) else []) + (
+        [f"C = {C:g}"] if isinstance(C, float | int) else []
+    )
+    return type(model).__name__ + (f", {', '.join(details)}" if details else "")
