@@ -26,6 +26,7 @@ WAYS = cython.declare(cython.Py_ssize_t, 4)
 ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 SCRAMBLE = cython.declare(cython.ulonglong, 2685821657736338717)
 INFINITY = cython.declare(cython.double, float("inf"))
+HINGE = cython.declare(cython.double, 0.5**0.5)  # the loss is max(0, 1 - m)/sqrt(2), as in `problems.losses`
 
 
 @cython.cclass
@@ -95,7 +96,7 @@ class Grower:
         return -1
 
     def draw(self):
-        """A balanced sample of the open node: row numbers, sides (-1 or +1) and costs."""
+        """A balanced sample of the open node: row numbers, sides (-1 or +1) and weights in the risk."""
         i: cython.Py_ssize_t
         self._draw()
         rows = np.empty(self.sampled, dtype=np.intp)
@@ -103,10 +104,10 @@ class Grower:
         for i in range(self.sampled):
             rows[i] = self.order[self.start + self.sample[i]]
             signs[i] = self.side[self.labels[self.order[self.start + self.sample[i]]]]
-        return rows, signs, np.array(self.separator.costs[: self.sampled])
+        return rows, signs, np.array(self.separator.costs[: self.sampled]) / HINGE
 
     def offer(self, normal):
-        """Try a covector; returns the purity of its best threshold, and whether it is the best so far."""
+        """Try a covector; returns whether its best threshold is the best of the node so far."""
         j: cython.Py_ssize_t
         before: cython.double = self.best_purity
         for j in range(self.width):
@@ -115,6 +116,7 @@ class Grower:
         return self.best_purity > before
 
     def candidates(self):
+        """Normals to try at each node."""
         return self.n_candidates
 
     def close(self):
@@ -338,7 +340,7 @@ class Grower:
             left[g] -= 1
         for i in range(self.sampled):
             g = self.side[self.search.labels[self.sample[i]]] > 0.0
-            self.separator.costs[i] = self.C * self.search.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
+            self.separator.costs[i] = HINGE * self.C * self.search.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
 
     # -- the hyperplane, in a frame that has the middle of the sample at the origin --------------------------------------
 
