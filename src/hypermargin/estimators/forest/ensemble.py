@@ -30,6 +30,7 @@ class TreeEnsemble(HyperbolicClassifier):
 
     max_depth: int | None
     min_samples_leaf: int
+    min_weight_fraction_leaf: float
     criterion: str
     grouping: str
     n_candidates: int
@@ -53,11 +54,10 @@ class TreeEnsemble(HyperbolicClassifier):
         """
         settings = self._settings()
         given = self._labelled_samples(X, y, sample_weight)
-        n_given = len(y)
         order, first = canonical_order(given.X, given.labels)
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.repeat(np.arange(first.size), np.diff(np.append(first, order.size)))
-        rows = np.full(n_given, -1)
+        rows = np.full(len(np.asarray(y)), -1)
         rows[slice(None) if given.kept is None else given.kept] = place
         weight = given.weight
         if weight is not None or first.size < order.size:
@@ -122,6 +122,10 @@ class TreeEnsemble(HyperbolicClassifier):
         for name, choices in {"criterion": CRITERIA, "grouping": tuple(GROUPINGS), "splits": SPLITS}.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
+        if not (isinstance(self.min_weight_fraction_leaf, Real) and 0.0 <= self.min_weight_fraction_leaf <= 0.5):
+            raise ValueError(
+                f"min_weight_fraction_leaf must lie between 0 and 0.5, got {self.min_weight_fraction_leaf!r}"
+            )
         for name in ("C", "tol"):
             value = getattr(self, name)
             if not (isinstance(value, Real) and np.isfinite(value) and value > 0.0):
@@ -131,6 +135,7 @@ class TreeEnsemble(HyperbolicClassifier):
         return {
             "max_depth": UNLIMITED if self.max_depth is None else int(self.max_depth),
             "min_samples_leaf": int(self.min_samples_leaf),
+            "min_weight_fraction_leaf": float(self.min_weight_fraction_leaf),
             "split_samples": int(self.split_samples),
             "n_candidates": int(self.n_candidates),
             "C": float(self.C),
@@ -149,11 +154,13 @@ class TreeEnsemble(HyperbolicClassifier):
 
     def predict(self, X) -> np.ndarray:
         """The predicted labels, shape (n,)."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        winner = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[winner]
 
     def predict_proba(self, X) -> Array:
         """Class probabilities, shape (n, n_classes): the shares of the classes in the leaves, averaged over trees."""
-        return self._vote().shares(self._in_frame(self._points(X)), getattr(self, "n_jobs", None))
+        points = self._in_frame(self._points(X))
+        return self._vote().shares(points, getattr(self, "n_jobs", None))
 
     def _vote(self) -> TreeVote:
         return TreeVote(self.trees_, len(self.classes_))

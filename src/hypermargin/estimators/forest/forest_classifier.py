@@ -23,7 +23,8 @@ class HyperbolicForestClassifier(TreeEnsemble):
     ----------
     n_estimators : int, default=100
         Number of trees.
-    max_depth, min_samples_leaf, criterion, grouping, n_candidates, split_samples, C, shrinkage, splits, tol
+    max_depth, min_samples_leaf, min_weight_fraction_leaf, criterion, grouping, n_candidates, split_samples, C, \
+    shrinkage, splits, tol
         As in `HyperbolicTreeClassifier`.
     bootstrap : bool, default=True
         Grow each tree on samples drawn with replacement, in proportion to their weights, rather than on all.
@@ -69,6 +70,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
         n_estimators: int = 100,
         max_depth: int | None = None,
         min_samples_leaf: int = 3,
+        min_weight_fraction_leaf: float = 0.0,
         criterion: str = "gini",
         grouping: str = "mixed",
         n_candidates: int = 1,
@@ -91,6 +93,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
         self.n_estimators = n_estimators
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.criterion = criterion
         self.grouping = grouping
         self.n_candidates = n_candidates

@@ -23,6 +23,8 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         Most splits on a path; no limit by default.
     min_samples_leaf : int, default=3
         Distinct samples that a leaf holds at least.
+    min_weight_fraction_leaf : float, default=0.0
+        Share of the weight of all samples of the tree that a leaf holds at least.
     criterion : {"gini", "entropy"}, default="gini"
         What the threshold makes small.
     grouping : {"mixed", "random", "seeds", "one-vs-rest", "pairs"}, default="mixed"
@@ -67,6 +69,7 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         self,
         max_depth: int | None = None,
         min_samples_leaf: int = 3,
+        min_weight_fraction_leaf: float = 0.0,
         criterion: str = "gini",
         grouping: str = "mixed",
         n_candidates: int = 1,
@@ -82,6 +85,7 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     ):
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.criterion = criterion
         self.grouping = grouping
         self.n_candidates = n_candidates
@@ -115,7 +119,8 @@ class HyperbolicTreeClassifier(TreeEnsemble):
 
     def apply(self, X) -> Array:
         """The leaf (its node) that each point falls in, shape (n,)."""
-        return self.tree_.leaves(self._in_frame(self._points(X))).astype(int)
+        points = self._in_frame(self._points(X))
+        return self.tree_.leaves(points).astype(int)
 
     def to_text(self, max_depth: int | None = None) -> str:
         """The tree in words, a line for each node; `max_depth` cuts it off below."""

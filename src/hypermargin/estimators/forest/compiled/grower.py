@@ -46,7 +46,8 @@ class Grower:
         self.n_candidates, self.most_per_group = settings["n_candidates"], settings["split_samples"]
         self.C, self.chances = settings["C"], np.cumsum(settings["chances"])
         self.separator = Separator(self.width, 2 * self.most_per_group)
-        self.search = ThresholdSearch(n, n_classes, self.least, settings["by_entropy"])
+        least_weight = settings["min_weight_fraction_leaf"] * np.sum(weights)
+        self.search = ThresholdSearch(n, n_classes, self.least, least_weight, settings["by_entropy"])
         self.state = (int(seed) * 2 + 1) * 0x9E3779B97F4A7C15 % 2**64
         self.order, self.spare = rows, np.empty(n, dtype=np.intc)
         self.stack = np.zeros((128, 4), dtype=np.intp)

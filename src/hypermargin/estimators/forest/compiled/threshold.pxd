@@ -1,6 +1,7 @@
 cdef class ThresholdSearch:
     cdef Py_ssize_t n_classes
     cdef Py_ssize_t least  # samples on each side
+    cdef double least_weight
     cdef bint by_entropy
     cdef double[::1] scores  # of the samples of a node, unsorted
     cdef int[::1] labels
@@ -25,6 +26,7 @@ cdef class ThresholdSearch:
     cdef void _begin(self) noexcept nogil
     cdef void _pass_over(self, Py_ssize_t k, double weight) noexcept nogil
     cdef double _purity_here(self) noexcept nogil
+    cdef bint _allowed(self, Py_ssize_t below, Py_ssize_t n) noexcept nogil
     cdef double _term(self, double v) noexcept nogil
     cdef void _scan_sorted(self, Py_ssize_t low, Py_ssize_t high, Py_ssize_t below, Py_ssize_t n) noexcept nogil
     cdef void _choose_pivots(self, Py_ssize_t n) noexcept nogil

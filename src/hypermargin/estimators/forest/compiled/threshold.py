@@ -31,8 +31,9 @@ INFINITY = cython.declare(cython.double, float("inf"))
 class ThresholdSearch:
     """Room for `room` samples; fill `scores`, `labels`, `weights` and `total`, call `search`, read what it found."""
 
-    def __init__(self, room: cython.Py_ssize_t, n_classes: cython.Py_ssize_t, least: cython.Py_ssize_t, by_entropy):
+    def __init__(self, room, n_classes, least, least_weight, by_entropy):
         self.n_classes, self.least, self.by_entropy = n_classes, least, by_entropy
+        self.least_weight = least_weight
         self.scores, self.weights = np.empty(room), np.empty(room)
         self.labels = np.empty(room, dtype=np.intc)
         self.keys, self.places = np.empty(room), np.empty(room, dtype=np.intc)
@@ -113,6 +114,12 @@ class ThresholdSearch:
             return -INFINITY
         return self.left_purity / self.left_weight + self.right_purity / self.right_weight
 
+    def _allowed(self, below: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.bint:
+        """Whether both sides have enough samples, of which `below` are on the left, and enough weight."""
+        if below < self.least or n - below < self.least:
+            return False
+        return self.left_weight >= self.least_weight and self.right_weight >= self.least_weight
+
     def _scan_sorted(
         self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, below: cython.Py_ssize_t, n: cython.Py_ssize_t
     ) -> cython.void:
@@ -124,7 +131,7 @@ class ThresholdSearch:
             place = self.places[i]
             self._pass_over(self.labels[place], self.weights[place])
             below += 1
-            if self.keys[i] < self.keys[i + 1] and below >= self.least and n - below >= self.least:
+            if self.keys[i] < self.keys[i + 1] and self._allowed(below, n):
                 here = self._purity_here()
                 if here > self.purity:
                     self.purity = here
@@ -203,7 +210,7 @@ class ThresholdSearch:
                 if self.bin_weights[b, k] > 0.0:
                     self._pass_over(k, self.bin_weights[b, k])
             below += self.bin_counts[b]
-            if below >= self.least and n - below >= self.least:
+            if self._allowed(below, n):
                 here = self._purity_here()
                 if here > purest:
                     best, purest = b, here
