@@ -23,8 +23,9 @@ from hypermargin.geometry.metric import distance
 from hypermargin.geometry.models import from_lorentz
 
 EPS = float(np.finfo(np.float64).eps)
-#: The tree is the faster way up to this dimension (docs/forests.md has the measurements that say so), given so many points.
-TREE_DIMENSION, TREE_POINTS = 3, 1000
+#: The tree is the faster way up to the first dimension, and up to the second given so many points (docs/forests.md has
+#: the measurements that say so).
+TREE_DIMENSION, TREE_DIMENSION_OF_MANY, MANY_POINTS = 3, 5, 10_000
 #: Entries of the largest array of products, and queries that a thread takes at a time.
 ENTRIES, QUERIES = 1 << 22, 1 << 10
 #: Relative and absolute room for rounding in the radius of a Euclidean ball.
@@ -120,6 +121,6 @@ class ProductSearch(NeighbourSearch):
 def make_search(points: Array, algorithm: str) -> NeighbourSearch:
     """The search by this name; "auto" takes the faster one for the dimension and number of points."""
     if algorithm == "auto":
-        few_axes = points.shape[1] - 1 <= TREE_DIMENSION
-        algorithm = "tree" if few_axes and len(points) >= TREE_POINTS else "products"
+        most = TREE_DIMENSION_OF_MANY if len(points) >= MANY_POINTS else TREE_DIMENSION
+        algorithm = "tree" if points.shape[1] - 1 <= most else "products"
     return {"tree": TreeSearch, "products": ProductSearch}[algorithm](points)

@@ -324,7 +324,7 @@ class Grower:
         for i in range(n):
             side = self.side[self.search.labels[i]]
             if side != 0.0:
-                left[side > 0.0] += 1
+                left[1 if side > 0.0 else 0] += 1
         for g in range(2):
             wanted[g] = min(left[g], self.most_per_group)
         self.sampled = 0
@@ -332,7 +332,7 @@ class Grower:
             side = self.side[self.search.labels[i]]
             if side == 0.0:
                 continue
-            g = side > 0.0
+            g = 1 if side > 0.0 else 0
             if wanted[g] > 0 and (wanted[g] == left[g] or self._uniform() * left[g] < wanted[g]):
                 self.sample[self.sampled] = cython.cast(cython.int, i)
                 mass[g] += self.search.weights[i]
@@ -340,7 +340,7 @@ class Grower:
                 self.sampled += 1
             left[g] -= 1
         for i in range(self.sampled):
-            g = self.side[self.search.labels[self.sample[i]]] > 0.0
+            g = 1 if self.side[self.search.labels[self.sample[i]]] > 0.0 else 0
             self.separator.costs[i] = HINGE * self.C * self.search.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
 
     # -- the hyperplane, in a frame that has the middle of the sample at the origin --------------------------------------

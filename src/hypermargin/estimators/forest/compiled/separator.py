@@ -22,8 +22,8 @@ else:
 #: The widths over which the hinge's corner is rounded off, one after the other: the first makes all samples count.
 FIRST_SMOOTHING = cython.declare(cython.double, 2.0)
 LAST_SMOOTHING = cython.declare(cython.double, 0.1)
-STEPS = cython.declare(cython.int, 4)  # at most, for each width
-ENOUGH = cython.declare(cython.double, 1e-3)  # a relative fall by less ends the steps of a width
+STEPS = cython.declare(cython.int, 12)  # at most, for each width
+ENOUGH = cython.declare(cython.double, 1e-4)  # a relative fall by less ends the steps of a width
 
 
 @cython.cclass
