@@ -24,7 +24,7 @@ SETTINGS = {
 
 
 class TestSeparator:
-    @pytest.mark.parametrize("dim", [1, 2, 3, 10])
+    @pytest.mark.parametrize("dim", [2, 3, 10])
     @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
     def test_it_comes_close_to_the_proved_optimum(self, dim, C):
         """As seen from what w = 0 costs: separable classes have optima next to 0."""
@@ -38,8 +38,8 @@ class TestSeparator:
             found = 0.5 * max(w[1:] @ w[1:] - w[0] ** 2, 0.0) + costs @ np.maximum(1.0 - Z @ w, 0.0)
             excess.append((found - solve(problem, tol=1e-6).objective) / costs.sum())
         assert min(excess) > -1e-6
-        assert np.median(excess) < 0.01
-        assert max(excess) < 0.03
+        assert np.median(excess) < 0.005
+        assert max(excess) < 0.01
 
     def test_one_sample_of_each_side_and_equal_samples(self):
         for Z in (np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), np.array([[1.1, 0.4, 0.2], [-1.1, -0.4, -0.2]])):

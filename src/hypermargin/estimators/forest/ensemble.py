@@ -54,7 +54,8 @@ class TreeEnsemble(HyperbolicClassifier):
         """
         settings = self._settings()
         given = self._labelled_samples(X, y, sample_weight)
-        order, first = canonical_order(given.X, given.labels)
+        points = unit_points(given.X, self.geometry, self.curvature)  # the same order in all coordinates
+        order, first = canonical_order(points, given.labels)
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.repeat(np.arange(first.size), np.diff(np.append(first, order.size)))
         rows = np.full(len(np.asarray(y)), -1)
@@ -63,8 +64,7 @@ class TreeEnsemble(HyperbolicClassifier):
         if weight is not None or first.size < order.size:
             weight = np.add.reduceat(np.ones(order.size) if weight is None else weight[order], first)
             weight = weight / weight.mean()
-        points = unit_points(given.X[order[first]], self.geometry, self.curvature)
-        labels = given.labels[order[first]].astype(np.intc)
+        points, labels = points[order[first]], given.labels[order[first]].astype(np.intc)
         self.classes_ = given.classes
         if not self._keeps_frame():
             self.frame_ = lorentz_centroid(points, weight)

@@ -76,7 +76,7 @@ def grow_trees(
     plan: GrowthPlan, seeds: Sequence[int], n_jobs: int | None, progress: bool
 ) -> list[tuple[Tree, list[CertifiedSplit]]]:
     """A tree for each seed, in their order; threads change nothing but the time."""
-    done: Iterable = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+    done: Iterable = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(
         delayed(plan.grow)(seed) for seed in seeds
     )
     if progress:

@@ -5,7 +5,8 @@ the farthest of the splits on its path that x is on the wrong side of. So within
 than its best leaf among those that are so near; the sum over trees of the least lead of the predicted class, as a
 function of r, falls in steps, and the answer cannot change before it is down to 0.
 
-Points with another answer are looked for along geodesics: towards the nearest splits, and in directions all around.
+Points with another answer are looked for along geodesics: straight towards the nearest splits on the point's paths, in
+directions all around, and then around the best so far.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.forest.tree import Tree
 from hypermargin.estimators.forest.vote import TreeVote
 from hypermargin.estimators.radius import OVERSHOOT, flip_distances
-from hypermargin.geometry.isometries import move_from_origin
+from hypermargin.geometry.isometries import move_from_origin, transform_normal, translation_to_origin
+from hypermargin.geometry.lorentz import minkowski_dot
 from hypermargin.geometry.tangent import exp_origin
 
 EPS = float(np.finfo(np.float64).eps)
@@ -26,6 +28,8 @@ BLOCK = 32
 LEAD_ROUNDING = 1e-9
 #: Directions of the first fan in the search for adversarial points, and of the narrower ones around the best.
 FIRST_FAN, NEXT_FANS = 48, (0.3, 0.1, 0.03, 0.01)
+#: Splits on the paths of a point, the nearest of all trees, that the search goes straight towards.
+NEAREST_SPLITS = 32
 #: Ratio of neighbouring radii along a ray, and the radius beyond which nobody looks.
 STRIDE, FARTHEST = 1.2, 8.0
 #: The first radius tried where the certified one is smaller.
@@ -114,7 +118,7 @@ def _search(
     dim, best, heading = point.size - 1, np.inf, None
     for spread in (None, *NEXT_FANS):
         if spread is None:
-            directions = rng.standard_normal((FIRST_FAN, dim))
+            directions = np.vstack([_towards_splits(point, vote), rng.standard_normal((FIRST_FAN, dim))])
         elif heading is None:
             break
         else:
@@ -131,6 +135,24 @@ def _search(
                 return there[0], best + beyond
             beyond *= 8.0
     return np.full(point.size, np.nan), np.inf
+
+
+def _towards_splits(point: Array, vote: TreeVote) -> Array:
+    """Directions in the tangent space at the point that lead straight to the nearest splits on its paths.
+
+    Seen from the point, which an isometry takes to the origin, a split has the normal ``(t, wr)``; moving by r along a
+    unit vector u changes its score from t to ``cosh(r) t - sinh(r) u.wr``.
+    """
+    found = [tree.path(point) for tree in vote.trees]
+    normals = np.concatenate([tree.normals[rows] for tree, rows in zip(vote.trees, found, strict=True)])
+    thresholds = np.concatenate([tree.thresholds[rows] for tree, rows in zip(vote.trees, found, strict=True)])
+    distance = flip_distances(point[None], normals, -thresholds)[0]
+    nearest = np.argsort(distance, kind="stable")[:NEAREST_SPLITS]
+    nearest = nearest[np.isfinite(distance[nearest])]
+    seen = transform_normal(normals[nearest], translation_to_origin(point))
+    sign = np.where(minkowski_dot(point, normals[nearest]) > thresholds[nearest], 1.0, -1.0)
+    directions = sign[:, None] * seen[:, 1:]
+    return directions[np.linalg.norm(directions, axis=1) > 0.0]
 
 
 def _first_change(

@@ -85,6 +85,15 @@ class Tree:
         find_leaves(points, self.children, self.slot, self.splits, found)
         return found
 
+    def path(self, point: Array) -> list[int]:
+        """Rows of the splits that a point, shape (d + 1,), meets on its way to a leaf."""
+        rows, node = [], 0
+        while self.children[node, 0] >= 0:
+            row = int(self.slot[node])
+            rows.append(row)
+            node = self.children[node, int(point @ self.splits[row, :-1] > self.splits[row, -1])]
+        return rows
+
     def add_to(self, total: Array, points: Array) -> None:
         """Add the values of the points' leaves to `total`, shape (n, n_classes)."""
         add_values(self.leaves(points), self.slot, self.values, total)

@@ -21,7 +21,7 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     ----------
     max_depth : int, optional
         Most splits on a path; no limit by default.
-    min_samples_leaf : int, default=3
+    min_samples_leaf : int, default=5
         Distinct samples that a leaf holds at least.
     min_weight_fraction_leaf : float, default=0.0
         Share of the weight of all samples of the tree that a leaf holds at least.
@@ -30,9 +30,9 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     grouping : {"mixed", "random", "seeds", "one-vs-rest", "pairs"}, default="mixed"
         How three or more classes are put in two groups: at random; each with the nearer of two random classes; one
         against the rest; two classes only, the others sit out; "mixed" is one of the first three at each node.
-    n_candidates : int, default=1
+    n_candidates : int, default=3
         Hyperplanes tried at a node; the one with the least impurity is kept.
-    split_samples : int, default=100
+    split_samples : int, default=10
         Most samples of each group that the hyperplane of a node is fitted to.
     C : float, default=1.0
         Weight of the risk of each sample.
@@ -68,12 +68,12 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     def __init__(
         self,
         max_depth: int | None = None,
-        min_samples_leaf: int = 3,
+        min_samples_leaf: int = 5,
         min_weight_fraction_leaf: float = 0.0,
         criterion: str = "gini",
         grouping: str = "mixed",
-        n_candidates: int = 1,
-        split_samples: int = 100,
+        n_candidates: int = 3,
+        split_samples: int = 10,
         C: float = 1.0,
         shrinkage: float = 5.0,
         splits: str = "fast",

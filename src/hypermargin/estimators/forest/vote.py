@@ -26,7 +26,7 @@ class TreeVote:
         if len(blocks) == 1:
             self._add_block(total, points)
         else:
-            Parallel(n_jobs=n_jobs, prefer="threads")(
+            Parallel(n_jobs=n_jobs, require="sharedmem")(
                 delayed(self._add_block)(total[rows], points[rows]) for rows in blocks
             )
         total /= len(self.trees)

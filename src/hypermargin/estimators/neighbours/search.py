@@ -51,7 +51,7 @@ class NeighbourSearch(ABC):
         if len(blocks) == 1 or effective_n_jobs(n_jobs) == 1:
             found = [self._block(block, k, radius) for block in blocks]
         else:
-            found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(self._block)(block, k, radius) for block in blocks)
+            found = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(self._block)(block, k, radius) for block in blocks)
         return [pair for block in found for pair in block]
 
     def _block(self, queries: Array, k: int | None, radius: float | None) -> list[Neighbours]:
