@@ -91,7 +91,12 @@ def million_row() -> Row:
     nodes = np.mean([tree.n_nodes for tree in model.trees_])
     note = f"10 trees of {nodes:,.0f} nodes on average; 3 % in class 1"
     return Row(
-        "growth, n from 10^5 to 10^6 (generated)", seconds(whole), f"n = 10^5: {seconds(tenth)}", f"{whole / tenth:.1f}x", "", note
+        "growth, n from 10^5 to 10^6 (generated)",
+        seconds(whole),
+        f"n = 10^5: {seconds(tenth)}",
+        f"{whole / tenth:.1f}x",
+        "",
+        note,
     )
 
 
@@ -108,7 +113,9 @@ def neighbour_rows() -> list[Row]:
     few, queries = X[:5000], X_test[:20]
     ours, theirs, *_ = in_turn(
         lambda: HyperbolicKNeighborsClassifier(15).fit(few, y[:5000]).predict_proba(queries),
-        lambda: KNeighborsClassifier(15, metric=distance, algorithm="ball_tree").fit(few, y[:5000]).predict_proba(queries),
+        lambda: (
+            KNeighborsClassifier(15, metric=distance, algorithm="ball_tree").fit(few, y[:5000]).predict_proba(queries)
+        ),
         rival_repeats=1,
     )
     what = "15 neighbours of 20 among 5,000 points of the plane"
@@ -121,8 +128,12 @@ def main() -> None:
         child(sys.argv[1])
         return
     rows = [*time_rows(), memory_row(), million_row(), *neighbour_rows()]
-    remarks = [f"{JOBS} threads on both sides; scikit-learn's forest sees disk coordinates. Taxonomies by `make_taxonomy`."]
-    write_table(TABLES / "forest.md", "Forests against scikit-learn's", rows, "python benchmarks/bench_forest.py", remarks)
+    remarks = [
+        f"{JOBS} threads on both sides; scikit-learn's forest sees disk coordinates. Taxonomies by `make_taxonomy`."
+    ]
+    write_table(
+        TABLES / "forest.md", "Forests against scikit-learn's", rows, "python benchmarks/bench_forest.py", remarks
+    )
 
 
 if __name__ == "__main__":

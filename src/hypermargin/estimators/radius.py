@@ -20,7 +20,7 @@ STRIDES = (1.0, 1.1, 1.3, 1.6, 2.0, 3.0)
 
 
 def flip_distance(X: Array, w: Array, intercept: float = 0.0) -> Array:
-    """Distance of points to where ``x * w + intercept > 0`` changes; infinite where it never does. (n, d + 1) to (n,)."""
+    """Distance of points, shape (n, d + 1), to where ``x * w + intercept > 0`` changes, shape (n,); inf where never."""
     return flip_distances(X, np.asarray(w)[None], np.array([intercept]))[:, 0]
 
 

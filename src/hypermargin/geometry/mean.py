@@ -1,4 +1,4 @@
-"""Two middles of points: the Fréchet (Karcher) mean, which minimises ``sum_i a_i d(x_i, m)^2 / 2``, and the centroid."""
+"""Two middles of points: the Fréchet (Karcher) mean, the m of least ``sum a_i d(x_i, m)^2 / 2``, and the centroid."""
 
 import math
 import sys

@@ -39,7 +39,9 @@ class TestAgainstScikitLearn:
             for y in data.y.T:
                 train, test = train_test_split(np.arange(20_000), test_size=0.4, stratify=y, random_state=seed)
                 model = HyperbolicForestClassifier(30, random_state=0, n_jobs=2).fit(data.X[train], y[train])
-                rival = RandomForestClassifier(30, min_samples_leaf=5, random_state=0, n_jobs=2).fit(disk[train], y[train])
+                rival = RandomForestClassifier(30, min_samples_leaf=5, random_state=0, n_jobs=2).fit(
+                    disk[train], y[train]
+                )
                 ours.append(average_precision_score(y[test], model.predict_proba(data.X[test])[:, 1]))
                 theirs.append(average_precision_score(y[test], rival.predict_proba(disk[test])[:, 1]))
         assert np.mean(ours) >= np.mean(theirs)
@@ -75,7 +77,10 @@ class TestInvariance:
         L = random_isometry(2, 3.0, np.random.default_rng(0))
         scores = np.array(
             [
-                [HyperbolicForestClassifier(30, oob_score=True, random_state=seed).fit(Z, y).oob_score_ for seed in range(8)]
+                [
+                    HyperbolicForestClassifier(30, oob_score=True, random_state=seed).fit(Z, y).oob_score_
+                    for seed in range(8)
+                ]
                 for Z in (X, transform_points(X, L))
             ]
         )
@@ -86,8 +91,12 @@ class TestInvariance:
         X, y = four_classes
         shares = forest.predict_proba(X)
         order = np.random.default_rng(0).permutation(len(y))
-        assert np.array_equal(HyperbolicForestClassifier(12, random_state=0).fit(X[order], y[order]).predict_proba(X), shares)
-        assert np.array_equal(HyperbolicForestClassifier(12, random_state=0, n_jobs=2).fit(X, y).predict_proba(X), shares)
+        assert np.array_equal(
+            HyperbolicForestClassifier(12, random_state=0).fit(X[order], y[order]).predict_proba(X), shares
+        )
+        assert np.array_equal(
+            HyperbolicForestClassifier(12, random_state=0, n_jobs=2).fit(X, y).predict_proba(X), shares
+        )
 
     def test_a_weight_of_two_is_the_sample_twice(self, four_classes):
         X, y = four_classes
@@ -102,7 +111,9 @@ class TestInvariance:
     def test_coordinates_do_not_matter(self, geometry, four_classes, forest):
         X, y = four_classes
         Z = convert(X, "lorentz", geometry)
-        agree = HyperbolicForestClassifier(12, geometry=geometry, random_state=0).fit(Z, y).predict(Z) == forest.predict(X)
+        agree = HyperbolicForestClassifier(12, geometry=geometry, random_state=0).fit(Z, y).predict(
+            Z
+        ) == forest.predict(X)
         assert np.mean(agree) > 0.97  # rounding of the coordinates may turn a tie
 
 

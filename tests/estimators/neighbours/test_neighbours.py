@@ -26,7 +26,9 @@ def near_and_far(dim, rng):
     space = [rng.normal(size=(12, dim)), far + np.sinh(9.0) * 1e-4 * rng.normal(size=(12, dim))]
     space.append(space[0][:5] + 1e-9 * rng.normal(size=(5, dim)))
     direction = rng.normal(size=(6, dim))
-    space.append(np.sinh(rng.uniform(15.0, 17.5, (6, 1))) * direction / np.linalg.norm(direction, axis=1, keepdims=True))
+    space.append(
+        np.sinh(rng.uniform(15.0, 17.5, (6, 1))) * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    )
     return lift(np.concatenate(space))
 
 

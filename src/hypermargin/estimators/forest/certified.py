@@ -34,7 +34,6 @@ class CertifiedSplit:
         """The lower bound of the objective, checked anew from the training points of the forest."""
         return self.solution.certificate.verify(self.problem(points))
 
-
     def to_dict(self) -> dict[str, Any]:
         """Arrays and plain values only."""
         return {"node": self.node, "rows": self.rows, "signs": self.signs, "costs": self.costs} | {

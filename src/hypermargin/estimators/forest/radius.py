@@ -1,8 +1,8 @@
 """How far a point may move before a vote of trees can change: a lower bound, and points where it does change.
 
 The distance r_s of x to the other side of a split is in closed form (`estimators.radius`). A leaf is at least as far as
-the farthest of the splits on its path that x is on the wrong side of. So within radius r a tree can give a rival no more
-than its best leaf among those that are so near; the sum over trees of the least lead of the predicted class, as a
+the farthest of the splits on its path that x is on the wrong side of. So within radius r a tree can give a rival no
+more than its best leaf among those that are so near; the sum over trees of the least lead of the predicted class, as a
 function of r, falls in steps, and the answer cannot change before it is down to 0.
 
 Points with another answer are looked for along geodesics: straight towards the nearest splits on the point's paths, in

@@ -1,7 +1,7 @@
 """Nearest neighbours in hyperbolic space, exact for near and far points: by a k-d tree of the ball, or by products.
 
 Both ways first find candidates cheaply and with room for rounding, and then decide by accurate distances
-``2 asinh(sqrt(<x - y, x - y>)/2)`` (`geometry.metric`): ``arccosh(x * y)`` would lose half of the digits of near points.
+``2 asinh(sqrt(<x - y, x - y>)/2)`` (`geometry.metric`): ``arccosh(x * y)`` would lose half of the digits of near ones.
 
 * **Tree.** A hyperbolic ball is a Euclidean ball of the Poincaré model with another centre. The k nearest points in the
   Euclidean sense give a radius that holds k points; all points of the hyperbolic ball of that radius are found by one
@@ -51,7 +51,9 @@ class NeighbourSearch(ABC):
         if len(blocks) == 1 or effective_n_jobs(n_jobs) == 1:
             found = [self._block(block, k, radius) for block in blocks]
         else:
-            found = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(self._block)(block, k, radius) for block in blocks)
+            found = Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(self._block)(block, k, radius) for block in blocks
+            )
         return [pair for block in found for pair in block]
 
     def _block(self, queries: Array, k: int | None, radius: float | None) -> list[Neighbours]:

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """A tree grown on the samples of one bootstrap: groups of classes, a balanced sample, a hyperplane, a threshold.
 
-Compiled by Cython at installation, with the C types of `grower.pxd`; without a compiler the interpreter runs it. Nothing
-in `_run` needs the interpreter, so trees grow in threads. All random numbers come from the seed of the tree.
+Compiled by Cython at installation, with the C types of `grower.pxd`; without a compiler the interpreter runs it.
+Nothing in `_run` needs the interpreter, so trees grow in threads. All random numbers come from the seed of the tree.
 """
 
 import cython
@@ -130,12 +130,11 @@ class Grower:
 
     def _run(self) -> cython.bint:
         """Grow until the tree is complete (True) or its tables are full (False)."""
-        k: cython.Py_ssize_t
         while self.waiting > 0:
             if self.n_nodes + 2 > self.slot.shape[0]:
                 return False
             if self._open():
-                for k in range(self.n_candidates):
+                for _ in range(self.n_candidates):
                     self._draw()
                     self._to_frame()
                     self.separator.solve()
@@ -272,7 +271,7 @@ class Grower:
     def _groups_by_seeds(self) -> cython.void:
         """Put each class with the nearer of two seeds, which have their sides already, by distances of centroids.
 
-        Distances d of centroids are compared by cosh d: the product of the sums of points, over the length of the seed's.
+        Distances d of centroids are compared by cosh d: the product of the sums of points, over the seed's length.
         """
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -341,9 +340,11 @@ class Grower:
             left[g] -= 1
         for i in range(self.sampled):
             g = 1 if self.side[self.search.labels[self.sample[i]]] > 0.0 else 0
-            self.separator.costs[i] = HINGE * self.C * self.search.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
+            self.separator.costs[i] = (
+                HINGE * self.C * self.search.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
+            )
 
-    # -- the hyperplane, in a frame that has the middle of the sample at the origin --------------------------------------
+    # -- the hyperplane, in a frame that has the middle of the sample at the origin ------------------------------------
 
     def _to_frame(self) -> cython.void:
         """Points of the sample with their signs, moved so that their centroid is at the origin, for the separator."""
@@ -416,7 +417,7 @@ class Grower:
             for j in range(self.width):
                 self.best_normal[j] = self.normal[j]
 
-    # -- random numbers (xorshift64*) ------------------------------------------------------------------------------------
+    # -- random numbers (xorshift64*) ----------------------------------------------------------------------------------
 
     def _uniform(self) -> cython.double:
         """The next number in [0, 1)."""

@@ -7,8 +7,8 @@ It minimises what the exact method minimises where timelike w are allowed (docs/
 
     f(w) = max(q(w), 0)/2 + sum_i k_i max(0, 1 - z_i.w),   z_i = y_i (x_i0, -x_ir),
 
-with the corner of the hinge rounded off, by Newton steps while the rounding shrinks. The concave part ``-t^2/2`` of q is
-replaced by its tangent in every step, so that each step goes down. It finds a good point, not a proof.
+with the corner of the hinge rounded off, by Newton steps while the rounding shrinks. The concave part ``-t^2/2`` of q
+is replaced by its tangent in every step, so that each step goes down. It finds a good point, not a proof.
 """
 
 import cython
@@ -38,7 +38,7 @@ class Separator:
         self.H = np.zeros((width, width))
 
     def separate(self, Z, costs):
-        """The normal w for samples z_i, shape (n, d + 1), with costs k_i, shape (n,): what a node asks for, from Python."""
+        """The normal w for samples z_i, shape (n, d + 1), with costs k_i, shape (n,): for callers in Python."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         self.count = len(costs)
@@ -51,12 +51,11 @@ class Separator:
 
     def solve(self) -> cython.void:
         j: cython.Py_ssize_t
-        k: cython.int
         smoothing: cython.double = FIRST_SMOOTHING
         for j in range(self.width):
             self.w[j] = 0.0
         while smoothing >= LAST_SMOOTHING:
-            for k in range(STEPS):
+            for _ in range(STEPS):
                 if not self._step(smoothing):
                     break
             smoothing *= 0.25

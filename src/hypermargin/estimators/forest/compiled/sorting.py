@@ -29,7 +29,11 @@ def _swap(keys: cython.double[::1], places: cython.int[::1], i: cython.Py_ssize_
 
 
 def _quick(
-    keys: cython.double[::1], places: cython.int[::1], low: cython.Py_ssize_t, high: cython.Py_ssize_t, rounds: cython.int
+    keys: cython.double[::1],
+    places: cython.int[::1],
+    low: cython.Py_ssize_t,
+    high: cython.Py_ssize_t,
+    rounds: cython.int,
 ) -> cython.void:
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t

@@ -3,8 +3,8 @@
 
 Compiled by Cython at installation, with the C types of `threshold.pxd`; without a compiler the interpreter runs it.
 
-Of a side with class weights v_k and their sum V, Gini's impurity times V is ``V - sum v_k^2 / V``, the entropy times V is
-``V log V - sum v_k log v_k``. The sum over both sides is least where the *purity* ``sum v_k^2 / V``, or
+Of a side with class weights v_k and their sum V, Gini's impurity times V is ``V - sum v_k^2 / V``, the entropy times V
+is ``V log V - sum v_k log v_k``. The sum over both sides is least where the *purity* ``sum v_k^2 / V``, or
 ``sum v_k log v_k - V log V``, is largest.
 
 Few samples are sorted. Many are first counted in bins between a few hundred of the scores, and only the two bins beside
