@@ -120,9 +120,10 @@ def main() -> None:
         "",
         f"Made by `python benchmarks/forest_levers.py`. {environment()}",
         "",
-        f"{TREES} trees each. Taxonomies: `make_taxonomy({NODES})`, subtrees of 10 % to 0.1 %, average precision on 30 % of "
-        f"the nodes; defaults were chosen on the seeds {TUNING_SEEDS} and, with 4,000 nodes, 10 to 17. Graphs: the paper's "
-        "folds; their accuracies were looked at when defaults were chosen. scikit-learn's forests see disk coordinates.",
+        f"{TREES} trees each. Taxonomies: `make_taxonomy({NODES})`, subtrees of 10 % to 0.1 %, average precision on "
+        f"30 % of the nodes; defaults were chosen on the seeds {TUNING_SEEDS} and, with 4,000 nodes, 10 to 17. Graphs: "
+        "the paper's folds; their accuracies were looked at when defaults were chosen. scikit-learn's forests see "
+        "disk coordinates.",
         "",
         *lever_table(),
         "",
