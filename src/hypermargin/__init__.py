@@ -10,7 +10,15 @@ from hypermargin.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # the same names for type checkers and editors, which do not run the package
     from hypermargin.certificates import Certificate, SoftMarginCertificate
-    from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
+    from hypermargin.estimators import (
+        HyperbolicForestClassifier,
+        HyperbolicKNeighborsClassifier,
+        HyperbolicSVC,
+        HyperbolicSVCCV,
+        HyperbolicTreeClassifier,
+        load_model,
+        save_model,
+    )
     from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem
     from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
 
@@ -23,8 +31,11 @@ __all__ = [
     "CrossPolytope",
     "Ellipsoid",
     "GeodesicBall",
+    "HyperbolicForestClassifier",
+    "HyperbolicKNeighborsClassifier",
     "HyperbolicSVC",
     "HyperbolicSVCCV",
+    "HyperbolicTreeClassifier",
     "MarginProblem",
     "SoftMarginCertificate",
     "Solution",
@@ -41,7 +52,18 @@ PACKAGES = ("certificates", "datasets", "estimators", "geometry", "plotting", "p
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
-    **dict.fromkeys(("HyperbolicSVC", "HyperbolicSVCCV", "load_model", "save_model"), "hypermargin.estimators"),
+    **dict.fromkeys(
+        (
+            "HyperbolicForestClassifier",
+            "HyperbolicKNeighborsClassifier",
+            "HyperbolicSVC",
+            "HyperbolicSVCCV",
+            "HyperbolicTreeClassifier",
+            "load_model",
+            "save_model",
+        ),
+        "hypermargin.estimators",
+    ),
     **dict.fromkeys(
         ("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"
     ),
