@@ -12,6 +12,15 @@ if TYPE_CHECKING:  # the same names for type checkers and editors, which do not 
     from hypermargin.certificates import Certificate, SoftMarginCertificate
     from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
     from hypermargin.explorer import explore
+    from hypermargin.estimators import (
+        HyperbolicForestClassifier,
+        HyperbolicKNeighborsClassifier,
+        HyperbolicSVC,
+        HyperbolicSVCCV,
+        HyperbolicTreeClassifier,
+        load_model,
+        save_model,
+    )
     from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem
     from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
 
@@ -24,8 +33,11 @@ __all__ = [
     "CrossPolytope",
     "Ellipsoid",
     "GeodesicBall",
+    "HyperbolicForestClassifier",
+    "HyperbolicKNeighborsClassifier",
     "HyperbolicSVC",
     "HyperbolicSVCCV",
+    "HyperbolicTreeClassifier",
     "MarginProblem",
     "SoftMarginCertificate",
     "Solution",
@@ -45,6 +57,18 @@ _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
     **dict.fromkeys(("HyperbolicSVC", "HyperbolicSVCCV", "load_model", "save_model"), "hypermargin.estimators"),
     "explore": "hypermargin.explorer",
+    **dict.fromkeys(
+        (
+            "HyperbolicForestClassifier",
+            "HyperbolicKNeighborsClassifier",
+            "HyperbolicSVC",
+            "HyperbolicSVCCV",
+            "HyperbolicTreeClassifier",
+            "load_model",
+            "save_model",
+        ),
+        "hypermargin.estimators",
+    ),
     **dict.fromkeys(
         ("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"
     ),

@@ -2,10 +2,10 @@
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from hypermargin.datasets.bunch import Dataset, as_dataset, check_integer
+from hypermargin.datasets.subtrees import Parents, depths, descendants, nearest_subtree
 from hypermargin.datasets.tree_layout import embed_tree
 
 #: Beyond this radius coordinates in double precision are too coarse for the distances between leaves.
@@ -53,9 +53,9 @@ def make_tree(
     if not 0.0 < radius <= MAX_RADIUS:
         raise ValueError(f"radius must be positive and at most {MAX_RADIUS:g}, got {radius!r}")
     parent = _root_at_centre(_grow(n_nodes, max_children, check_random_state(random_state)))
-    edge_length = radius / _depths(parent).max()
-    subtree_root = _nearest_subtree(parent, positive_fraction)
-    y = _descendants(parent, subtree_root).astype(np.int64)
+    edge_length = radius / depths(parent).max()
+    subtree_root = nearest_subtree(parent, positive_fraction)
+    y = descendants(parent, subtree_root).astype(np.int64)
     return as_dataset(
         return_X_y,
         X=embed_tree(parent, edge_length),
@@ -66,9 +66,6 @@ def make_tree(
         edge_length=edge_length,
         description=f"Random tree of {n_nodes} nodes in the hyperbolic plane; class 1 is a subtree of {y.sum()} nodes.",
     )
-
-
-Parents = NDArray[np.int64]  # parent[v] < v, and -1 for the root
 
 
 def _grow(n_nodes: int, max_children: int, rng: np.random.RandomState) -> Parents:
@@ -90,27 +87,3 @@ def _root_at_centre(parent: Parents) -> Parents:
     for above, below in nx.bfs_edges(graph, centre):
         rooted[number[below]] = number[above]
     return rooted
-
-
-def _depths(parent: Parents) -> NDArray[np.int64]:
-    depth = np.zeros(len(parent), dtype=np.int64)
-    for v in range(1, len(parent)):
-        depth[v] = depth[parent[v]] + 1
-    return depth
-
-
-def _nearest_subtree(parent: Parents, fraction: float) -> int:
-    """The node other than the root whose subtree holds the share of all nodes nearest to `fraction`."""
-    size = np.ones(len(parent), dtype=np.int64)
-    for v in range(len(parent) - 1, 0, -1):
-        size[parent[v]] += size[v]
-    return 1 + int(np.argmin(np.abs(size[1:] - fraction * len(parent))))
-
-
-def _descendants(parent: Parents, node: int) -> NDArray[np.bool_]:
-    """Which nodes lie in the subtree of `node`, itself included."""
-    inside = np.zeros(len(parent), dtype=bool)
-    inside[node] = True
-    for v in range(node + 1, len(parent)):
-        inside[v] = inside[parent[v]]
-    return inside

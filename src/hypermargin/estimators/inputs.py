@@ -146,6 +146,26 @@ def training_set(
     With an `uncertainty` set rows are not merged, because equal points may have different sets; where the set has a
     method ``take(indices)`` it is sorted along.
     """
+    order, first = canonical_order(X, labels)
+    X, labels = X[order], labels[order]
+    if weight is not None:
+        weight = weight[order]
+    if uncertainty is None:
+        if first.size < labels.size:
+            weight = np.add.reduceat(np.ones(labels.size) if weight is None else weight, first)
+            X, labels = X[first], labels[first]
+    elif hasattr(uncertainty, "take"):
+        uncertainty = uncertainty.take(order)
+    del order, first
+    bounds = [0, *np.cumsum(np.bincount(labels)).tolist()]
+    return TrainingSet(unit_points(X, geometry, curvature), bounds, weight, uncertainty)
+
+
+def canonical_order(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An order of the samples that depends on their values only, and the places in it where a new sample begins.
+
+    Sorted by class; samples that are equal, label included, are neighbours. Shapes (n,) and (n_distinct,).
+    """
     # A column at a time, so that equal rows get equal keys wherever they stand.
     key = np.zeros(X.shape[0])
     for j in range(X.shape[1]):
@@ -153,22 +173,12 @@ def training_set(
     order = np.argsort(key)
     del key  # as large as a column of the data
     order = order[np.argsort(labels[order], kind="stable")]
-    X, labels = X[order], labels[order]
-    if weight is not None:
-        weight = weight[order]
-    if uncertainty is None:
-        differs = labels[1:] != labels[:-1]
-        for j in range(X.shape[1]):
-            differs |= X[1:, j] != X[:-1, j]
-        if not differs.all():
-            first = np.flatnonzero(np.concatenate([[True], differs]))
-            weight = np.add.reduceat(np.ones(labels.size) if weight is None else weight, first)
-            X, labels = X[first], labels[first]
-    elif hasattr(uncertainty, "take"):
-        uncertainty = uncertainty.take(order)
-    del order
-    bounds = [0, *np.cumsum(np.bincount(labels)).tolist()]
-    return TrainingSet(unit_points(X, geometry, curvature), bounds, weight, uncertainty)
+    sorted_labels = labels[order]
+    differs = sorted_labels[1:] != sorted_labels[:-1]
+    for j in range(X.shape[1]):
+        column = X[order, j]
+        differs |= column[1:] != column[:-1]
+    return order, np.flatnonzero(np.concatenate([[True], differs]))
 
 
 def total_weights(

@@ -11,7 +11,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.estimators.multiclass import OneVsOne, OneVsRest
 from hypermargin.estimators.prediction import Hyperplanes
-from hypermargin.geometry.lorentz import lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
 
 #: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``.
 OVERSHOOT = 1e-10
@@ -20,22 +20,28 @@ STRIDES = (1.0, 1.1, 1.3, 1.6, 2.0, 3.0)
 
 
 def flip_distance(X: Array, w: Array, intercept: float = 0.0) -> Array:
-    """Distance of points to where ``x * w + intercept > 0`` changes; infinite where it never does. (n, d + 1) to (n,).
+    """Distance of points, shape (n, d + 1), to where ``x * w + intercept > 0`` changes, shape (n,); inf where never."""
+    return flip_distances(X, np.asarray(w)[None], np.array([intercept]))[:, 0]
+
+
+def flip_distances(X: Array, normals: Array, intercepts: Array) -> Array:
+    """`flip_distance` of n points for m normals, shape (m, d + 1), and intercepts, shape (m,) or (n, m); shape (n, m).
 
     With ``E = e^r`` the equation ``m(r) = level`` is quadratic, and its first root is taken in a form without
     cancellation. For a spacelike w it is the difference of two signed distances.
     """
-    m, level, _ = _towards(X, w, intercept)
-    q = float(quadratic_form(w))
-    if q > 0.0:
-        root = np.sqrt(q)
-        return np.maximum(np.arcsinh(m / root) - np.arcsinh(level / root), 0.0)
+    product = X @ covector(normals).T
+    sign = np.where(product + intercepts > 0.0, 1.0, -1.0)
+    m, level, q = sign * product, -sign * intercepts, quadratic_form(normals)
+    root = np.sqrt(np.maximum(q, 0.0))
     tangent = np.sqrt(np.maximum(q + m * m, 0.0))
     length = np.sqrt(np.maximum(level * level + q, 0.0))
     reachable = np.where(level > 0.0, level * level + q >= 0.0, m < 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
+        across = np.arcsinh(m / root) - np.arcsinh(level / root)
         ratio = np.where(level > 0.0, (m + tangent) / (level + length), (level - length) / (m - tangent))
-        return np.where(reachable, np.maximum(np.log(ratio), 0.0), np.inf)
+        around = np.where(reachable, np.log(ratio), np.inf)
+    return np.maximum(np.where(q > 0.0, across, around), 0.0)
 
 
 def move_towards_flip(X: Array, w: Array, intercept: float, distance: Array) -> Array:

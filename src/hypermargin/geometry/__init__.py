@@ -25,7 +25,7 @@ from hypermargin.geometry.isometries import (
     translation_to_origin,
 )
 from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, origin, quadratic_form, radius
-from hypermargin.geometry.mean import frechet_mean
+from hypermargin.geometry.mean import frechet_mean, lorentz_centroid
 from hypermargin.geometry.metric import distance, pairwise_distance
 from hypermargin.geometry.models import convert, distance_in, from_lorentz, to_lorentz
 from hypermargin.geometry.tangent import exp_map, exp_origin, log_map, log_origin, project_to_tangent, tangent_norm
@@ -54,6 +54,7 @@ __all__ = [
     "lift",
     "log_map",
     "log_origin",
+    "lorentz_centroid",
     "minkowski_dot",
     "move_from_origin",
     "move_to_origin",

@@ -1,17 +1,33 @@
-"""The Fréchet (Karcher) mean: the point m that minimises ``sum_i a_i d(x_i, m)^2 / 2``."""
+"""Two middles of points: the Fréchet (Karcher) mean, the m of least ``sum a_i d(x_i, m)^2 / 2``, and the centroid."""
+
+import math
+import sys
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.arrays import Array
+from hypermargin.arrays import Array, row_blocks
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin
-from hypermargin.geometry.lorentz import lift, radius
+from hypermargin.geometry.lorentz import lift, minkowski_dot, radius
 from hypermargin.geometry.tangent import exp_origin, log_origin
 
 #: Newton's method converges quadratically once near; this many steps are never needed.
 MAX_STEPS = 100
 MAX_HALVINGS = 20
 EPS = float(np.finfo(np.float64).eps)
+
+
+def lorentz_centroid(X: Array, weights: Array | None = None) -> Array:
+    """``sum a_i x_i`` scaled onto the hyperboloid, shape (n, d + 1) and positive weights (n,); shape (d + 1,).
+
+    Unlike the Fréchet mean it needs one pass; like it, it moves with the data under isometries.
+    """
+    largest = 1.0 if weights is None else weights.max()
+    total = np.zeros(X.shape[1])
+    for rows in row_blocks(len(X)):
+        block = X[rows]
+        total += (np.ones(len(block)) if weights is None else weights[rows] / largest) @ block
+    return lift(total[1:] / math.sqrt(max(float(minkowski_dot(total, total)), sys.float_info.min)))
 
 
 def frechet_mean(X: ArrayLike, weights: ArrayLike | None = None) -> Array:

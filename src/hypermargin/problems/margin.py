@@ -1,7 +1,6 @@
 """The margin problem: minimise ``f(w) = q(w)/2 + sum_i c_i loss(m_i(w))``, ``q(w) >= 0`` (paper, eq. soft-margin)."""
 
 import math
-import sys
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.geometry.isometries import move_to_origin_precisely, translation_to_origin
-from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, quadratic_form
+from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.uncertainty import UncertaintySet
@@ -98,16 +98,8 @@ class MarginProblem:
 
     @cached_property
     def centre(self) -> Array:
-        """The weighted Lorentz centroid of the points: ``sum c_i x_i`` scaled onto the hyperboloid, shape (d + 1,).
-
-        Unlike the Fréchet mean it needs one pass; like it, it moves with the data under isometries.
-        """
-        weight = None if self.is_hard or self.sample_weight is None else self.sample_weight / self.sample_weight.max()
-        total = np.zeros(self.X.shape[1])
-        for rows in row_blocks(self.n_samples):
-            X = self.X[rows]
-            total += (np.ones(len(X)) if weight is None else weight[rows]) @ X
-        return lift(total[1:] / math.sqrt(max(float(minkowski_dot(total, total)), sys.float_info.min)))
+        """The weighted Lorentz centroid of the points, shape (d + 1,)."""
+        return lorentz_centroid(self.X, None if self.is_hard else self.sample_weight)
 
     def covectors_around(self, centre: Array, rows: slice = slice(None), precise: bool = False) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin.

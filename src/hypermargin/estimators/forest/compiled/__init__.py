@@ -1,0 +1,1 @@
+"""The inner loops of trees, compiled: one idea per file, no interpreter inside."""

@@ -1,0 +1,439 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""A tree grown on the samples of one bootstrap: groups of classes, a balanced sample, a hyperplane, a threshold.
+
+Compiled by Cython at installation, with the C types of `grower.pxd`; without a compiler the interpreter runs it.
+Nothing in `_run` needs the interpreter, so trees grow in threads. All random numbers come from the seed of the tree.
+"""
+
+import cython
+import numpy as np
+
+if cython.compiled:
+    from cython.cimports.hypermargin.estimators.forest.compiled.separator import Separator
+    from cython.cimports.hypermargin.estimators.forest.compiled.threshold import ThresholdSearch
+    from cython.cimports.libc.math import sqrt
+else:
+    from math import sqrt
+
+    from hypermargin.estimators.forest.compiled.separator import Separator
+    from hypermargin.estimators.forest.compiled.threshold import ThresholdSearch
+
+#: Ways to put the classes of a node in two groups; `chances` has one number for each.
+SEEDS = cython.declare(cython.Py_ssize_t, 1)  # 0: at random
+ONE_AGAINST_REST = cython.declare(cython.Py_ssize_t, 2)
+PAIR = cython.declare(cython.Py_ssize_t, 3)
+WAYS = cython.declare(cython.Py_ssize_t, 4)
+ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+SCRAMBLE = cython.declare(cython.ulonglong, 2685821657736338717)
+INFINITY = cython.declare(cython.double, float("inf"))
+HINGE = cython.declare(cython.double, 0.5**0.5)  # the loss is max(0, 1 - m)/sqrt(2), as in `problems.losses`
+
+
+@cython.cclass
+class Grower:
+    """State of a growing tree. `X` (n, d + 1), `labels` (n,) from 0 to n_classes - 1, `weights` (n,), 0 for those out.
+
+    The tree, when grown: `children` (n_nodes, 2), -1 in leaves; `slot` (n_nodes,), the row of a node in `splits`
+    (n_splits, d + 2), covector and threshold, or in `values` (n_leaves, n_classes) and `masses` (n_leaves,).
+    """
+
+    def __init__(self, X, labels, weights, n_classes, settings, seed):
+        rows = np.flatnonzero(weights).astype(np.intc)
+        n: cython.Py_ssize_t = len(rows)
+        self.X, self.labels, self.weights = X, labels, weights
+        self.width, self.n_classes = X.shape[1], n_classes
+        self.depth_limit, self.least = settings["max_depth"], settings["min_samples_leaf"]
+        self.n_candidates, self.most_per_group = settings["n_candidates"], settings["split_samples"]
+        self.C, self.chances = settings["C"], np.cumsum(settings["chances"])
+        self.separator = Separator(self.width, 2 * self.most_per_group)
+        least_weight = settings["min_weight_fraction_leaf"] * np.sum(weights)
+        self.search = ThresholdSearch(n, n_classes, self.least, least_weight, settings["by_entropy"])
+        self.state = (int(seed) * 2 + 1) * 0x9E3779B97F4A7C15 % 2**64
+        self.order, self.spare = rows, np.empty(n, dtype=np.intc)
+        self.stack = np.zeros((128, 4), dtype=np.intp)
+        self.stack[0, 1], self.waiting = n, 1
+        self.start = self.end = self.depth = self.node = 0
+        self.present, self.n_present = np.zeros(n_classes, dtype=np.intc), 0
+        self.side = np.zeros(n_classes)
+        self.class_sums = np.zeros((n_classes, self.width))
+        self.sample, self.sampled = np.zeros(2 * self.most_per_group, dtype=np.intc), 0
+        self.centre, self.moved = np.zeros(self.width), np.zeros(self.width)
+        self.normal, self.best_normal = np.zeros(self.width), np.zeros(self.width)
+        self.best_threshold, self.best_purity = 0.0, -INFINITY
+        self.n_nodes, self.n_splits, self.n_leaves = 1, 0, 0
+        room: cython.Py_ssize_t = 256
+        self.children, self.slot = np.full((room, 2), -1, dtype=np.intc), np.zeros(room, dtype=np.intc)
+        self.splits = np.zeros((room, self.width + 1))
+        self.values, self.masses = np.zeros((room, n_classes)), np.zeros(room)
+
+    def grow(self):
+        """Grow the whole tree; returns its arrays."""
+        done: cython.bint = False
+        while not done:
+            self._more_room()
+            with cython.nogil:
+                done = self._run()
+        return self.arrays()
+
+    def arrays(self):
+        """Children, slots, splits, values and masses, as new arrays."""
+        return (
+            np.array(self.children[: self.n_nodes]),
+            np.array(self.slot[: self.n_nodes]),
+            np.array(self.splits[: self.n_splits]),
+            np.array(self.values[: self.n_leaves]),
+            np.array(self.masses[: self.n_leaves]),
+        )
+
+    # -- one step at a time, for splits found elsewhere ----------------------------------------------------------------
+
+    def open_next(self):
+        """Open the next node that can be split; its number, or -1 when the tree is complete."""
+        self._more_room()
+        while self.waiting > 0:
+            self._more_room()
+            if self._open():
+                return self.node
+        return -1
+
+    def draw(self):
+        """A balanced sample of the open node: row numbers, sides (-1 or +1) and weights in the risk."""
+        i: cython.Py_ssize_t
+        self._draw()
+        rows = np.empty(self.sampled, dtype=np.intp)
+        signs = np.empty(self.sampled)
+        for i in range(self.sampled):
+            rows[i] = self.order[self.start + self.sample[i]]
+            signs[i] = self.side[self.labels[self.order[self.start + self.sample[i]]]]
+        return rows, signs, np.array(self.separator.costs[: self.sampled]) / HINGE
+
+    def offer(self, normal):
+        """Try a covector; returns whether its best threshold is the best of the node so far."""
+        j: cython.Py_ssize_t
+        before: cython.double = self.best_purity
+        for j in range(self.width):
+            self.normal[j] = normal[j]
+        self._try_normal()
+        return self.best_purity > before
+
+    def candidates(self):
+        """Normals to try at each node."""
+        return self.n_candidates
+
+    def close(self):
+        """Split the open node by the best normal offered, or make it a leaf; returns whether it was split."""
+        before: cython.Py_ssize_t = self.n_splits
+        self._close()
+        return self.n_splits > before
+
+    # -- growing -------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> cython.bint:
+        """Grow until the tree is complete (True) or its tables are full (False)."""
+        while self.waiting > 0:
+            if self.n_nodes + 2 > self.slot.shape[0]:
+                return False
+            if self._open():
+                for _ in range(self.n_candidates):
+                    self._draw()
+                    self._to_frame()
+                    self.separator.solve()
+                    self._from_frame()
+                    self._try_normal()
+                self._close()
+        return True
+
+    def _more_room(self):
+        """Tables twice as large where they are nearly full."""
+        if self.n_nodes + 2 > self.slot.shape[0]:
+            self.children, self.slot = _doubled(self.children, -1), _doubled(self.slot, 0)
+        if self.n_splits + self.slot.shape[0] - self.n_nodes > self.splits.shape[0]:
+            self.splits = _doubled(self.splits, 0)
+        if self.n_leaves + self.slot.shape[0] - self.n_nodes + self.waiting + 1 > self.masses.shape[0]:
+            self.values, self.masses = _doubled(self.values, 0), _doubled(self.masses, 0)
+
+    def _open(self) -> cython.bint:
+        """Take a node from the stack; True if it may be split, otherwise it is a leaf now."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        self.waiting -= 1
+        self.start, self.end = self.stack[self.waiting, 0], self.stack[self.waiting, 1]
+        self.depth, self.node = self.stack[self.waiting, 2], self.stack[self.waiting, 3]
+        for k in range(self.n_classes):
+            self.search.total[k] = 0.0
+        for i in range(self.end - self.start):
+            row = self.order[self.start + i]
+            k = self.labels[row]
+            self.search.labels[i] = cython.cast(cython.int, k)
+            self.search.weights[i] = self.weights[row]
+            self.search.total[k] += self.weights[row]
+        self.n_present = 0
+        for k in range(self.n_classes):
+            if self.search.total[k] > 0.0:
+                self.present[self.n_present] = cython.cast(cython.int, k)
+                self.n_present += 1
+        self.best_purity = -INFINITY
+        if self.n_present < 2 or self.depth >= self.depth_limit or self.end - self.start < 2 * self.least:
+            self._leaf()
+            return False
+        return True
+
+    def _leaf(self) -> cython.void:
+        k: cython.Py_ssize_t
+        mass: cython.double = 0.0
+        for k in range(self.n_classes):
+            mass += self.search.total[k]
+        for k in range(self.n_classes):
+            self.values[self.n_leaves, k] = self.search.total[k] / mass
+        self.masses[self.n_leaves] = mass
+        self.slot[self.node] = cython.cast(cython.int, self.n_leaves)
+        self.children[self.node, 0] = self.children[self.node, 1] = -1
+        self.n_leaves += 1
+
+    def _close(self) -> cython.void:
+        """Part the samples of the open node, each side in its old order, and put both sides on the stack."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.end - self.start
+        lower: cython.Py_ssize_t = 0
+        upper: cython.Py_ssize_t = 0
+        side: cython.Py_ssize_t
+        if not self.best_purity > -INFINITY:
+            self._leaf()
+            return
+        self._score(self.best_normal)
+        for i in range(n):
+            if self.search.scores[i] > self.best_threshold:
+                self.spare[upper] = self.order[self.start + i]
+                upper += 1
+            else:
+                self.order[self.start + lower] = self.order[self.start + i]
+                lower += 1
+        for i in range(upper):
+            self.order[self.start + lower + i] = self.spare[i]
+        for j in range(self.width):
+            self.splits[self.n_splits, j] = self.best_normal[j]
+        self.splits[self.n_splits, self.width] = self.best_threshold
+        self.slot[self.node] = cython.cast(cython.int, self.n_splits)
+        self.n_splits += 1
+        for side in range(2):
+            self.children[self.node, side] = cython.cast(cython.int, self.n_nodes + side)
+        # The larger side waits below the smaller one, so that few nodes ever wait.
+        for i in range(2):
+            side = i if lower > upper else 1 - i
+            self.stack[self.waiting, 0] = self.start if side == 0 else self.start + lower
+            self.stack[self.waiting, 1] = self.start + lower if side == 0 else self.end
+            self.stack[self.waiting, 2] = self.depth + 1
+            self.stack[self.waiting, 3] = self.n_nodes + side
+            self.waiting += 1
+        self.n_nodes += 2
+
+    # -- a candidate: two groups and a balanced sample of them ---------------------------------------------------------
+
+    def _draw(self) -> cython.void:
+        self._choose_groups()
+        self._choose_sample()
+
+    def _choose_groups(self) -> cython.void:
+        """A side for every class; two classes need no choice."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        one: cython.Py_ssize_t
+        other: cython.Py_ssize_t
+        plus: cython.Py_ssize_t = 0
+        way: cython.Py_ssize_t = 0
+        number: cython.double
+        for k in range(self.n_classes):
+            self.side[k] = 0.0
+        one = self._below(self.n_present)
+        other = self._below(self.n_present - 1)
+        other += other >= one
+        number = self._uniform() * self.chances[WAYS - 1]
+        while way < WAYS - 1 and number >= self.chances[way]:
+            way += 1
+        if self.n_present == 2 or way == PAIR:
+            self.side[self.present[one]], self.side[self.present[other]] = 1.0, -1.0
+        elif way == ONE_AGAINST_REST:
+            for i in range(self.n_present):
+                self.side[self.present[i]] = 1.0 if i == one else -1.0
+        elif way == SEEDS:
+            self.side[self.present[one]], self.side[self.present[other]] = 1.0, -1.0
+            self._groups_by_seeds()
+        else:
+            while plus == 0 or plus == self.n_present:
+                plus = 0
+                for i in range(self.n_present):
+                    k = self._below(2)
+                    self.side[self.present[i]] = 2.0 * k - 1.0
+                    plus += k
+
+    def _groups_by_seeds(self) -> cython.void:
+        """Put each class with the nearer of two seeds, which have their sides already, by distances of centroids.
+
+        Distances d of centroids are compared by cosh d: the product of the sums of points, over the seed's length.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        s: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.end - self.start
+        product: cython.double
+        length: cython.double
+        nearest: cython.double
+        winner: cython.double
+        for i in range(self.n_present):
+            for j in range(self.width):
+                self.class_sums[self.present[i], j] = 0.0
+        for i in range(n):
+            row, k = self.order[self.start + i], self.search.labels[i]
+            for j in range(self.width):
+                self.class_sums[k, j] += self.search.weights[i] * self.X[row, j]
+        for i in range(self.n_present):
+            k = self.present[i]
+            if self.side[k] != 0.0:
+                continue
+            nearest, winner = INFINITY, 1.0
+            for s in range(self.n_classes):
+                if self.side[s] == 1.0 or self.side[s] == -1.0:
+                    product = self.class_sums[k, 0] * self.class_sums[s, 0]
+                    length = self.class_sums[s, 0] * self.class_sums[s, 0]
+                    for j in range(1, self.width):
+                        product -= self.class_sums[k, j] * self.class_sums[s, j]
+                        length -= self.class_sums[s, j] * self.class_sums[s, j]
+                    product /= sqrt(max(length, 1e-300))
+                    if product < nearest:
+                        nearest, winner = product, self.side[s]
+            self.side[k] = 2.0 * winner  # marked, so that only seeds attract
+        for k in range(self.n_classes):
+            self.side[k] = max(-1.0, min(1.0, self.side[k]))
+
+    def _choose_sample(self) -> cython.void:
+        """At most `most_per_group` samples of each side, every one with the same chance; both sides cost the same."""
+        i: cython.Py_ssize_t
+        g: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.end - self.start
+        side: cython.double
+        left = cython.declare(cython.Py_ssize_t[2])
+        wanted = cython.declare(cython.Py_ssize_t[2])
+        mass = cython.declare(cython.double[2])
+        for g in range(2):
+            left[g], mass[g] = 0, 0.0
+        for i in range(n):
+            side = self.side[self.search.labels[i]]
+            if side != 0.0:
+                left[1 if side > 0.0 else 0] += 1
+        for g in range(2):
+            wanted[g] = min(left[g], self.most_per_group)
+        self.sampled = 0
+        for i in range(n):
+            side = self.side[self.search.labels[i]]
+            if side == 0.0:
+                continue
+            g = 1 if side > 0.0 else 0
+            if wanted[g] > 0 and (wanted[g] == left[g] or self._uniform() * left[g] < wanted[g]):
+                self.sample[self.sampled] = cython.cast(cython.int, i)
+                mass[g] += self.search.weights[i]
+                wanted[g] -= 1
+                self.sampled += 1
+            left[g] -= 1
+        for i in range(self.sampled):
+            g = 1 if self.side[self.search.labels[self.sample[i]]] > 0.0 else 0
+            self.separator.costs[i] = (
+                HINGE * self.C * self.search.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
+            )
+
+    # -- the hyperplane, in a frame that has the middle of the sample at the origin ------------------------------------
+
+    def _to_frame(self) -> cython.void:
+        """Points of the sample with their signs, moved so that their centroid is at the origin, for the separator."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        side: cython.double
+        time: cython.double
+        factor: cython.double
+        space: cython.double = 0.0
+        p: cython.double[::1] = self.centre
+        for j in range(self.width):
+            p[j] = 0.0
+        for i in range(self.sampled):
+            row = self.order[self.start + self.sample[i]]
+            for j in range(self.width):
+                p[j] += self.separator.costs[i] * self.X[row, j]
+        for j in range(1, self.width):
+            space += p[j] * p[j]
+        factor = p[0] * p[0] - space
+        factor = 1.0 / sqrt(factor) if factor > 1e-14 * p[0] * p[0] else 0.0
+        for j in range(1, self.width):
+            p[j] *= factor
+        p[0] = sqrt(1.0 + space * factor * factor)
+        for i in range(self.sampled):
+            row = self.order[self.start + self.sample[i]]
+            side = self.side[self.labels[row]]
+            time = self.X[row, 0] * p[0]
+            for j in range(1, self.width):
+                time -= self.X[row, j] * p[j]
+            factor = (self.X[row, 0] + time) / (1.0 + p[0])
+            self.separator.Z[0, i] = side * time
+            for j in range(1, self.width):
+                self.separator.Z[j, i] = side * (p[j] * factor - self.X[row, j])
+        self.separator.count = self.sampled
+
+    def _from_frame(self) -> cython.void:
+        """The separator's normal moved back, as a covector."""
+        j: cython.Py_ssize_t
+        product: cython.double = 0.0
+        w: cython.double[::1] = self.separator.w
+        p: cython.double[::1] = self.centre
+        for j in range(1, self.width):
+            product += p[j] * w[j]
+        self.normal[0] = p[0] * w[0] + product
+        for j in range(1, self.width):
+            self.normal[j] = -(w[j] + p[j] * (w[0] + product / (1.0 + p[0])))
+
+    def _score(self, normal: cython.double[::1]) -> cython.void:
+        """Scores of the samples of the open node, summed in the order of the coordinates as in prediction."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        score: cython.double
+        scores: cython.double[::1] = self.search.scores
+        for i in range(self.end - self.start):
+            row = self.order[self.start + i]
+            score = 0.0
+            for j in range(self.width):
+                score += self.X[row, j] * normal[j]
+            scores[i] = score
+
+    def _try_normal(self) -> cython.void:
+        """Find the threshold for the normal, and keep both if they are the best so far."""
+        j: cython.Py_ssize_t
+        self._score(self.normal)
+        self.search.search(self.end - self.start)
+        if self.search.purity > self.best_purity:
+            self.best_purity, self.best_threshold = self.search.purity, self.search.threshold
+            for j in range(self.width):
+                self.best_normal[j] = self.normal[j]
+
+    # -- random numbers (xorshift64*) ----------------------------------------------------------------------------------
+
+    def _uniform(self) -> cython.double:
+        """The next number in [0, 1)."""
+        x: cython.ulonglong = self.state
+        x ^= x >> 12
+        x ^= (x << 25) & ALL_BITS
+        x ^= x >> 27
+        self.state = x
+        return (((x * SCRAMBLE) & ALL_BITS) >> 11) * (1.0 / 9007199254740992.0)
+
+    def _below(self, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """A random number from 0 to n - 1."""
+        return cython.cast(cython.Py_ssize_t, self._uniform() * n)
+
+
+def _doubled(table, value):
+    """A table with as many rows added, full of `value`."""
+    table = np.asarray(table)
+    return np.concatenate([table, np.full_like(table, value)])

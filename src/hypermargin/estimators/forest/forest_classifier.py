@@ -1,0 +1,188 @@
+"""`HyperbolicForestClassifier`: many trees of hyperplanes on bootstrap samples."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.forest.ensemble import TreeEnsemble
+from hypermargin.estimators.forest.growing import LARGEST_SEED, GrowthPlan, grow_trees
+from hypermargin.estimators.model_file import storable
+
+
+@storable
+class HyperbolicForestClassifier(TreeEnsemble):
+    """A forest of trees whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
+
+    Each tree grows on a bootstrap sample as a `HyperbolicTreeClassifier` does, in compiled code and threads; the shares
+    of the classes in the leaves are averaged. Everything is invariant under isometries, in distribution.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    max_depth, min_samples_leaf, min_weight_fraction_leaf, criterion, grouping, n_candidates, split_samples, C, \
+    shrinkage, splits, tol
+        As in `HyperbolicTreeClassifier`.
+    bootstrap : bool, default=True
+        Grow each tree on samples drawn with replacement, in proportion to their weights, rather than on all.
+    max_samples : int or float, optional
+        How many to draw, as a number or a share; as many as there are distinct samples by default.
+    oob_score : bool, default=False
+        Score every sample by the trees that did not see it.
+    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
+        What the columns of X are.
+    curvature : float, default=1.0
+        The points lie in the space of curvature ``-curvature``.
+    class_weight : dict or "balanced", optional
+        Factors of `sample_weight` by class.
+    warm_start : bool, default=False
+        Keep the trees of the last fit and add to them, up to `n_estimators`.
+    n_jobs : int, optional
+        Threads, as joblib has it; the answer does not depend on it.
+    random_state : int, RandomState or None
+    verbose : int, default=0
+        1 or more shows a progress bar over the trees.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    trees_ : list of Tree
+        Nodes, splits and values, in the frame that has `frame_` at the origin.
+    seeds_ : list of int
+        The seed of each tree.
+    frame_ : (d + 1,) array
+        The centroid of the training points on the unit hyperboloid.
+    oob_decision_function_ : (n, n_classes) array
+        Shares of the classes by the trees that did not see a sample; NaN where all did. With ``oob_score=True``.
+    oob_score_ : float
+        Accuracy of these.
+    certified_splits_ : list of lists of CertifiedSplit
+        For each tree what proves its splits, where they are certified; ``split.verify(model.points_)`` checks anew.
+    points_ : (n, d + 1) array
+        The distinct training points in the frame; kept with certified splits only.
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 5,
+        min_weight_fraction_leaf: float = 0.0,
+        criterion: str = "gini",
+        grouping: str = "mixed",
+        n_candidates: int = 3,
+        split_samples: int = 10,
+        C: float = 1.0,
+        shrinkage: float = 5.0,
+        splits: str = "fast",
+        tol: float = 1e-6,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        oob_score: bool = False,
+        geometry: str = "lorentz",
+        curvature: float = 1.0,
+        class_weight=None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.criterion = criterion
+        self.grouping = grouping
+        self.n_candidates = n_candidates
+        self.split_samples = split_samples
+        self.C = C
+        self.shrinkage = shrinkage
+        self.splits = splits
+        self.tol = tol
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.geometry = geometry
+        self.curvature = curvature
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicForestClassifier":
+        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,), and weights (n,)."""
+        self._check_forest()
+        earlier = self._trees_to_keep()
+        if len(earlier) > self.n_estimators:
+            raise ValueError(
+                f"n_estimators is {self.n_estimators}, but with warm_start=True the {len(earlier)} trees of the last "
+                "fit stay: ask for at least as many"
+            )
+        plan, rows = self._plan(X, y, sample_weight)
+        seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=self.n_estimators).tolist()
+        seeds = [*(self.seeds_ if earlier else []), *seeds[len(earlier) :]]
+        grown = grow_trees(plan, seeds[len(earlier) :], self.n_jobs, self.verbose >= 1)
+        self._adopt(plan, seeds, [*earlier, *grown])
+        if self.oob_score:
+            self._score_out_of_bag(plan, rows, y)
+        return self
+
+    def _check_forest(self) -> None:
+        count = self.n_estimators
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+            raise ValueError(f"n_estimators must be an integer of at least 1, got {count!r}")
+        for name in ("bootstrap", "oob_score", "warm_start"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if not isinstance(self.verbose, Integral):
+            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
+        if self.oob_score and not self.bootstrap:
+            raise ValueError("oob_score=True needs bootstrap=True: otherwise every tree sees every sample")
+        if self.max_samples is not None and not self.bootstrap:
+            raise ValueError("max_samples is the size of bootstrap samples; with bootstrap=False leave it None")
+
+    def _trees_to_keep(self) -> list:
+        """The trees of the last fit, with what proves their splits, where they are to stay."""
+        if not self.warm_start or not hasattr(self, "trees_"):
+            return []
+        return list(zip(self.trees_, self.certified_splits_, strict=True))
+
+    def _keeps_frame(self) -> bool:
+        return bool(self._trees_to_keep())
+
+    def _score_out_of_bag(self, plan: GrowthPlan, rows: np.ndarray, y) -> None:
+        """Shares of the classes for every sample, from the trees whose bootstrap sample it was not in."""
+        total, seen = np.zeros((len(plan.X), plan.n_classes)), np.zeros(len(plan.X))
+        for tree, seed in zip(self.trees_, self.seeds_, strict=True):
+            out = np.flatnonzero(plan.sample_weights(seed) == 0.0)
+            part = np.zeros((out.size, plan.n_classes))
+            tree.add_to(part, plan.X[out])
+            total[out] += part
+            seen[out] += 1.0
+        shares = np.full_like(total, np.nan)
+        shares[seen > 0.0] = total[seen > 0.0] / seen[seen > 0.0, None]
+        self.oob_decision_function_ = np.where(rows[:, None] >= 0, shares[rows], np.nan)
+        judged = np.isfinite(self.oob_decision_function_[:, 0])
+        if not judged.all():
+            warnings.warn(
+                f"{int(np.sum(~judged))} samples were in the bootstrap sample of every tree and have no out-of-bag "
+                "score: use more trees",
+                UserWarning,
+                stacklevel=3,
+            )
+        answers = self.classes_[np.argmax(self.oob_decision_function_[judged], axis=1)]
+        self.oob_score_ = float(np.mean(answers == np.asarray(y).ravel()[judged])) if judged.any() else np.nan
+
+    def apply(self, X) -> Array:
+        """The leaf (its node) that each point falls in, in every tree, shape (n, n_estimators)."""
+        points = self._in_frame(self._points(X))
+        return np.column_stack([tree.leaves(points) for tree in self.trees_]).astype(int)
+
+    def to_text(self, index: int, max_depth: int | None = None) -> str:
+        """Tree number `index` in words, a line for each node; `max_depth` cuts it off below."""
+        self._check_fitted()
+        return self._text(self.trees_[index], max_depth)

@@ -1,0 +1,128 @@
+"""Nearest neighbours in hyperbolic space, exact for near and far points: by a k-d tree of the ball, or by products.
+
+Both ways first find candidates cheaply and with room for rounding, and then decide by accurate distances
+``2 asinh(sqrt(<x - y, x - y>)/2)`` (`geometry.metric`): ``arccosh(x * y)`` would lose half of the digits of near ones.
+
+* **Tree.** A hyperbolic ball is a Euclidean ball of the Poincaré model with another centre. The k nearest points in the
+  Euclidean sense give a radius that holds k points; all points of the hyperbolic ball of that radius are found by one
+  Euclidean query.
+* **Products.** ``x * y`` of a block of queries with all points is a matrix product, wrong by at most a few
+  ``eps x0 y0``; whoever may be among the k nearest with that error is a candidate.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.spatial import KDTree
+
+from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.metric import distance
+from hypermargin.geometry.models import from_lorentz
+
+EPS = float(np.finfo(np.float64).eps)
+#: The tree is the faster way up to the first dimension, and up to the second given so many points (docs/forests.md has
+#: the measurements that say so).
+TREE_DIMENSION, TREE_DIMENSION_OF_MANY, MANY_POINTS = 3, 5, 10_000
+#: Entries of the largest array of products, and queries that a thread takes at a time.
+ENTRIES, QUERIES = 1 << 22, 1 << 10
+#: Relative and absolute room for rounding in the radius of a Euclidean ball.
+ROOM = 1e-9
+
+#: Rows of the neighbours of one query and their distances, nearest first.
+Neighbours = tuple[np.ndarray, Array]
+
+
+class NeighbourSearch(ABC):
+    """Points to search among, shape (n, d + 1), on the unit hyperboloid."""
+
+    def __init__(self, points: Array) -> None:
+        self.points = points
+
+    @abstractmethod
+    def within_reach(self, queries: Array, k: int | None, radius: float | None) -> Iterator[np.ndarray]:
+        """For each query rows that hold its k nearest, or all within the radius, and perhaps others."""
+
+    def neighbours(self, queries: Array, k: int | None, radius: float | None, n_jobs: int | None) -> list[Neighbours]:
+        """The k nearest points of each query, ties by row number; or all within the radius."""
+        blocks = [queries[start : start + QUERIES] for start in range(0, len(queries), QUERIES)]
+        if len(blocks) == 1 or effective_n_jobs(n_jobs) == 1:
+            found = [self._block(block, k, radius) for block in blocks]
+        else:
+            found = Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(self._block)(block, k, radius) for block in blocks
+            )
+        return [pair for block in found for pair in block]
+
+    def _block(self, queries: Array, k: int | None, radius: float | None) -> list[Neighbours]:
+        candidates = [np.sort(rows) for rows in self.within_reach(queries, k, radius)]
+        sizes = np.array([rows.size for rows in candidates])
+        rows, ends = np.concatenate(candidates), np.cumsum(sizes)
+        lengths = distance(np.repeat(queries, sizes, axis=0), self.points[rows])
+        answer = []
+        for end, size in zip(ends.tolist(), sizes.tolist(), strict=True):
+            own, far = rows[end - size : end], lengths[end - size : end]
+            order = np.argsort(far, kind="stable")
+            order = order[:k] if radius is None else order[far[order] <= radius]
+            answer.append((own[order], far[order]))
+        return answer
+
+
+class TreeSearch(NeighbourSearch):
+    """By a k-d tree of the Poincaré coordinates."""
+
+    def __init__(self, points: Array) -> None:
+        super().__init__(points)
+        self.tree = KDTree(from_lorentz(points, "poincare"))
+
+    def within_reach(self, queries: Array, k: int | None, radius: float | None) -> Iterator[np.ndarray]:
+        flat = from_lorentz(queries, "poincare")
+        if radius is None:
+            assert k is not None
+            _, nearest = self.tree.query(flat, k=k)
+            nearest = nearest.reshape(len(queries), -1)
+            reach = distance(queries[:, None], self.points[nearest]).max(axis=1)
+        else:
+            reach = np.full(len(queries), radius)
+        # The hyperbolic ball of radius r around x is the Euclidean ball around x (1 - t^2)/(1 - a t^2) of radius
+        # t (1 - a)/(1 - a t^2), with t = tanh(r/2) and a = |x|^2; 1 - a = 2/(1 + x0) and 1 - t^2 do not cancel.
+        half = np.minimum(0.5 * reach * (1.0 + ROOM) + ROOM, 300.0)
+        t, t_rest, rest = np.tanh(half), 1.0 / np.cosh(half) ** 2, 2.0 / (1.0 + queries[:, 0])
+        below = rest + (1.0 - rest) * t_rest  # 1 - a t^2
+        centres, radii = flat * (t_rest / below)[:, None], t * rest / below
+        for rows in self.tree.query_ball_point(centres, radii * (1.0 + ROOM) + 4.0 * EPS):
+            yield np.asarray(rows, dtype=np.intp)
+
+
+class ProductSearch(NeighbourSearch):
+    """By matrix products of blocks."""
+
+    def __init__(self, points: Array) -> None:
+        super().__init__(points)
+        self.covectors = covector(points).T
+
+    def within_reach(self, queries: Array, k: int | None, radius: float | None) -> Iterator[np.ndarray]:
+        step = max(1, ENTRIES // len(self.points))
+        largest_error = (self.points.shape[1] + 2) * EPS * self.points[:, 0].max()
+        for start in range(0, len(queries), step):
+            block = queries[start : start + step]
+            products = block @ self.covectors
+            if radius is None:
+                assert k is not None
+                most = np.partition(products, k - 1, axis=1)[:, k - 1]
+            else:
+                most = np.full(len(block), np.cosh(min(radius, 300.0)))
+            # The k-th product and the one it is compared with may both be off.
+            near = products <= (most * (1.0 + ROOM) + 2.0 * block[:, 0] * largest_error)[:, None]
+            query, rows = np.nonzero(near)
+            yield from np.split(rows, np.searchsorted(query, np.arange(1, len(block))))
+
+
+def make_search(points: Array, algorithm: str) -> NeighbourSearch:
+    """The search by this name; "auto" takes the faster one for the dimension and number of points."""
+    if algorithm == "auto":
+        most = TREE_DIMENSION_OF_MANY if len(points) >= MANY_POINTS else TREE_DIMENSION
+        algorithm = "tree" if points.shape[1] - 1 <= most else "products"
+    return {"tree": TreeSearch, "products": ProductSearch}[algorithm](points)
