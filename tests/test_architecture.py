@@ -25,6 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "compilation": set(),
     "lazy_names": set(),
     "geometry": {"arrays"},
+    "kernels": {"arrays", "geometry"},
     "problems": {"arrays", "geometry"},
     "certificates": {*MATHEMATICS, "compilation"},
     "solvers": {*MATHEMATICS, "compilation", "lazy_names", "certificates"},
