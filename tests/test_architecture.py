@@ -17,7 +17,7 @@ MODULES = {
 }
 
 #: What each part of the package may import besides itself, in the order of the flow.
-MATHEMATICS = {"arrays", "geometry", "problems"}
+MATHEMATICS = {"arrays", "geometry", "kernels", "problems"}
 FITTING = {*MATHEMATICS, "compilation", "certificates", "solvers", "estimators"}
 STUDY = {*FITTING, "datasets", "plotting", "workers"}
 ARROWS: dict[str, set[str]] = {
@@ -26,7 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "lazy_names": set(),
     "geometry": {"arrays"},
     "kernels": {"arrays", "geometry"},
-    "problems": {"arrays", "geometry"},
+    "problems": {"arrays", "geometry", "kernels"},
     "certificates": {*MATHEMATICS, "compilation"},
     "solvers": {*MATHEMATICS, "compilation", "lazy_names", "certificates"},
     "estimators": FITTING - {"estimators"},

@@ -15,6 +15,8 @@ import array_api_compat
 from hypermargin.kernels.chords import PolarPoints, checked_points, of_pairs, polar_points
 from hypermargin.kernels.heat import heat_profile
 
+UNIT_ROUNDOFF = 2.0**-53
+
 
 @dataclass(frozen=True)
 class Kernel(ABC):
@@ -36,6 +38,14 @@ class Kernel(ABC):
     @abstractmethod
     def profile(self, S: Any, dim: int, xp: Any) -> Any:
         """The values for ``S = sinh^2(d/2)`` in a space of dimension `dim`, elementwise."""
+
+    def rounding(self, dim: int) -> tuple[float, float]:
+        """A relative and an absolute bound; the sum of both is a bound on the error of a computed value.
+
+        docs/kernels.md has the count of roundings. It takes each function of the library (asinh, log1p, exp) to be
+        within 4 units in the last place, as its authors document.
+        """
+        return (64.0 + 2.0 * dim) * UNIT_ROUNDOFF, (16.0 + dim) * UNIT_ROUNDOFF
 
     def between(self, x: PolarPoints, y: PolarPoints | None = None) -> Any:
         """The matrix of prepared points, shape (n, m); x with itself where y is None."""
@@ -104,6 +114,11 @@ class HeatKernel(Kernel):
 
     def profile(self, S: Any, dim: int, xp: Any) -> Any:
         return heat_profile(S, self.t, dim, xp)
+
+    def rounding(self, dim: int) -> tuple[float, float]:
+        """From dimension 4 on each step of the recursion in `heat` may multiply errors by 5."""
+        relative, absolute = super().rounding(dim)
+        return relative * 5.0 ** (max(1, dim // 2) - 1), absolute
 
 
 KERNELS: dict[str, type[Kernel]] = {

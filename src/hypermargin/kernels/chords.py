@@ -34,9 +34,10 @@ class PolarPoints:
     """Points prepared for `half_chords`: ``e^r`` and the direction to twice the digits, and two factors.
 
     `growth` holds arrays of shape (n,), `direction` one such pair for each of the d axes; `half_sinh` is
-    ``sinh(r)/2`` and `half_inverse` is ``e^-r/2``, both of shape (n,).
+    ``sinh(r)/2`` and `half_inverse` is ``e^-r/2``, both of shape (n,). `space` are the coordinates ``xr``, (n, d).
     """
 
+    space: Any
     growth: DoubleDouble
     direction: tuple[DoubleDouble, ...]
     half_sinh: Any
@@ -55,11 +56,9 @@ class PolarPoints:
         def take(pair: DoubleDouble) -> DoubleDouble:
             return DoubleDouble(pair.high[rows], pair.low[rows])
 
+        direction = tuple(take(axis) for axis in self.direction)
         return PolarPoints(
-            take(self.growth),
-            tuple(take(axis) for axis in self.direction),
-            self.half_sinh[rows],
-            self.half_inverse[rows],
+            self.space[rows], take(self.growth), direction, self.half_sinh[rows], self.half_inverse[rows]
         )
 
     @property
@@ -82,7 +81,7 @@ def polar_points(X: Any) -> PolarPoints:
     at_origin = length.high == 0.0  # which has no direction, and needs none
     safe = DoubleDouble(xp.where(at_origin, one, length.high), xp.where(at_origin, zero, length.low))
     direction = tuple(divide(DoubleDouble(axis, zero), safe) for axis in space)
-    return PolarPoints(growth, direction, 0.5 * length.high, 0.5 / growth.high)
+    return PolarPoints(X[:, 1:], growth, direction, 0.5 * length.high, 0.5 / growth.high)
 
 
 def half_chords(x: PolarPoints, y: PolarPoints) -> Any:

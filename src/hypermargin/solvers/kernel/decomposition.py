@@ -1,0 +1,145 @@
+"""The dual problem by decomposition: pairwise steps within a working set, and Newton steps at the end.
+
+A problem whose kernel matrix is in memory and not too large is one working set. Otherwise each round takes the samples
+that violate optimality most, half of them kept from the round before (Joachims, Making large-scale SVM learning
+practical, 1998; Wen et al., ThunderSVM, 2018), computes their kernel rows at once, solves the problem among them, and
+updates the gradient of all samples.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.problems.kernel import KernelProblem
+from hypermargin.solvers.kernel.compiled.pairs import minimise_pairs
+from hypermargin.solvers.kernel.dual import DualPoint, relative_gap_of
+from hypermargin.solvers.kernel.polish import polish, polish_costs
+from hypermargin.solvers.kernel.rows import RowCache
+
+#: Problems of at most so many samples are solved as one working set.
+ONE_SET = 6000
+WORKING_SET = 1024
+#: The violation that the first sweep stops at, and the factor from one sweep to the next.
+FIRST_TOL, SHARPER = 1e-2, 0.1
+#: A pairwise step costs about so many operations of a Newton step for each sample.
+STEP_COST = 10.0
+#: Samples of a sweep at least.
+LEAST_ACTIVE = 200
+
+
+def minimise_dual(
+    problem: KernelProblem,
+    point: DualPoint,
+    tol: float,
+    max_rounds: int,
+    on_round: Callable[[float], None] | None = None,
+) -> float:
+    """Improve `point` in place until its relative gap is at most `tol`; returns the gap reached."""
+    if problem.gram is not None and problem.n_samples <= ONE_SET:
+        return _in_memory(problem, point, tol, max_rounds)
+    return _by_working_sets(problem, point, tol, max_rounds, on_round)
+
+
+def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds: int) -> float:
+    """Sweeps over all samples until bounds are mostly found, then over those that are off them or nearly."""
+    assert problem.gram is not None
+    K, (low, high) = np.ascontiguousarray(problem.gram), problem.box
+    n = problem.n_samples
+    accuracy, spent = FIRST_TOL, 0.0
+    active: Array | None = None
+    gap = np.inf
+    for _ in range(max_rounds):
+        if polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
+            spent = 0.0
+            gap, _ = relative_gap_of(problem, point)
+            if gap <= tol:
+                break
+        if active is None:
+            steps, violation = minimise_pairs(K, point.gradient, point.beta, low, high, accuracy, 2 * n)
+        else:
+            steps, violation = _among(K, point, low, high, active, accuracy)
+        spent += steps * (n if active is None else active.size)
+        point.n_iter += steps
+        gap, intercept = relative_gap_of(problem, point)
+        if gap <= tol or (violation <= accuracy < 1e-13):
+            break
+        if violation <= accuracy:
+            accuracy *= SHARPER
+        active = _nearly_free(point, low, high, intercept)
+    return gap
+
+
+def _among(K: Array, point: DualPoint, low: Array, high: Array, active: Array, accuracy: float) -> tuple[int, float]:
+    """Pairwise steps among some samples; the violation returned is that of all."""
+    small = K[np.ix_(active, active)]
+    before = point.beta[active]
+    beta, gradient = before.copy(), point.gradient[active]
+    steps, _ = minimise_pairs(small, gradient, beta, low[active], high[active], accuracy, 100 * active.size)
+    change = beta - before
+    moved = np.flatnonzero(change)
+    point.beta[active] = beta
+    point.gradient += change[moved] @ K[active[moved]]
+    fall = point.gradient[point.beta > low].max(initial=-np.inf)
+    return steps, float(fall - point.gradient[point.beta < high].min(initial=np.inf))
+
+
+def _nearly_free(point: DualPoint, low: Array, high: Array, intercept: float) -> Array | None:
+    """The samples off their bounds and those nearest to leaving one, about as many; None for nearly all samples."""
+    multiplier = point.gradient + intercept
+    slack = np.where(point.beta <= low, multiplier, np.where(point.beta >= high, -multiplier, -np.inf))
+    free = int(np.count_nonzero(slack == -np.inf))
+    violating = int(np.count_nonzero(slack < 0.0))
+    size = max(LEAST_ACTIVE, 2 * free, violating)
+    if size > 0.6 * slack.size:
+        return None
+    return np.sort(np.argpartition(slack, size)[:size])
+
+
+def _by_working_sets(
+    problem: KernelProblem, point: DualPoint, tol: float, max_rounds: int, on_round: Callable[[float], None] | None
+) -> float:
+    low, high = problem.box
+    rows = RowCache(problem)
+    kept: Array = np.empty(0, dtype=np.intp)
+    gap, _ = relative_gap_of(problem, point)
+    for round_number in range(max_rounds):
+        chosen, violation = _most_violating(point, low, high, WORKING_SET, kept)
+        own = rows.take(chosen)
+        small = np.ascontiguousarray(own[:, chosen])
+        before, gradient = point.beta[chosen], point.gradient[chosen].copy()
+        beta = before.copy()
+        steps, _ = minimise_pairs(small, gradient, beta, low[chosen], high[chosen], 0.1 * violation, 20 * WORKING_SET)
+        point.beta[chosen] = beta
+        change = beta - before
+        moved = np.flatnonzero(change)
+        point.gradient += change[moved] @ own[moved]
+        point.n_iter += steps
+        kept = chosen
+        gap, _ = relative_gap_of(problem, point)
+        if on_round is not None:
+            on_round(gap)
+        if gap <= tol:
+            break
+        if violation < 1e-2 and round_number % 10 == 9 and polish(problem, point):
+            gap, _ = relative_gap_of(problem, point)
+            if gap <= tol:
+                break
+    return gap
+
+
+def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: Array) -> tuple[Array, float]:
+    """Samples to work on, and the violation: least gradients that can grow, largest that can fall, half of the last."""
+    grow = np.where(point.beta < high, point.gradient, np.inf)
+    fall = np.where(point.beta > low, point.gradient, -np.inf)
+    violation = float(fall.max() - grow.min())
+    size = min(size, point.beta.size)
+    fresh = size if kept.size == 0 else size // 2
+    half = max(1, fresh // 2)
+    first = np.argpartition(grow, half - 1)[:half]
+    second = np.argpartition(-fall, half - 1)[:half]
+    chosen = np.concatenate([first, second])
+    free = kept[(point.beta[kept] > low[kept]) & (point.beta[kept] < high[kept])]
+    rest = np.concatenate([free, np.setdiff1d(kept, free)])
+    chosen = np.unique(np.concatenate([chosen, rest[: max(0, size - chosen.size)]]))
+    return chosen, violation
