@@ -10,7 +10,7 @@ from hypermargin.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # the same names for type checkers and editors, which do not run the package
     from hypermargin.certificates import Certificate, SoftMarginCertificate
-    from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
+    from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
     from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem
     from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
 
@@ -23,6 +23,7 @@ __all__ = [
     "CrossPolytope",
     "Ellipsoid",
     "GeodesicBall",
+    "HyperbolicKernelSVC",
     "HyperbolicSVC",
     "HyperbolicSVCCV",
     "MarginProblem",
@@ -37,11 +38,14 @@ __all__ = [
 ]
 
 #: The packages that are public, each for one step from points to pictures.
-PACKAGES = ("certificates", "datasets", "estimators", "geometry", "plotting", "problems", "solvers")
+PACKAGES = ("certificates", "datasets", "estimators", "geometry", "kernels", "plotting", "problems", "solvers")
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
-    **dict.fromkeys(("HyperbolicSVC", "HyperbolicSVCCV", "load_model", "save_model"), "hypermargin.estimators"),
+    **dict.fromkeys(
+        ("HyperbolicKernelSVC", "HyperbolicSVC", "HyperbolicSVCCV", "load_model", "save_model"),
+        "hypermargin.estimators",
+    ),
     **dict.fromkeys(
         ("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"
     ),

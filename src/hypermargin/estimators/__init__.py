@@ -1,7 +1,9 @@
 """Estimators: scikit-learn's interface to the solvers, and model files."""
 
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
+from hypermargin.estimators.kernel_fitting import KernelMemoryWarning
+from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.model_file import load_model, save_model
 from hypermargin.estimators.svc import HyperbolicSVC
 
-__all__ = ["HyperbolicSVC", "HyperbolicSVCCV", "load_model", "save_model"]
+__all__ = ["HyperbolicKernelSVC", "HyperbolicSVC", "HyperbolicSVCCV", "KernelMemoryWarning", "load_model", "save_model"]

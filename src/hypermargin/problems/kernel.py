@@ -96,6 +96,8 @@ class KernelProblem(DualProblem):
     sample_weight : (n,) array, optional
     gram : (n, n) array, optional
         The kernel matrix of the points, where it is in memory already; otherwise its blocks are computed when needed.
+    cache_bytes : int
+        Memory for rows of the matrix that a solver may keep where there is no `gram`.
     """
 
     points: Any
@@ -104,6 +106,7 @@ class KernelProblem(DualProblem):
     C: float = 1.0
     sample_weight: Array | None = None
     gram: Array | None = None
+    cache_bytes: int = 2 << 30
 
     def __post_init__(self) -> None:
         self._check()
@@ -123,6 +126,14 @@ class KernelProblem(DualProblem):
         if isinstance(self.kernel, Kernel):
             return self.kernel.between(self.points[rows], self.points[columns])
         return np.asarray(self.kernel(self.points[rows], self.points[columns]), dtype=np.float64)
+
+    def whole_matrix(self) -> Array:
+        """The kernel matrix, shape (n, n)."""
+        if self.gram is not None:
+            return self.gram
+        if isinstance(self.kernel, Kernel):
+            return self.kernel.between(self.points)  # half the work of `values`: it is symmetric
+        return self.values(slice(None))
 
     def row_blocks(self, width: int) -> list[slice]:
         """The samples as slices short enough for a block of `width` columns."""

@@ -31,7 +31,7 @@ def start(problem: DualProblem, beta: Array | None = None) -> DualPoint:
 
 
 def best_intercept(problem: DualProblem, gradient: Array) -> float:
-    """The b that minimises the risk of the scores ``K beta``: where the slope of its piecewise linear graph changes sign.
+    """The b that minimises the risk of the scores ``K beta``: where the slope of its graph changes sign.
 
     A sample with label +1 costs ``c max(0, r - b)`` and one with -1 ``c max(0, b - r)``, with ``r = y - K beta``.
     """

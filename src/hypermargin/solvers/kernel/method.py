@@ -43,6 +43,18 @@ def solve_kernel(
     on_round : callable, optional
         Called with the gap after every working set of a large problem.
     """
+    return solve_scored(problem, tol, max_rounds, verify, start_at, on_round)[0]
+
+
+def solve_scored(
+    problem: DualProblem,
+    tol: float,
+    max_rounds: int = 2000,
+    verify: bool = True,
+    start_at: Array | None = None,
+    on_round: Callable[[float], None] | None = None,
+) -> tuple[Solution, Array]:
+    """`solve_kernel`, and the scores of the samples, shape (n,), which are at hand then."""
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol!r}")
     began = time.perf_counter()
@@ -56,26 +68,35 @@ def solve_kernel(
         assert isinstance(problem, KernelProblem)
         point = start(problem, None if start_at is None else np.clip(start_at, *problem.box))
         minimise_dual(problem, point, AIM * tol, max_rounds, on_round)
-    return _judged(problem, point, tol, verify, began)
+    solution = _judged(problem, point, tol, verify, began)
+    return solution, point.gradient + problem.y + solution.intercept
 
 
 def solve_kernel_path(
     problem: DualProblem, Cs: Sequence[float], tol: float = 1e-6, *, max_rounds: int = 2000, verify: bool = True
 ) -> list[Solution]:
-    """Solutions for every C of a list, in its order. Kernel values are shared; each C begins at the answer of the last.
+    """Solutions for every C of a list, in its order; kernel values are shared, and each C begins at the last answer."""
+    return [solution for solution, _ in solve_scored_path(problem, Cs, tol, max_rounds, verify)]
 
-    Coefficients at their upper bound move to the new one and the others are scaled, so that their sum stays 0.
-    """
+
+def solve_scored_path(
+    problem: DualProblem,
+    Cs: Sequence[float],
+    tol: float,
+    max_rounds: int = 2000,
+    verify: bool = True,
+    on_round: Callable[[float], None] | None = None,
+) -> list[tuple[Solution, Array]]:
+    """`solve_kernel_path` with the scores of the samples. Coefficients of one C, scaled, fit the bounds of the next."""
     order = sorted(range(len(Cs)), key=Cs.__getitem__)
-    solutions: list[Solution | None] = [None] * len(Cs)
-    last: tuple[float, Array] | None = None
+    answers: dict[int, tuple[Solution, Array]] = {}
+    beta, last = None, 1.0
     for i in order:
-        beta = None if last is None else last[1] * (Cs[i] / last[0])
-        solutions[i] = solve_kernel(
-            problem.with_C(float(Cs[i])), tol, max_rounds=max_rounds, verify=verify, start_at=beta
-        )
-        last = Cs[i], solutions[i].w  # type: ignore[union-attr]
-    return solutions  # type: ignore[return-value]
+        C = float(Cs[i])
+        start_at = None if beta is None else beta * (C / last)
+        answers[i] = solve_scored(problem.with_C(C), tol, max_rounds, verify, start_at, on_round)
+        beta, last = answers[i][0].w, C
+    return [answers[i] for i in range(len(Cs))]
 
 
 def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, began: float) -> Solution:
@@ -102,5 +123,5 @@ def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, be
         n_iter=point.n_iter,
         time=time.perf_counter() - began,
         intercept=intercept,
-        info={"support": int(np.count_nonzero(point.beta)), "landmarks": None},
+        info={"support": int(np.count_nonzero(point.beta))},
     )

@@ -6,17 +6,14 @@ from numpy.typing import NDArray
 from hypermargin.arrays import Array
 from hypermargin.problems.kernel import KernelProblem
 
-#: Bytes of rows that are kept.
-CACHE_BYTES = 3 << 30
-
 
 class RowCache:
     """`take` gives rows of the kernel matrix; those asked for longest ago make room for new ones."""
 
-    def __init__(self, problem: KernelProblem, cache_bytes: int = CACHE_BYTES):
+    def __init__(self, problem: KernelProblem):
         self.problem = problem
         n = problem.n_samples
-        capacity = 0 if problem.gram is not None else min(n, max(1, cache_bytes // (8 * n)))
+        capacity = 0 if problem.gram is not None else min(n, max(1, problem.cache_bytes // (8 * n)))
         self.rows = np.empty((capacity, n))
         self.slot_of = np.full(n, -1)  # where the row of a sample is, if anywhere
         self.sample_in = np.full(capacity, -1)
