@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import array_api_compat
 
 from hypermargin.kernels.chords import PolarPoints, checked_points, of_pairs, polar_points
-from hypermargin.kernels.heat import heat_profile
+from hypermargin.kernels.heat import heat_profile, heat_rounding
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -116,9 +116,10 @@ class HeatKernel(Kernel):
         return heat_profile(S, self.t, dim, xp)
 
     def rounding(self, dim: int) -> tuple[float, float]:
-        """From dimension 4 on each step of the recursion in `heat` may multiply errors by 5."""
+        """From dimension 4 on the recursion in `heat` may multiply errors."""
         relative, absolute = super().rounding(dim)
-        return relative * 5.0 ** (max(1, dim // 2) - 1), absolute
+        more_relative, more_absolute = heat_rounding(dim)
+        return relative * more_relative, absolute * more_absolute
 
 
 KERNELS: dict[str, type[Kernel]] = {

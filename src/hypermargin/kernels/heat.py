@@ -12,14 +12,17 @@ g has derivatives of alternating sign, ``p_j = (-1)^(j-1) g^(j) > 0``: it is a B
 
     2 S (1 + S) p_2 = (1 + 2S) p_1 - 1,     2 S (1 + S) p_(j+2) = (2j + 1)(1 + 2S) p_(j+1) - 2 j^2 p_j,
 
-which is used away from S = 0; near it ``p_(j+1)`` is summed as a series in ``z = S/(1 + S)`` with positive terms.
+which is used away from S = 0; near it ``p_(j+1)`` is summed as a series in ``z = S/(1 + S)`` with positive terms. A step
+of the recursion at S multiplies relative errors by at most ``(2 + 3S)/S``, because the terms that are subtracted are in
+a ratio of at least ``(1 + 2S)/(1 + S)``; k itself is then at most ``(1 + S)^(-m/2)``, so that with many steps it is used
+where k is small.
 """
 
 from math import comb, ulp
 from typing import Any
 
-#: Up to here the series is used: 60 terms of ``z^k`` reach the last digit, and beyond the recursion loses little.
-LARGEST_Z = 0.5
+#: Up to which z the series is used, for at most `FEW_STEPS` derivatives and for more; 60 and 400 terms reach the end.
+FEW_STEPS, LARGEST_Z, LARGEST_Z_OF_MANY = 3, 0.5, 0.9
 #: Keeps quotients by S defined where points coincide; far below what changes a value.
 LEAST_S = 1e-300
 
@@ -38,11 +41,20 @@ def heat_profile(S: Any, t: float, dim: int, xp: Any) -> Any:
     return polynomial * decay / _bell([value / t for value in _at_zero(m)])
 
 
+def heat_rounding(dim: int) -> tuple[float, float]:
+    """How often the roundings of the three-dimensional kernel may count, relative and absolute."""
+    m = max(1, dim // 2)
+    if m <= FEW_STEPS:
+        return m * 5.0 ** (m - 1), 1.0
+    return float(m), 1.0 + 4.0 * m * 3.3 ** (m - 1) * 10.0 ** (-0.5 * m)
+
+
 def _derivatives(S: Any, first: Any, m: int, xp: Any) -> list[Any]:
     """``p_1, ..., p_m``."""
     derivatives = [first]
     z = S / (1.0 + S)
-    near = z <= LARGEST_Z
+    largest_z = LARGEST_Z if m <= FEW_STEPS else LARGEST_Z_OF_MANY
+    near = z <= largest_z
     scale = 2.0 * S * (1.0 + S)
     previous = None
     for j in range(m - 1):
@@ -51,14 +63,14 @@ def _derivatives(S: Any, first: Any, m: int, xp: Any) -> list[Any]:
         else:
             following = ((2 * j + 1) * (1.0 + 2.0 * S) * derivatives[-1] - (2.0 * j * j) * previous) / scale
         previous = derivatives[-1]
-        derivatives.append(xp.where(near, _series(xp.where(near, z, xp.zeros_like(z)), j + 1), following))
+        derivatives.append(xp.where(near, _series(xp.where(near, z, xp.zeros_like(z)), j + 1, largest_z), following))
     return derivatives
 
 
-def _series(z: Any, j: int) -> Any:
+def _series(z: Any, j: int, largest_z: float) -> Any:
     """``p_(j+1) = p_(j+1)(0) (1 - z)^(j+1) 2F1(1/2, j + 1; j + 3/2; z)``: Pfaff's transformation of its series in S."""
     coefficients = [1.0]
-    while coefficients[-1] * LARGEST_Z ** (len(coefficients) - 1) > 0.1 * ulp(1.0):
+    while coefficients[-1] * largest_z ** (len(coefficients) - 1) > 0.1 * ulp(1.0):
         k = len(coefficients) - 1
         coefficients.append(coefficients[-1] * (k + 0.5) * (k + j + 1) / ((k + j + 1.5) * (k + 1)))
     total = coefficients[-1]

@@ -104,6 +104,8 @@ def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, be
     point.beta = balanced(problem, point.beta)
     point.refresh(problem)
     gap, intercept = relative_gap_of(problem, point)
+    if not point.beta.any() and np.all(problem.y == problem.y[0]):
+        intercept = 2.0 * float(problem.y[0])  # one class: any margin may be had, so not one that rounding spoils
     certificate = KernelCertificate.of(point.beta, intercept)
     if verify:
         lower, objective = certificate.enclosure(problem)
