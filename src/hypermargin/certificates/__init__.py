@@ -1,6 +1,7 @@
 """Certificates: proofs of lower bounds, and the code that checks them. Nothing here imports a solver."""
 
 from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.curve import CurveCertificate
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
 from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
@@ -12,6 +13,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Combination",
+    "CurveCertificate",
     "DirectionBox",
     "EnvelopeProof",
     "HardMarginCertificate",

@@ -12,10 +12,10 @@ g has derivatives of alternating sign, ``p_j = (-1)^(j-1) g^(j) > 0``: it is a B
 
     2 S (1 + S) p_2 = (1 + 2S) p_1 - 1,     2 S (1 + S) p_(j+2) = (2j + 1)(1 + 2S) p_(j+1) - 2 j^2 p_j,
 
-which is used away from S = 0; near it ``p_(j+1)`` is summed as a series in ``z = S/(1 + S)`` with positive terms. A step
-of the recursion at S multiplies relative errors by at most ``(2 + 3S)/S``, because the terms that are subtracted are in
-a ratio of at least ``(1 + 2S)/(1 + S)``; k itself is then at most ``(1 + S)^(-m/2)``, so that with many steps it is used
-where k is small.
+which is used away from S = 0; near it ``p_(j+1)`` is summed as a series in ``z = S/(1 + S)`` with positive terms. A
+step of the recursion at S multiplies relative errors by at most ``(2 + 3S)/S``, because the terms that are subtracted
+are in a ratio of at least ``(1 + 2S)/(1 + S)``; k itself is then at most ``(1 + S)^(-m/2)``, so that with many steps it
+is used where k is small.
 """
 
 from math import comb, ulp
