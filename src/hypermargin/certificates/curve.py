@@ -57,9 +57,7 @@ class CurveCertificate(Certificate):
 
     def _check(self, problem: Any) -> None:
         if not isinstance(problem, CurveProblem):
-            raise CertificateError(
-                "this certificate is about boundaries that are curves; the problem is of another kind"
-            )
+            raise CertificateError("this certificate is about boundaries that are curves; the problem is another")
         if problem.n_samples != self.n_samples:
             raise CertificateError(f"the certificate is for {self.n_samples} samples, not for {problem.n_samples}")
         if not np.array_equal(problem.centre, self.centre):
@@ -105,9 +103,8 @@ def objective_above(problem: CurveProblem, w: Array, intercept: float) -> float:
     return float((length / 2 + arb(risk)).upper())
 
 
-def _length_squared(P: list[arb], centre: Array | None) -> arb:
+def _length_squared(P: list[arb], centre: Array) -> arb:
     """``q(P) + 2 (c * P)^2`` of a vector of balls."""
-    assert centre is not None
     c = [arb(float(v)) for v in centre]
     c0 = (1 + sum((v * v for v in c), arb(0))).sqrt()
     space = sum((v * v for v in P[1:]), arb(0))

@@ -1,7 +1,7 @@
 """All binary problems of a kernel classifier: where their kernel values come from, and their solutions."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -112,7 +112,7 @@ class KernelProblems:
         small = int(((self.code != 0.0) @ self.samples.sizes).max()) <= SMALL
         with threadpool_limits(1 if small else None, "blas"):
             if n_jobs in (None, 1) or self.method != "matrix":
-                done: Iterator[Answers] = (self._solve(k, Cs, tol) for k in range(n_problems))
+                done: Iterable[Answers] = (self._solve(k, Cs, tol) for k in range(n_problems))
             else:
                 tasks = (delayed(self._solve)(k, Cs, tol) for k in range(n_problems))
                 done = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)

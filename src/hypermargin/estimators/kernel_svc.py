@@ -29,7 +29,6 @@ from hypermargin.estimators.packing import is_plain
 from hypermargin.estimators.prediction import SchemeClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
-from hypermargin.problems.kernel import DualProblem
 from hypermargin.solvers import Solution
 from hypermargin.solvers.base import Status
 from hypermargin.solvers.kernel.landmarks import Landmarks
@@ -99,6 +98,8 @@ class HyperbolicKernelSVC(SchemeClassifier):
     feature_names_in_ : array of str
         Where X had names.
     """
+
+    kernel_: Any
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class HyperbolicKernelSVC(SchemeClassifier):
         self.probA_, self.probB_ = calibrate(samples, problems.code, score)
         self._warn_of_statuses()
 
-    def binary_problems(self, X, y, sample_weight=None) -> list[DualProblem]:
+    def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
         """The problems that `fit` solved for this data, in the order of `solutions_`: what certificates are checked on.
 
         ``model.solutions_[k].certificate.enclosure(model.binary_problems(X, y)[k])`` are both bounds, checked anew.

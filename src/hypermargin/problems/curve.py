@@ -40,14 +40,14 @@ class CurveProblem:
     """
 
     margin: MarginProblem
-    centre: Array | None = None
+    centre: Array = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if self.margin.is_hard:
             raise ValueError("boundaries that are curves need a finite C")
         if self.margin.uncertainty is not None:
             raise ValueError("boundaries that are curves do not go with an uncertainty set")
-        centre = self.centre
+        centre: Array | None = self.centre
         if centre is None:
             centre = frechet_mean(self.margin.X, self.margin.sample_weight)[1:]
         object.__setattr__(self, "centre", np.asarray(centre, dtype=np.float64))

@@ -35,7 +35,6 @@ def solve_curve(problem: CurveProblem, tol: float = 1e-6) -> Solution:
         own_gap, intercept = relative_gap_of(frame, point)
         n_iter = point.n_iter
     used = np.flatnonzero(beta)
-    assert problem.centre is not None
     certificate = CurveCertificate(problem.n_samples, problem.centre, used, beta[used])
     w = problem.normal(beta)
     objective, lower = objective_above(problem, w, intercept), certificate.bound_for(problem)

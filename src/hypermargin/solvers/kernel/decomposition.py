@@ -9,6 +9,7 @@ updates the gradient of all samples.
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.problems.kernel import KernelProblem
@@ -16,6 +17,8 @@ from hypermargin.solvers.kernel.compiled.pairs import minimise_pairs
 from hypermargin.solvers.kernel.dual import DualPoint, relative_gap_of
 from hypermargin.solvers.kernel.polish import polish, polish_costs
 from hypermargin.solvers.kernel.rows import RowCache
+
+Indices = NDArray[np.intp]
 
 #: Problems of at most so many samples are solved as one working set.
 ONE_SET = 6000
@@ -47,7 +50,7 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     K, (low, high) = np.ascontiguousarray(problem.gram), problem.box
     n = problem.n_samples
     accuracy, spent = FIRST_TOL, 0.0
-    active: Array | None = None
+    active: Indices | None = None
     gap = np.inf
     for _ in range(max_rounds):
         if polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
@@ -70,7 +73,7 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     return gap
 
 
-def _among(K: Array, point: DualPoint, low: Array, high: Array, active: Array, accuracy: float) -> tuple[int, float]:
+def _among(K: Array, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float) -> tuple[int, float]:
     """Pairwise steps among some samples; the violation returned is that of all."""
     small = K[np.ix_(active, active)]
     before = point.beta[active]
@@ -84,7 +87,7 @@ def _among(K: Array, point: DualPoint, low: Array, high: Array, active: Array, a
     return steps, float(fall - point.gradient[point.beta < high].min(initial=np.inf))
 
 
-def _nearly_free(point: DualPoint, low: Array, high: Array, intercept: float) -> Array | None:
+def _nearly_free(point: DualPoint, low: Array, high: Array, intercept: float) -> Indices | None:
     """The samples off their bounds and those nearest to leaving one, about as many; None for nearly all samples."""
     multiplier = point.gradient + intercept
     slack = np.where(point.beta <= low, multiplier, np.where(point.beta >= high, -multiplier, -np.inf))
@@ -101,7 +104,7 @@ def _by_working_sets(
 ) -> float:
     low, high = problem.box
     rows = RowCache(problem)
-    kept: Array = np.empty(0, dtype=np.intp)
+    kept = np.empty(0, dtype=np.intp)
     gap, _ = relative_gap_of(problem, point)
     for round_number in range(max_rounds):
         chosen, violation = _most_violating(point, low, high, WORKING_SET, kept)
@@ -128,7 +131,7 @@ def _by_working_sets(
     return gap
 
 
-def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: Array) -> tuple[Array, float]:
+def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: Indices) -> tuple[Indices, float]:
     """Samples to work on, and the violation: least gradients that can grow, largest that can fall, half of the last."""
     grow = np.where(point.beta < high, point.gradient, np.inf)
     fall = np.where(point.beta > low, point.gradient, -np.inf)
