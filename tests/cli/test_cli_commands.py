@@ -192,9 +192,9 @@ MISTAKES = {
     "missing file": (("fit", "absent.csv", "-o", "m.npz"), "there is no file absent.csv"),
     "unknown solver": (
         ("fit", "points.csv", "--solver", "magic", "-o", "m.npz"),
-        "unknown solver 'magic'; the solvers",
+        "unknown solver .magic.; the solvers",
     ),
-    "unknown method": (("compare", "points.csv", "--methods", "magic"), "unknown solver 'magic'"),
+    "unknown method": (("compare", "points.csv", "--methods", "magic"), "unknown method .magic."),
     "no method": (("compare", "points.csv", "--methods", ","), "names no method"),
     "unknown geometry": ((*FIT, "--geometry", "flat"), "invalid choice: 'flat'"),
     "wrong option": ((*FIT, "--option", "epochs=3"), "solver 'euclidean' has no option 'epochs'"),

@@ -29,6 +29,8 @@ FIRST_TOL, SHARPER = 1e-2, 0.1
 STEP_COST = 10.0
 #: Samples of a sweep at least.
 LEAST_ACTIVE = 200
+#: Relative gap from which a large problem is taken in few rounds of many samples, and how many those may be.
+NEAR_THE_END, MOST_ACTIVE = 0.03, 8000
 
 
 def minimise_dual(
@@ -76,13 +78,8 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
 def _among(K: Array, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float) -> tuple[int, float]:
     """Pairwise steps among some samples; the violation returned is that of all."""
     small = K[np.ix_(active, active)]
-    before = point.beta[active]
-    beta, gradient = before.copy(), point.gradient[active]
-    steps, _ = minimise_pairs(small, gradient, beta, low[active], high[active], accuracy, 100 * active.size)
-    change = beta - before
-    moved = np.flatnonzero(change)
-    point.beta[active] = beta
-    point.gradient += change[moved] @ K[active[moved]]
+    steps, moved, change = _improve(small, point, low, high, active, accuracy, 100)
+    point.gradient += change @ K[active[moved]]
     fall = point.gradient[point.beta > low].max(initial=-np.inf)
     return steps, float(fall - point.gradient[point.beta < high].min(initial=np.inf))
 
@@ -102,33 +99,55 @@ def _nearly_free(point: DualPoint, low: Array, high: Array, intercept: float) ->
 def _by_working_sets(
     problem: KernelProblem, point: DualPoint, tol: float, max_rounds: int, on_round: Callable[[float], None] | None
 ) -> float:
+    """Rounds on the samples that violate optimality most; near the end, on all that are off their bounds or nearly."""
     low, high = problem.box
     rows = RowCache(problem)
     kept = np.empty(0, dtype=np.intp)
-    gap, _ = relative_gap_of(problem, point)
-    for round_number in range(max_rounds):
-        chosen, violation = _most_violating(point, low, high, WORKING_SET, kept)
-        own = rows.take(chosen)
-        small = np.ascontiguousarray(own[:, chosen])
-        before, gradient = point.beta[chosen], point.gradient[chosen].copy()
-        beta = before.copy()
-        steps, _ = minimise_pairs(small, gradient, beta, low[chosen], high[chosen], 0.1 * violation, 20 * WORKING_SET)
-        point.beta[chosen] = beta
-        change = beta - before
-        moved = np.flatnonzero(change)
-        point.gradient += change[moved] @ own[moved]
+    gap, intercept = relative_gap_of(problem, point)
+    for _ in range(max_rounds):
+        active = _nearly_free(point, low, high, intercept) if gap < NEAR_THE_END else None
+        if active is not None and active.size <= MOST_ACTIVE:
+            steps = _round_among(problem, point, low, high, active)
+        else:
+            kept, violation = _most_violating(point, low, high, WORKING_SET, kept)
+            own = rows.take(kept)
+            small = np.ascontiguousarray(own[:, kept])
+            steps, moved, change = _improve(small, point, low, high, kept, 0.1 * violation, 20)
+            point.gradient += change @ own[moved]
         point.n_iter += steps
-        kept = chosen
-        gap, _ = relative_gap_of(problem, point)
+        gap, intercept = relative_gap_of(problem, point)
         if on_round is not None:
             on_round(gap)
-        if gap <= tol:
+        if gap <= tol or steps == 0:
             break
-        if violation < 1e-2 and round_number % 10 == 9 and polish(problem, point):
-            gap, _ = relative_gap_of(problem, point)
-            if gap <= tol:
-                break
     return gap
+
+
+def _round_among(problem: KernelProblem, point: DualPoint, low: Array, high: Array, active: Indices) -> int:
+    """Steps among many samples, whose matrix is made for this round and whose rows are never held at once."""
+    fall = point.gradient[point.beta > low].max(initial=-np.inf)
+    violation = float(fall - point.gradient[point.beta < high].min(initial=np.inf))
+    small = problem.values(active, active)
+    steps, moved, change = _improve(small, point, low, high, active, 0.02 * violation, 200)
+    for block in problem.row_blocks(moved.size):
+        point.gradient[block] += problem.values(block, active[moved]) @ change
+    return steps
+
+
+def _improve(
+    small: Array, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float, patience: int
+) -> tuple[int, Indices, Array]:
+    """Pairwise steps among some samples; their number, which of them changed, and by how much.
+
+    Coefficients are changed in place, the gradient is not: that needs rows of the kernel matrix.
+    """
+    before = point.beta[active]
+    beta, gradient = before.copy(), point.gradient[active]
+    steps, _ = minimise_pairs(small, gradient, beta, low[active], high[active], accuracy, patience * active.size)
+    point.beta[active] = beta
+    change = beta - before
+    moved = np.flatnonzero(change)
+    return steps, moved, change[moved]
 
 
 def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: Indices) -> tuple[Indices, float]:
