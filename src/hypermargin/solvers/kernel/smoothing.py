@@ -25,6 +25,10 @@ def minimise_in_features(problem: FeatureProblem, tol: float, start_at: Array | 
     objective = _SmoothedObjective(problem, start_at)
     best, best_gap, steps = DualPoint(np.zeros(problem.n_samples), -problem.y), np.inf, 0
     while objective.band >= LEAST_BAND and steps < MOST_STEPS:
+        steps += objective.minimise(MOST_STEPS_OF_BAND, rough=True)
+        if objective.band_gap > 10.0 * tol * objective.value:  # far from the end: no need to be exact, nor to look
+            objective.band *= NARROWER
+            continue
         steps += objective.minimise(MOST_STEPS_OF_BAND)
         beta = _sum_to_zero(problem.y * objective.weights, *problem.box)
         point = DualPoint(beta, problem.products(beta) - problem.y, steps)
@@ -54,8 +58,22 @@ class _SmoothedObjective:
         """Dual weights ``c_i h'(z_i)``."""
         return self.c * np.clip(self.excess / self.band, 0.0, 1.0)
 
-    def minimise(self, most_steps: int) -> int:
-        """Newton steps with exact line searches until the slope is negligible; returns their number."""
+    @property
+    def band_gap(self) -> float:
+        """The most that the smoothing may cost: ``delta/4`` times the costs in the band."""
+        inside = (self.excess > 0.0) & (self.excess < self.band)
+        return 0.25 * self.band * float(self.c[inside].sum())
+
+    @property
+    def value(self) -> float:
+        """The objective without smoothing."""
+        return 0.5 * float(self.w @ self.w) + float(self.c @ np.maximum(self.excess, 0.0))
+
+    def minimise(self, most_steps: int, rough: bool = False) -> int:
+        """Newton steps with exact line searches until the slope is negligible; returns their number.
+
+        With `rough`, until a step promises little beside what the smoothing costs.
+        """
         for step in range(most_steps):
             signed = self.y * self.weights
             slope_w, slope_b = self.w - signed @ self.Z, -float(signed.sum())
@@ -63,6 +81,8 @@ class _SmoothedObjective:
             if max(float(np.abs(slope_w).max(initial=0.0)), abs(slope_b)) <= STATIONARY * scale:
                 return step
             dw, db = self._newton(slope_w, slope_b)
+            promise = -float(slope_w @ dw) - slope_b * db
+            enough = rough and promise <= 0.05 * self.band_gap
             change = -self.y * (self.Z @ dw + db)
             share = self._line_search(dw, change)
             if not share > 0.0:
@@ -72,6 +92,8 @@ class _SmoothedObjective:
             self.excess += share * change
             if step % 8 == 7:
                 self._refresh()
+            if enough:
+                return step + 1
         return most_steps
 
     def _refresh(self) -> None:
