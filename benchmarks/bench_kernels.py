@@ -1,4 +1,4 @@
-"""Kernel classifiers beside scikit-learn's SVC on the same kernel matrix, that matrix included; curves beside LinearSVC.
+"""Kernels beside scikit-learn's SVC on the same kernel matrix, that matrix included; curves beside LinearSVC.
 
     python benchmarks/bench_kernels.py
 
@@ -78,8 +78,8 @@ def main() -> None:
         rows,
         "python benchmarks/bench_kernels.py",
         remarks=(
-            "SVC is given the kernel function of this package and its time includes the matrix. It stops at its default "
-            "tolerance, keeps kernel values in single precision, proves nothing and fits no probabilities.",
+            "SVC is given the kernel function of this package and its time includes the matrix. It stops at its "
+            "default tolerance, keeps kernel values in single precision, proves nothing and fits no probabilities.",
         ),
     )
 
