@@ -25,6 +25,8 @@ ONE_SET = 6000
 WORKING_SET = 1024
 #: The violation that the first sweep stops at, and the factor from one sweep to the next.
 FIRST_TOL, SHARPER = 1e-2, 0.1
+#: Up to this size the first sweep goes further.
+SMALL, SMALL_TOL = 2000, 3e-6
 #: A pairwise step costs about so many operations of a Newton step for each sample.
 STEP_COST = 10.0
 #: Samples of a sweep at least.
@@ -51,7 +53,9 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     assert problem.gram is not None
     K, (low, high) = np.ascontiguousarray(problem.gram), problem.box
     n = problem.n_samples
-    accuracy, spent = FIRST_TOL, 0.0
+    # Small problems are mostly solved by one call of compiled code; in large ones it would visit all for few.
+    small = n <= SMALL
+    accuracy, patience, spent = (SMALL_TOL, 10, 0.0) if small else (FIRST_TOL, 2, 0.0)
     active: Indices | None = None
     gap = np.inf
     for _ in range(max_rounds):
@@ -61,7 +65,7 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
             if gap <= tol:
                 break
         if active is None:
-            steps, violation = minimise_pairs(K, point.gradient, point.beta, low, high, accuracy, 2 * n)
+            steps, violation = minimise_pairs(K, point.gradient, point.beta, low, high, accuracy, patience * n)
         else:
             steps, violation = _among(K, point, low, high, active, accuracy)
         spent += steps * (n if active is None else active.size)
