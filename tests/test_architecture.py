@@ -17,7 +17,7 @@ MODULES = {
 }
 
 #: What each part of the package may import besides itself, in the order of the flow.
-MATHEMATICS = {"arrays", "geometry", "problems"}
+MATHEMATICS = {"arrays", "geometry", "kernels", "problems"}
 FITTING = {*MATHEMATICS, "compilation", "certificates", "solvers", "estimators"}
 STUDY = {*FITTING, "datasets", "plotting", "workers"}
 ARROWS: dict[str, set[str]] = {
@@ -25,7 +25,8 @@ ARROWS: dict[str, set[str]] = {
     "compilation": set(),
     "lazy_names": set(),
     "geometry": {"arrays"},
-    "problems": {"arrays", "geometry"},
+    "kernels": {"arrays", "geometry"},
+    "problems": {"arrays", "geometry", "kernels"},
     "certificates": {*MATHEMATICS, "compilation"},
     "solvers": {*MATHEMATICS, "compilation", "lazy_names", "certificates"},
     "estimators": FITTING - {"estimators"},

@@ -10,17 +10,17 @@ from hypermargin.lazy_names import lazy_names
 
 if TYPE_CHECKING:  # the same names for type checkers and editors, which do not run the package
     from hypermargin.certificates import Certificate, SoftMarginCertificate
-    from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
-    from hypermargin.explorer import explore
     from hypermargin.estimators import (
         HyperbolicForestClassifier,
         HyperbolicKNeighborsClassifier,
+        HyperbolicKernelSVC,
         HyperbolicSVC,
         HyperbolicSVCCV,
         HyperbolicTreeClassifier,
         load_model,
         save_model,
     )
+    from hypermargin.explorer import explore
     from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem
     from hypermargin.solvers import Solution, Status, available_methods, solve, solve_path
 
@@ -35,6 +35,7 @@ __all__ = [
     "GeodesicBall",
     "HyperbolicForestClassifier",
     "HyperbolicKNeighborsClassifier",
+    "HyperbolicKernelSVC",
     "HyperbolicSVC",
     "HyperbolicSVCCV",
     "HyperbolicTreeClassifier",
@@ -51,29 +52,14 @@ __all__ = [
 ]
 
 #: The packages that are public, each for one step from points to pictures.
-PACKAGES = ("certificates", "datasets", "estimators", "explorer", "geometry", "plotting", "problems", "solvers")
+PACKAGES = ("certificates", "datasets", "estimators", "explorer", "geometry", "kernels", "plotting", "problems", "solvers")
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
-    **dict.fromkeys(("HyperbolicSVC", "HyperbolicSVCCV", "load_model", "save_model"), "hypermargin.estimators"),
+    **dict.fromkeys(("HyperbolicForestClassifier", "HyperbolicKNeighborsClassifier", "HyperbolicKernelSVC", "HyperbolicSVC", "HyperbolicSVCCV", "HyperbolicTreeClassifier", "load_model", "save_model"), "hypermargin.estimators"),
     "explore": "hypermargin.explorer",
-    **dict.fromkeys(
-        (
-            "HyperbolicForestClassifier",
-            "HyperbolicKNeighborsClassifier",
-            "HyperbolicSVC",
-            "HyperbolicSVCCV",
-            "HyperbolicTreeClassifier",
-            "load_model",
-            "save_model",
-        ),
-        "hypermargin.estimators",
-    ),
-    **dict.fromkeys(
-        ("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"
-    ),
+    **dict.fromkeys(("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"),
     **dict.fromkeys(("Solution", "Status", "available_methods", "solve", "solve_path"), "hypermargin.solvers"),
-    **{package: f"hypermargin.{package}" for package in PACKAGES},
 }
 
 if not TYPE_CHECKING:  # a type checker would accept any name at all

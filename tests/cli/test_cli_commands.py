@@ -12,7 +12,7 @@ from hypermargin import Ball, Box, CrossPolytope, GeodesicBall, available_method
 from hypermargin.cli import main
 from hypermargin.cli.files import write_csv
 from hypermargin.cli.main import COMMANDS, build_parser
-from hypermargin.estimators import HyperbolicSVC, load_model
+from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, load_model
 from reference.objective import hinge_value, lift, signed_rows
 
 
@@ -114,6 +114,34 @@ def test_other_geometries_and_string_labels(capsys, folder, data):
     assert np.mean(np.array(printed) == names) > 0.9
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--model", "curve"), HyperbolicSVC(boundary="curve", C=2.0)),
+        (("--model", "kernel", "--kernel", "cosh=1.5"), HyperbolicKernelSVC(kernel="cosh", power=1.5, C=2.0)),
+        (("--model", "kernel", "--landmarks", "15"), HyperbolicKernelSVC(n_landmarks=15, random_state=0, C=2.0)),
+    ],
+    ids=["curve", "kernel", "landmarks"],
+)
+def test_models_that_bend_are_the_estimators(capsys, folder, data, options, expected):
+    out = run_ok(capsys, "fit", "points.csv", "-C", "2", *options, "-o", "model.npz")
+    assert "1 x Optimal" in out
+    run_ok(capsys, "predict", "model.npz", "points.csv", "-o", "labels.csv")
+    np.testing.assert_allclose(
+        load_model(folder / "model.npz").decision_function(data[0]), expected.fit(*data).decision_function(data[0])
+    )
+    run_ok(capsys, "plot", "points.csv", "--model", "model.npz", "-o", "regions.png")
+    assert (folder / "regions.png").stat().st_size > 10000
+
+
+def test_compare_does_not_measure_kernels_by_the_bound_of_hyperplanes(capsys, folder):
+    out = run_ok(capsys, "compare", "points.csv", "--test-size", "0", "--methods", "exact,curve,heat")
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip().startswith(("curve", "heat"))}
+    for method in ("curve", "heat"):
+        assert rows[method][4] == "✓"
+        assert rows[method][5] == "–"
+
+
 def test_compare_shows_every_method_and_the_objective_of_its_w(capsys, folder, data):
     out = run_ok(capsys, "compare", "points.csv", "--test-size", "0", "--methods", "euclidean,pgd")
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip().startswith(("euclidean", "pgd"))}
@@ -192,9 +220,29 @@ MISTAKES = {
     "missing file": (("fit", "absent.csv", "-o", "m.npz"), "there is no file absent.csv"),
     "unknown solver": (
         ("fit", "points.csv", "--solver", "magic", "-o", "m.npz"),
-        "unknown solver 'magic'; the solvers",
+        "unknown solver .magic.; the solvers",
     ),
-    "unknown method": (("compare", "points.csv", "--methods", "magic"), "unknown solver 'magic'"),
+    "unknown method": (("compare", "points.csv", "--methods", "magic"), "unknown method .magic."),
+    "unknown kernel": (
+        ("fit", "points.csv", "--model", "kernel", "--kernel", "rbf", "-o", "m.npz"),
+        "unknown kernel 'rbf'",
+    ),
+    "kernel without number": (
+        ("fit", "points.csv", "--model", "kernel", "--kernel", "heat=x", "-o", "m.npz"),
+        "heat=x",
+    ),
+    "kernel of a geodesic": (
+        ("fit", "points.csv", "--kernel", "heat", "-o", "m.npz"),
+        "--kernel is for --model kernel",
+    ),
+    "solver of a curve": (
+        ("fit", "points.csv", "--model", "curve", "--solver", "pgd", "-o", "m.npz"),
+        "--solver is for",
+    ),
+    "many landmarks": (
+        ("fit", "points.csv", "--model", "kernel", "--landmarks", "99999", "-o", "m.npz"),
+        "more than there are different training points",
+    ),
     "no method": (("compare", "points.csv", "--methods", ","), "names no method"),
     "unknown geometry": ((*FIT, "--geometry", "flat"), "invalid choice: 'flat'"),
     "wrong option": ((*FIT, "--option", "epochs=3"), "solver 'euclidean' has no option 'epochs'"),

@@ -1,7 +1,9 @@
 """Certificates: proofs of lower bounds, and the code that checks them. Nothing here imports a solver."""
 
 from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.curve import CurveCertificate
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
+from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
 from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
 from hypermargin.certificates.soft_margin import SoftMarginCertificate
@@ -11,9 +13,11 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Combination",
+    "CurveCertificate",
     "DirectionBox",
     "EnvelopeProof",
     "HardMarginCertificate",
+    "KernelCertificate",
     "OverlapCertificate",
     "RegionProof",
     "RobustOverlapCertificate",

@@ -5,18 +5,22 @@ import sys
 from collections import Counter
 
 from hypermargin.cli.certificate import write_certificates
-from hypermargin.cli.console import number, percent, say, show_table
+from hypermargin.cli.console import CommandError, number, percent, say, show_table
 from hypermargin.cli.files import check_output
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
     add_multiclass_arguments,
     add_problem_arguments,
+    kernel_setting,
     labelled_points,
     make_classifier,
     solver_options,
 )
-from hypermargin.estimators import save_model
+from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, save_model
+from hypermargin.estimators.kernel_fitting import METHODS
+
+MODELS = ("geodesic", "curve", "kernel")
 
 EXAMPLES = """examples:
   hypermargin fit points.csv --output model.npz
@@ -25,6 +29,10 @@ EXAMPLES = """examples:
       coordinates on the Poincaré ball, labels in a file of their own
   hypermargin fit points.npz --solver pgd --option epochs=4000 -C 10 --output model.npz
       another method, with an option of its own
+  hypermargin fit points.npz --model curve --output model.npz
+      boundaries that are hypercycles, horocycles or circles
+  hypermargin fit points.npz --model kernel --kernel heat=0.5 -C 10 --output model.npz
+      boundaries of any shape, by a kernel of the hyperbolic distance
   hypermargin fit points.npz --uncertainty geodesic=0.1 --output model.npz
       margins that hold when every point moves by a distance of 0.1
 """
@@ -33,7 +41,21 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
     parser.add_argument("--output", "-o", required=True, metavar="MODEL", help="the model file to write (.npz)")
+    parser.add_argument(
+        "--model",
+        choices=MODELS,
+        default="geodesic",
+        help="the boundary: a hyperplane, a generalised hyperplane, or any shape by a kernel (%(default)s)",
+    )
     parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
+    parser.add_argument(
+        "--kernel",
+        type=kernel_setting,
+        metavar="NAME[=VALUE]",
+        help="with --model kernel: heat, cosh, laplacian or distance, with a parameter or that of the data (heat)",
+    )
+    parser.add_argument("--landmarks", type=int, metavar="N", help="with --model kernel: approximate it by N points")
+    parser.add_argument("--cache", type=float, metavar="MB", help="with --model kernel: memory for it (2000)")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
     )
@@ -52,17 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".npz",))
     X, y = labelled_points(args)
-    model = make_classifier(
-        args,
-        args.solver,
-        multi_class=args.multi_class,
-        n_jobs=args.jobs,
-        fit_intercept=args.fit_intercept,
-        allow_timelike=args.allow_timelike,
-        refine=args.refine,
-        solver_options=solver_options(args.option) or None,
-        verbose=int(sys.stderr.isatty()),  # a progress bar, where somebody can see it move
-    ).fit(X, y)
+    model = _classifier(args).fit(X, y)
     save_model(model, output)
     if args.details:
         show_table(
@@ -73,7 +85,8 @@ def run(args: argparse.Namespace) -> None:
                 for k, s in enumerate(model.solutions_, start=1)
             ],
         )
-    say(f"{len(X)} points, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {args.solver}")
+    how = {"geodesic": args.solver, "curve": "curves"}.get(args.model) or _kernel_in_words(model)
+    say(f"{len(X)} points, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {how}")
     for status, count in Counter(model.statuses_).items():
         say(f"  {count} x {status.value}")
     say(f"accuracy on these points: {percent(model.score(X, y))}")
@@ -81,3 +94,44 @@ def run(args: argparse.Namespace) -> None:
     if args.certificates is not None:
         for line in write_certificates(model, args.certificates):
             say(line)
+
+
+def _classifier(args: argparse.Namespace) -> HyperbolicSVC | HyperbolicKernelSVC:
+    """The classifier asked for; options of another model are an error."""
+    common = {
+        "multi_class": args.multi_class,
+        "n_jobs": args.jobs,
+        "verbose": int(sys.stderr.isatty()),  # a progress bar, where somebody can see it move
+    }
+    for_kernels = {"kernel": args.kernel, "landmarks": args.landmarks, "cache": args.cache}
+    if args.model != "kernel":
+        given = [f"--{name}" for name, value in for_kernels.items() if value is not None]
+        if given:
+            raise CommandError(f"{given[0]} is for --model kernel")
+    if args.model == "geodesic":
+        return make_classifier(
+            args,
+            args.solver,
+            fit_intercept=args.fit_intercept,
+            allow_timelike=args.allow_timelike,
+            refine=args.refine,
+            solver_options=solver_options(args.option) or None,
+            **common,
+        )
+    others = {"solver": args.solver != "exact", "option": args.option, "refine": args.refine}
+    others |= {"fit-intercept": args.fit_intercept, "allow-timelike": args.allow_timelike}
+    given = [f"--{name}" for name, value in others.items() if value]
+    if given:
+        raise CommandError(f"{given[0]} is for --model geodesic")
+    if args.model == "curve":
+        return make_classifier(args, "curve", **common)
+    setting = dict(args.kernel or {"kernel": "heat"})
+    cache = {} if args.cache is None else {"cache_size": args.cache}
+    return make_classifier(args, setting.pop("kernel"), n_landmarks=args.landmarks, **setting, **cache, **common)
+
+
+def _kernel_in_words(model: HyperbolicKernelSVC) -> str:
+    """The kernel with its parameter, and where its values came from."""
+    parameters = ", ".join(f"{name} = {value:.4g}" for name, value in vars(model.kernel_).items())
+    described = f"the {model.kernel_.name} kernel" + (f" ({parameters})" if parameters else "")
+    return f"{described} from {METHODS[model.method_]}, {len(model.support_vectors_)} support points"

@@ -6,8 +6,10 @@ from typing import Any
 
 from hypermargin.cli.console import CommandError
 from hypermargin.cli.files import Points, read_points
-from hypermargin.estimators import HyperbolicSVC
+from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC
+from hypermargin.estimators.kernel_choice import PARAMETERS
 from hypermargin.geometry.validation import GEOMETRIES
+from hypermargin.kernels import KERNELS
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, UncertaintySet
 from hypermargin.solvers import available_methods, get_solver
 
@@ -71,19 +73,40 @@ def required_labels(path: str, points: Points) -> Any:
     return points.y
 
 
-def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> HyperbolicSVC:
-    """The classifier that the arguments for geometry and problem describe; `further` are parameters of it."""
-    return HyperbolicSVC(
+def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> HyperbolicSVC | HyperbolicKernelSVC:
+    """The classifier that the arguments for geometry and problem describe; `further` are parameters of it.
+
+    `solver` is a method for geodesic boundaries, "curve", or the name of a kernel.
+    """
+    problem: dict[str, Any] = dict(
         C=args.C,
-        solver=solver,
         geometry=args.geometry,
         curvature=args.curvature,
         class_weight=args.class_weight,
-        uncertainty=args.uncertainty,
         tol=args.tol,
         random_state=args.seed,
-        **further,
     )
+    if solver in KERNELS:
+        if args.uncertainty is not None:
+            raise CommandError("--uncertainty is for geodesic boundaries; a kernel has no robust form here")
+        return HyperbolicKernelSVC(kernel=solver, **problem, **further)
+    boundary: dict[str, Any] = {"boundary": "curve"} if solver == "curve" else {"solver": solver}
+    return HyperbolicSVC(uncertainty=args.uncertainty, **boundary, **problem, **further)
+
+
+def kernel_setting(text: str) -> dict[str, Any]:
+    """``heat=0.5`` as ``{"kernel": "heat", "t": 0.5}``, and ``heat`` with the parameter that suits the data."""
+    name, equals, value = text.partition("=")
+    if name not in KERNELS:
+        raise argparse.ArgumentTypeError(f"unknown kernel {name!r}; the kernels are {', '.join(KERNELS)}")
+    if not equals:
+        return {"kernel": name}
+    if name not in PARAMETERS:
+        raise argparse.ArgumentTypeError(f"the {name} kernel has no parameter")
+    try:
+        return {"kernel": name, PARAMETERS[name]: float(value)}
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} must read NAME or NAME=NUMBER, for example heat=0.5") from error
 
 
 def _uncertainty_set(text: str) -> UncertaintySet:
@@ -112,12 +135,19 @@ def solver_options(settings: list[str]) -> dict[str, Any]:
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:
-    """The methods in a comma-separated list, or all there are; an unknown name is an error that lists them."""
+    """The methods in a comma-separated list, or all there are; an unknown name is an error that lists them.
+
+    Besides the methods for geodesic boundaries there are "curve" and the kernels.
+    """
     if text is None:
-        return available_methods()
+        return (*available_methods(), "curve", *KERNELS)
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
         raise CommandError("--methods names no method")
     for name in names:
-        get_solver(name)
+        if name != "curve" and name not in KERNELS:
+            if name not in available_methods():
+                others = ", ".join((*available_methods(), "curve", *KERNELS))
+                raise CommandError(f"unknown method {name!r}; the methods are {others}")
+            get_solver(name)
     return names

@@ -14,6 +14,7 @@ from hypermargin.cli.options import (
 )
 from hypermargin.estimators import load_model
 from hypermargin.geometry.models import to_lorentz
+from hypermargin.kernels import KERNELS
 
 EXAMPLES = """examples:
   hypermargin plot points.csv --output points.png
@@ -73,7 +74,13 @@ def run(args: argparse.Namespace) -> None:
                 raise CommandError(
                     "--methods draws boundaries between two classes; fit a model and give it with --model"
                 )
-            for method in with_progress(chosen_methods(args.methods), "fitting"):
+            methods = chosen_methods(args.methods)
+            if any(method in KERNELS for method in methods):
+                raise CommandError(
+                    "a kernel has regions and level lines: fit one with `hypermargin fit --model kernel` and give it "
+                    "with --model"
+                )
+            for method in with_progress(methods, "fitting"):
                 solutions[method] = make_classifier(args, method).fit(points.X, y).solutions_[0]
         display = PoincareDisplay.from_solutions(solutions, X, y, zoom=zoom, center=center)
     save_picture(display, output)

@@ -2,6 +2,8 @@
 
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.forest import HyperbolicForestClassifier, HyperbolicTreeClassifier
+from hypermargin.estimators.kernel_fitting import KernelMemoryWarning
+from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.model_file import load_model, save_model
 from hypermargin.estimators.neighbours import HyperbolicKNeighborsClassifier
 from hypermargin.estimators.svc import HyperbolicSVC
@@ -9,9 +11,11 @@ from hypermargin.estimators.svc import HyperbolicSVC
 __all__ = [
     "HyperbolicForestClassifier",
     "HyperbolicKNeighborsClassifier",
+    "HyperbolicKernelSVC",
     "HyperbolicSVC",
     "HyperbolicSVCCV",
     "HyperbolicTreeClassifier",
+    "KernelMemoryWarning",
     "load_model",
     "save_model",
 ]

@@ -35,7 +35,7 @@ class HyperbolicSVCCV(HyperbolicSVC):
         As in scikit-learn; an integer means stratified folds.
     scoring : str or callable, optional
         As in scikit-learn; accuracy by default.
-    solver, multi_class, geometry, curvature, class_weight, fit_intercept, allow_timelike, uncertainty, tol, \
+    solver, boundary, multi_class, geometry, curvature, class_weight, fit_intercept, allow_timelike, uncertainty, tol, \
 refine, solver_options, n_jobs, random_state, verbose
         As in `HyperbolicSVC`.
 
@@ -60,6 +60,7 @@ feature_names_in_
         cv=5,
         scoring=None,
         solver: str = "exact",
+        boundary: str = "geodesic",
         multi_class: str = "ovo",
         geometry: str = "lorentz",
         curvature: float = 1.0,
@@ -78,6 +79,7 @@ feature_names_in_
         self.cv = cv
         self.scoring = scoring
         self.solver = solver
+        self.boundary = boundary
         self.multi_class = multi_class
         self.geometry = geometry
         self.curvature = curvature

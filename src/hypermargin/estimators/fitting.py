@@ -11,7 +11,9 @@ from rich.progress import track
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
+from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, solve_path
+from hypermargin.solvers.curve import solve_curve_path
 
 #: Pieces of work a worker: enough to even out problems of unequal size.
 PIECES_PER_WORKER = 8
@@ -69,6 +71,25 @@ def _solve_rows(
 def _solve_piece(*arguments) -> list[list[Solution]]:
     """`_solve_rows` as a list, which workers can send back."""
     return list(_solve_rows(*arguments))
+
+
+def solve_curves(
+    samples: TrainingSet, code: np.ndarray, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool
+) -> list[list[Solution]]:
+    """As `solve_problems`, for boundaries that are curves."""
+    done: Iterable[list[Solution]]
+    if effective_n_jobs(n_jobs) == 1:
+        done = (_curves_of_row(samples, row, Cs, tol) for row in code)
+    else:
+        tasks = (delayed(_curves_of_row)(samples, row, Cs, tol) for row in code)
+        done = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    if progress:
+        done = track(done, "binary problems", total=len(code), console=Console(stderr=True))
+    return list(done)
+
+
+def _curves_of_row(samples: TrainingSet, row: np.ndarray, Cs: Sequence[float], tol: float) -> list[Solution]:
+    return solve_curve_path(CurveProblem(samples.problem(row, float(Cs[0]), False)), Cs, tol)
 
 
 def calibrate(samples: TrainingSet, code: np.ndarray, score: Score) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.fitting import calibrate, solve_problems
+from hypermargin.estimators.fitting import calibrate, solve_curves, solve_problems
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
@@ -22,7 +22,8 @@ from hypermargin.estimators.radius import certified_radius, nearest_adversarial
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
-from hypermargin.problems import MarginProblem, UncertaintySet
+from hypermargin.problems import UncertaintySet
+from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
 from hypermargin.solvers.base import option_names
 
@@ -34,6 +35,8 @@ WORTH_A_WARNING = (
     Status.INFEASIBLE,
     Status.FAILED,
 )
+#: The shapes that a boundary may have.
+BOUNDARIES = ("geodesic", "curve")
 
 
 @storable
@@ -49,6 +52,9 @@ class HyperbolicSVC(SchemeClassifier):
         Weight of the risk; ``inf`` asks for the hard margin where the solver can.
     solver : str, default="exact"
         One of `hypermargin.available_methods()`.
+    boundary : {"geodesic", "curve"}, default="geodesic"
+        "curve" allows generalised hyperplanes ``x * w + b = 0``: hypercycles, horocycles and circles (docs/curves.md).
+        That is a convex problem with a method of its own, so `solver` stays at its default.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
@@ -115,6 +121,7 @@ class HyperbolicSVC(SchemeClassifier):
         self,
         C: float = 1.0,
         solver: str = "exact",
+        boundary: str = "geodesic",
         multi_class: str = "ovo",
         geometry: str = "lorentz",
         curvature: float = 1.0,
@@ -131,6 +138,7 @@ class HyperbolicSVC(SchemeClassifier):
     ):
         self.C = C
         self.solver = solver
+        self.boundary = boundary
         self.multi_class = multi_class
         self.geometry = geometry
         self.curvature = curvature
@@ -176,19 +184,22 @@ class HyperbolicSVC(SchemeClassifier):
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
-        paths = solve_problems(
-            samples,
-            scheme.code,
-            Cs=Cs,
-            allow_timelike=self.allow_timelike,
-            method=self.solver,
-            tol=self.tol,
-            refine=self.refine,
-            options=options,
-            seeds=self._seeds(scheme.n_problems),
-            n_jobs=self.n_jobs,
-            progress=self.verbose >= 1,
-        )
+        if self.boundary == "curve":
+            paths = solve_curves(samples, scheme.code, Cs, self.tol, self.n_jobs, self.verbose >= 1)
+        else:
+            paths = solve_problems(
+                samples,
+                scheme.code,
+                Cs=Cs,
+                allow_timelike=self.allow_timelike,
+                method=self.solver,
+                tol=self.tol,
+                refine=self.refine,
+                options=options,
+                seeds=self._seeds(scheme.n_problems),
+                n_jobs=self.n_jobs,
+                progress=self.verbose >= 1,
+            )
         for i, model in enumerate(models):
             for columns in ("n_features_in_", "feature_names_in_"):
                 if hasattr(models[0], columns):
@@ -218,16 +229,18 @@ class HyperbolicSVC(SchemeClassifier):
             samples, scheme.code, lambda k, rows: samples.X[rows] @ normals[k] + self.intercept_[k]
         )
 
-    def binary_problems(self, X, y, sample_weight=None) -> list[MarginProblem]:
+    def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
         """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
 
+        Each is a `MarginProblem`, or a `CurveProblem` where the boundary is a curve.
         ``model.solutions_[k].certificate.verify(model.binary_problems(X, y)[k])`` is the lower bound, checked again.
         """
         C = self._checked_C()
         self._check_parameters()
         classes, samples = self._training_set(X, y, sample_weight, reset=False)
         scheme = make_scheme(self.multi_class, classes.size)
-        return [samples.problem(row, C, self.allow_timelike) for row in scheme.code]
+        problems = [samples.problem(row, C, self.allow_timelike) for row in scheme.code]
+        return [CurveProblem(problem) for problem in problems] if self.boundary == "curve" else problems
 
     def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
         """The classes, and the samples of positive weight in canonical order."""
@@ -261,12 +274,26 @@ class HyperbolicSVC(SchemeClassifier):
         for name in ("fit_intercept", "random_state", "refine"):
             if name in options:
                 raise ValueError(f"pass {name} to {type(self).__name__} itself, not in solver_options")
+        if self.boundary not in BOUNDARIES:
+            raise ValueError(f"boundary must be one of {', '.join(map(repr, BOUNDARIES))}, got {self.boundary!r}")
+        if self.boundary == "curve":
+            self._check_curve()
         if self.fit_intercept:
             if "intercept" not in get_solver(self.solver).capabilities:
                 raise ValueError(f"solver {self.solver!r} does not fit an intercept; use fit_intercept=False")
             options["fit_intercept"] = True
         make_solver(self.solver, **options)
         return options
+
+    def _check_curve(self) -> None:
+        """Curves have their own method, which takes no part of what the others may."""
+        if self.solver != "exact":
+            raise ValueError(f"boundary='curve' has a method of its own; leave out solver={self.solver!r}")
+        for name in ("fit_intercept", "allow_timelike", "refine", "solver_options", "uncertainty"):
+            if getattr(self, name):
+                raise ValueError(f"boundary='curve' does not go with {name}: leave it out")
+        if not np.isfinite(float(self.C)):
+            raise ValueError("boundary='curve' needs a finite C")
 
     def _seeds(self, n_problems: int) -> list[int] | None:
         """One seed per problem, drawn before any is solved so that they do not depend on `n_jobs`."""

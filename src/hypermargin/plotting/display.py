@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.contour import ContourSet
 from matplotlib.lines import Line2D
+from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -50,6 +52,8 @@ class PoincareDisplay:
         Boundaries ``x * w + intercept = 0``, one per method.
     predict : callable, optional
         Labels from Lorentz points; colours the regions.
+    score : callable, optional
+        Scores of two classes from Lorentz points, whose levels -1, 0 and 1 are drawn: boundary and margins of a kernel.
     center : "mean" or (3,) array, optional
         The Lorentz point that an isometry puts at the middle of the disk: the Fréchet mean of X, or another; the origin
         by default.
@@ -64,6 +68,7 @@ class PoincareDisplay:
     points_, test_points_ : dict of label to PathCollection.
     lines_ : dict of name to Line2D; a method without a boundary is left out.
     regions_ : AxesImage or None.
+    levels_ : ContourSet or None.
     legend_ : Legend or None.
     """
 
@@ -76,6 +81,7 @@ class PoincareDisplay:
         y_test: ArrayLike | None = None,
         boundaries: Mapping[str, tuple[Array, float]] | None = None,
         predict: Callable[[Array], np.ndarray] | None = None,
+        score: Callable[[Array], Array] | None = None,
         center: str | ArrayLike | None = None,
         edges: ArrayLike | None = None,
         classes: ArrayLike | None = None,
@@ -88,7 +94,7 @@ class PoincareDisplay:
         if X_test is not None:
             self.X_test, self.y_test = plane_points(X_test, y_test, "X_test")
         self.boundaries = dict(boundaries or {})
-        self.predict = predict
+        self.predict, self.score = predict, score
         self.center = center_point(center, self.X)
         self.edges = edges
         labels = self.y if self.y_test is None else np.concatenate([self.y, self.y_test])
@@ -131,8 +137,13 @@ class PoincareDisplay:
             raise ValueError(f"{type(fitted).__name__} does not say what its coordinates are: pass geometry=...")
         curvature = float(curvature if curvature is not None else getattr(fitted, "curvature", 1.0))
         boundaries = {}
-        if hasattr(fitted, "solutions_") and len(fitted.classes_) == 2:
-            boundaries[fitted.solver] = fitted.solutions_[0]
+        two = len(getattr(fitted, "classes_", ())) == 2
+        if two and hasattr(fitted, "solutions_") and hasattr(fitted, "coef_"):
+            curved = getattr(fitted, "boundary", "geodesic") == "curve"
+            boundaries["curve" if curved else fitted.solver] = fitted.solutions_[0]
+
+        def score(points: Array) -> Array:
+            return estimator.decision_function(in_columns_of(X, from_lorentz(points, geometry, curvature)))
 
         def predict(points: Array) -> np.ndarray:
             return estimator.predict(in_columns_of(X, from_lorentz(points, geometry, curvature)))
@@ -144,6 +155,7 @@ class PoincareDisplay:
             y_test=y_test,
             boundaries={name: normal_and_intercept(name, solution) for name, solution in boundaries.items()},
             predict=predict,
+            score=score if two and hasattr(fitted, "dual_coef_") else None,
             center=center,
             edges=edges,
             classes=estimator.classes_,
@@ -236,6 +248,7 @@ class PoincareDisplay:
             if curve is not None:
                 (self.lines_[name],) = ax.plot(*curve.T, label=name, zorder=3.0, **line_style(k))
                 self.lines_[name].set_clip_path(disk)
+        self.levels_ = None if self.score is None else self._draw_levels(ax, window, resolution, disk)
         self.legend_ = self._legend(colours) if legend else None
         if own_figure and self.legend_ is not None:
             make_room_for(self.legend_, ax)
@@ -271,12 +284,34 @@ class PoincareDisplay:
             raise ValueError(f"the half width of zoom must be positive, got {window.half_width!r}")
         return window
 
+    def _grid(self, window: Window, resolution: int) -> Array:
+        """Lorentz points at the pixels of the window, shape (resolution^2, 3)."""
+        reach = max(1.0, REGION_RADIUS - float(radius(self.center)))
+        return move_from_origin(to_lorentz(grid_in_window(window, resolution, reach), "poincare"), self.center)
+
+    def _draw_levels(self, ax: Axes, window: Window, resolution: int, disk: Circle) -> ContourSet:
+        """The lines where the score is 0 (the boundary), and -1 and 1 (the margins, dashed)."""
+        assert self.score is not None
+        values = np.reshape(self.score(self._grid(window, resolution)), (resolution, resolution))
+        left, right, bottom, top = window.extent
+        middle = (np.arange(resolution) + 0.5) / resolution
+        lines = ax.contour(
+            left + (right - left) * middle,
+            bottom + (top - bottom) * middle,
+            values,
+            levels=[-1.0, 0.0, 1.0],
+            colors="#202020",
+            linewidths=[0.9, 1.6, 0.9],
+            linestyles=["dashed", "solid", "dashed"],
+            zorder=3.0,
+        )
+        lines.set_clip_path(disk)
+        return lines
+
     def _region_colours(self, window: Window, resolution: int, colours: dict[Any, str]) -> Array:
         """Pale colours of the predicted classes, shape (resolution, resolution, 3)."""
         assert self.predict is not None
-        reach = max(1.0, REGION_RADIUS - float(radius(self.center)))
-        grid = to_lorentz(grid_in_window(window, resolution, reach), "poincare")
-        predicted, index = np.unique(self.predict(move_from_origin(grid, self.center)), return_inverse=True)
+        predicted, index = np.unique(self.predict(self._grid(window, resolution)), return_inverse=True)
         pale = (
             np.array([to_rgb(colours[label]) for label in predicted.tolist()]) * REGION_STRENGTH + 1.0 - REGION_STRENGTH
         )
@@ -298,6 +333,9 @@ class PoincareDisplay:
                 handles.append(Line2D([], [], label=name, **line_style(k)))
             else:
                 handles.append(Line2D([], [], linestyle="none", label=f"{name}: no boundary,\n{self._why_none(name)}"))
+        if self.score is not None:
+            handles.append(Line2D([], [], color="#202020", linewidth=1.6, label="score 0"))
+            handles.append(Line2D([], [], color="#202020", linewidth=0.9, linestyle="dashed", label="score -1 and 1"))
         return self.ax_.legend(
             handles=handles,
             loc="center left",

@@ -1,0 +1,141 @@
+"""All binary problems of a kernel classifier: where their kernel values come from, and their solutions."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import track
+from threadpoolctl import threadpool_limits
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.inputs import TrainingSet
+from hypermargin.estimators.kernel_choice import KernelFunction
+from hypermargin.kernels import Kernel
+from hypermargin.kernels.chords import polar_points
+from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
+from hypermargin.solvers import Solution
+from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
+from hypermargin.solvers.kernel.method import solve_scored_path
+
+#: Problems of fewer samples are solved by one thread each: several would wait for one another more than they work.
+SMALL = 3000
+
+Answers = list[tuple[Solution, Array]]
+
+
+class KernelMemoryWarning(UserWarning):
+    """The kernel matrix is larger than `cache_size` allows, so that its parts are computed when needed."""
+
+
+@dataclass(eq=False)
+class KernelProblems:
+    """The binary problems of a training set, one for each row of a code matrix.
+
+    `method` says where kernel values come from: "matrix" (one for all problems), "matrices" (one for each problem in
+    turn), "rows" (computed when needed, the latest kept) or "landmarks".
+    """
+
+    samples: TrainingSet
+    code: np.ndarray
+    kernel: KernelFunction
+    cache_bytes: int
+    landmarks: Landmarks | None = None
+    method: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.samples.X)
+        largest = int(((self.code != 0.0) @ self.samples.sizes).max())
+        self.points = polar_points(self.samples.X) if isinstance(self.kernel, Kernel) else self.samples.X
+        self.gram: Array | None = None
+        self.features: Array | None = None
+        if self.landmarks is not None:
+            self.method = "landmarks"
+            self.features = landmark_features(self._everything(), self.landmarks)
+        elif 8 * n * n <= self.cache_bytes:
+            self.method = "matrix"
+            self.gram = self._everything().whole_matrix()
+        else:
+            self.method = "matrices" if 8 * largest * largest <= self.cache_bytes else "rows"
+
+    def _everything(self) -> KernelProblem:
+        """All samples, as if they were one problem."""
+        return KernelProblem(self.points, np.ones(len(self.samples.X)), self.kernel)
+
+    def warn_of_memory(self) -> None:
+        """Say how much the matrix would take, and what is quicker."""
+        n = len(self.samples.X)
+        warnings.warn(
+            f"the kernel matrix of {n} points would take {8e-9 * n * n:.3g} GB, more than cache_size allows "
+            f"({self.cache_bytes / 1e9:.3g} GB); its parts are computed when needed, which takes time. n_landmarks=500 "
+            "would cost memory and time linear in the number of points",
+            KernelMemoryWarning,
+            stacklevel=5,
+        )
+
+    def rows_of(self, k: int) -> np.ndarray:
+        """The samples of problem k."""
+        used = np.flatnonzero(self.code[k])
+        bounds = self.samples.bounds
+        return np.concatenate([np.arange(bounds[c], bounds[c + 1]) for c in used])
+
+    def problem(self, k: int, C: float) -> DualProblem:
+        """Binary problem k."""
+        used = np.flatnonzero(self.code[k])
+        y = self.code[k, used].repeat(self.samples.sizes[used])
+        everything = used.size == self.code.shape[1]
+        rows = slice(None) if everything else self.rows_of(k)
+        weight = None if self.samples.weight is None else self.samples.weight[rows]
+        if self.features is not None:
+            return FeatureProblem(self.features[rows], y, C, weight)
+        points = self.points if everything else self.points[rows]
+        if self.method == "matrix":
+            return KernelProblem(points, y, self.kernel, C, weight, self._part(used))
+        problem = KernelProblem(points, y, self.kernel, C, weight, cache_bytes=self.cache_bytes)
+        if self.method == "rows":
+            return problem
+        return KernelProblem(points, y, self.kernel, C, weight, problem.whole_matrix())
+
+    def _part(self, used: np.ndarray) -> Array:
+        """The kernel matrix of some classes, put together from its blocks."""
+        assert self.gram is not None
+        if used.size == self.code.shape[1]:
+            return self.gram
+        blocks = [slice(self.samples.bounds[c], self.samples.bounds[c + 1]) for c in used]
+        return np.block([[self.gram[rows, columns] for columns in blocks] for rows in blocks])
+
+    def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[Answers]:
+        """For every problem, solutions and scores for every C. Threads work at the same time where `n_jobs` says so."""
+        n_problems = len(self.code)
+        small = int(((self.code != 0.0) @ self.samples.sizes).max()) <= SMALL
+        with threadpool_limits(1 if small else None, "blas"):
+            if n_jobs in (None, 1) or self.method != "matrix":
+                done: Iterable[Answers] = (self._solve(k, Cs, tol) for k in range(n_problems))
+            else:
+                tasks = (delayed(self._solve)(k, Cs, tol) for k in range(n_problems))
+                done = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
+            if progress:
+                done = track(done, "binary problems", total=n_problems, console=Console(stderr=True))
+            return list(done)
+
+    def _solve(self, k: int, Cs: Sequence[float], tol: float) -> Answers:
+        return solve_scored_path(self.problem(k, float(Cs[0])), Cs, tol)
+
+
+def make_landmarks(
+    samples: TrainingSet, kernel: KernelFunction, n_landmarks: int, random_state: np.random.RandomState
+) -> Landmarks:
+    """Landmarks among the samples of all classes."""
+    points = polar_points(samples.X) if isinstance(kernel, Kernel) else samples.X
+    return draw_landmarks(KernelProblem(points, np.ones(len(samples.X)), kernel), n_landmarks, random_state)
+
+
+#: What `KernelProblems.method` means, for users.
+METHODS: dict[str, str] = {
+    "matrix": "one kernel matrix in memory",
+    "matrices": "a kernel matrix for each binary problem",
+    "rows": "kernel rows computed when needed",
+    "landmarks": "features of landmarks",
+}

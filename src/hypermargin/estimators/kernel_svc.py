@@ -1,0 +1,363 @@
+"""The kernel classifier: large margins in the Hilbert space of a kernel of the hyperbolic distance."""
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.fitting import calibrate
+from hypermargin.estimators.inputs import TrainingSet, training_set
+from hypermargin.estimators.kernel_choice import (
+    PARAMETERS,
+    KernelFunction,
+    check_kernel,
+    checked_callable,
+    chosen_kernel,
+    require_definite,
+)
+from hypermargin.estimators.kernel_fitting import KernelProblems, make_landmarks
+from hypermargin.estimators.model_file import storable
+from hypermargin.estimators.multiclass import make_scheme
+from hypermargin.estimators.packing import is_plain
+from hypermargin.estimators.prediction import SchemeClassifier
+from hypermargin.kernels import KERNELS, Kernel
+from hypermargin.kernels.chords import polar_points
+from hypermargin.solvers import Solution
+from hypermargin.solvers.base import Status
+from hypermargin.solvers.kernel.landmarks import Landmarks
+
+#: Entries of the largest block of kernel values that prediction makes at a time.
+BLOCK_ENTRIES = 1 << 23
+
+
+@storable
+class HyperbolicKernelSVC(SchemeClassifier):
+    """Large-margin classifier with a kernel of the hyperbolic distance.
+
+    Every binary problem is ``min |f|^2/2 + sum_i c_i max(0, 1 - y_i (f(x_i) + b))`` over the Hilbert space of the
+    kernel, as in scikit-learn's `SVC`. It is convex, and solved to a proved gap: `solutions_` keeps what is proved of
+    each. Predictions depend on distances alone and do not change when all points are moved by an isometry.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the risk, finite.
+    kernel : {"heat", "cosh", "laplacian", "distance"} or callable, default="heat"
+        docs/kernels.md says what each is. A callable gets two arrays of unit Lorentz points, shapes (n, d + 1) and
+        (m, d + 1), and returns the matrix (n, m) of a positive definite kernel.
+    t, power, gamma : float or "scale", default="scale"
+        The parameter of the heat, cosh and Laplacian kernel, in lengths of the space of curvature ``-curvature``. With
+        V the mean squared distance of the training points to their mean, "scale" means ``t = V/4``, ``gamma =
+        1/sqrt(V)`` and ``power = 2/(curvature V)``. The parameters of the other kernels are not used.
+    n_landmarks : int, optional
+        Approximate the kernel by its values at so many training points (fewer, where they explain all), which costs
+        time and memory linear in the number of points. The optimum of the approximate problem is what is proved then.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
+    geometry, curvature, class_weight
+        As in `HyperbolicSVC`.
+    tol : float, default=1e-6
+        The relative gap to aim for in every binary problem.
+    cache_size : float, default=2000
+        Megabytes for kernel values. A matrix that does not fit is computed in parts, with a `KernelMemoryWarning`.
+    n_jobs : int, optional
+        Binary problems solved at the same time, by threads; the answer does not depend on it.
+    random_state : int, RandomState or None
+        Draws the landmarks.
+    verbose : int, default=0
+        1 or more shows a progress bar over the binary problems.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    kernel_ : Kernel or callable
+        The kernel on the unit hyperboloid, with its parameter.
+    method_ : str
+        Where kernel values came from: "matrix", "matrices" (one for each binary problem), "rows" or "landmarks".
+    support_vectors_ : (n_support, d + 1) array
+        Unit Lorentz points that scores depend on: training points, or landmarks.
+    dual_coef_ : (n_problems, n_support) array
+        The score of x in a problem is ``sum_j dual_coef_j k(x_j, x) + intercept``.
+    intercept_ : (n_problems,) array
+    solutions_ : list of Solution
+        One for each binary problem, with bounds, status and certificate; `w` holds the coefficients of its samples.
+    gaps_ : (n_problems,) array
+        Relative gaps between proved bounds.
+    statuses_ : list of Status
+    n_iter_ : (n_problems,) array of int
+    probA_, probB_ : (n_problems,) arrays
+        Platt coefficients: ``P(+1) = 1/(1 + exp(probA_ f + probB_))``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Where X had names.
+    """
+
+    kernel_: Any
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel="heat",
+        t: float | str = "scale",
+        power: float | str = "scale",
+        gamma: float | str = "scale",
+        n_landmarks: int | None = None,
+        multi_class: str = "ovo",
+        geometry: str = "lorentz",
+        curvature: float = 1.0,
+        class_weight=None,
+        tol: float = 1e-6,
+        cache_size: float = 2000.0,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.t = t
+        self.power = power
+        self.gamma = gamma
+        self.n_landmarks = n_landmarks
+        self.multi_class = multi_class
+        self.geometry = geometry
+        self.curvature = curvature
+        self.class_weight = class_weight
+        self.tol = tol
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicKernelSVC":
+        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
+
+        Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
+        """
+        self._fit_models([self], X, y, sample_weight)
+        return self
+
+    def fit_path(self, X, y, Cs, sample_weight=None) -> list["HyperbolicKernelSVC"]:
+        """Classifiers like this one, fitted for every C of a list, in its order; this one stays as it is.
+
+        Kernel values are computed once, and each C begins at the answer of the one before.
+        """
+        models = [clone(self).set_params(C=float(C)) for C in Cs]
+        if not models:
+            raise ValueError("Cs is empty: give at least one C")
+        self._fit_models(models, X, y, sample_weight)
+        return models
+
+    def _fit_models(self, models: Sequence["HyperbolicKernelSVC"], X, y, sample_weight) -> None:
+        """Fit models that differ in C."""
+        first = models[0]
+        for model in models:
+            model._check_parameters()
+        classes, samples = first._training_set(X, y, sample_weight)
+        kernel = first._kernel_for(samples)
+        landmarks = first._draw_landmarks(samples, kernel)
+        scheme = make_scheme(self.multi_class, classes.size)
+        problems = KernelProblems(samples, scheme.code, kernel, int(1e6 * float(self.cache_size)), landmarks)
+        if problems.method in ("rows", "matrices"):
+            problems.warn_of_memory()
+        answers = problems.solve([float(model.C) for model in models], self.tol, self.n_jobs, self.verbose >= 1)
+        for i, model in enumerate(models):
+            for columns in ("n_features_in_", "feature_names_in_"):
+                if hasattr(first, columns):
+                    setattr(model, columns, getattr(first, columns))
+            model._adopt(classes, problems, [path[i] for path in answers])
+
+    def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: list[tuple[Solution, Array]]) -> None:
+        """Set the fitted attributes from the solutions of all binary problems."""
+        self.classes_, self.kernel_, self.method_ = classes, problems.kernel, problems.method
+        samples = problems.samples
+        self._set_solutions([solution for solution, _ in answers])
+        if problems.landmarks is not None:
+            assert problems.features is not None
+            self.support_vectors_ = samples.X[problems.landmarks.chosen]
+            normals = [
+                solution.w @ problems.features[problems.rows_of(k)] for k, solution in enumerate(self.solutions_)
+            ]
+            self.dual_coef_ = problems.landmarks.coefficients(np.stack(normals))
+            self._landmark_factor = problems.landmarks.factor
+        else:
+            coefficients = np.zeros((len(answers), len(samples.X)))
+            for k, solution in enumerate(self.solutions_):
+                coefficients[k, problems.rows_of(k)] = solution.w
+            support = np.flatnonzero(coefficients.any(axis=0))
+            self.support_vectors_, self.dual_coef_ = samples.X[support], coefficients[:, support]
+        place = [{c: k for c, k in zip(*_starts(problems, p), strict=True)} for p in range(len(answers))]
+
+        def score(k: int, rows: slice) -> Array:
+            """Scores come with the solutions, in the order of the classes of a problem."""
+            begin = place[k][rows.start]
+            return answers[k][1][begin : begin + rows.stop - rows.start]
+
+        self.probA_, self.probB_ = calibrate(samples, problems.code, score)
+        self._warn_of_statuses()
+
+    def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
+        """The problems that `fit` solved for this data, in the order of `solutions_`: what certificates are checked on.
+
+        ``model.solutions_[k].certificate.enclosure(model.binary_problems(X, y)[k])`` are both bounds, checked anew.
+        """
+        self._check_parameters()
+        classes, samples = self._training_set(X, y, sample_weight, reset=False)
+        landmarks = None
+        if self.method_ == "landmarks":
+            chosen = [int(np.flatnonzero(np.all(x == samples.X, axis=1))[0]) for x in self.support_vectors_]
+            landmarks = Landmarks(np.array(chosen), self._landmark_factor)
+        code = make_scheme(self.multi_class, classes.size).code
+        problems = KernelProblems(samples, code, self.kernel_, int(1e6 * float(self.cache_size)), landmarks)
+        return [problems.problem(k, float(self.C)) for k in range(len(code))]
+
+    def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
+        given = self._labelled_samples(X, y, sample_weight, reset=reset)
+        return given.classes, training_set(given.X, given.labels, given.weight, self.geometry, self.curvature)
+
+    def _kernel_for(self, samples: TrainingSet) -> KernelFunction:
+        kernel = chosen_kernel(self.kernel, self._kernel_parameters(), samples.X, samples.weight, self.curvature)
+        if not isinstance(kernel, Kernel):
+            kernel = checked_callable(kernel)
+            require_definite(kernel, samples.X)
+        return kernel
+
+    def _draw_landmarks(self, samples: TrainingSet, kernel: KernelFunction) -> Landmarks | None:
+        if self.n_landmarks is None:
+            return None
+        if self.n_landmarks > len(samples.X):
+            raise ValueError(
+                f"n_landmarks = {self.n_landmarks} is more than there are different training points, {len(samples.X)}"
+            )
+        if isinstance(kernel, Kernel) and kernel.conditional:
+            raise ValueError(f"landmarks need a positive definite kernel; {kernel.name!r} is conditionally so only")
+        return make_landmarks(samples, kernel, int(self.n_landmarks), check_random_state(self.random_state))
+
+    def _kernel_parameters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in PARAMETERS.values()}
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense."""
+        if not (isinstance(self.C, Real) and 0.0 < self.C < np.inf):
+            raise ValueError(f"C must be positive and finite with a kernel, got {self.C!r}")
+        for name in ("tol", "cache_size"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and value > 0.0):
+                raise ValueError(f"{name} must be positive, got {value!r}")
+        if not isinstance(self.verbose, Integral):
+            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
+        if self.n_landmarks is not None and not (isinstance(self.n_landmarks, Integral) and self.n_landmarks >= 1):
+            raise ValueError(f"n_landmarks must be a whole number of at least 1 or None, got {self.n_landmarks!r}")
+        check_kernel(self.kernel, self._kernel_parameters())
+        make_scheme(self.multi_class, 3)
+        self._check_space()
+
+    def _set_solutions(self, solutions: list[Solution]) -> None:
+        self.solutions_ = solutions
+        self.intercept_ = np.array([solution.intercept for solution in solutions])
+        self.gaps_ = np.array([solution.gap for solution in solutions])
+        self.statuses_ = [solution.status for solution in solutions]
+        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
+
+    def _warn_of_statuses(self) -> None:
+        for status, count in Counter(self.statuses_).items():
+            if status is not Status.OPTIMAL:
+                warnings.warn(
+                    f"{count} of {len(self.statuses_)} binary problems ended so: {status.value}",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+
+    # -- prediction --------------------------------------------------------------------------------------------------
+
+    def _scores(self, points: Array) -> Array:
+        support = self.support_vectors_
+        if not len(support):
+            return np.broadcast_to(self.intercept_, (len(points), self.intercept_.size)).copy()
+        height = max(1, BLOCK_ENTRIES // len(support))
+        prepared = polar_points(support) if isinstance(self.kernel_, Kernel) else support
+        blocks = []
+        for start in range(0, len(points), height):
+            block = points[start : start + height]
+            if isinstance(self.kernel_, Kernel):
+                values = self.kernel_.between(polar_points(block), prepared)
+            else:
+                values = self.kernel_(block, prepared)
+            blocks.append(values @ self.dual_coef_.T + self.intercept_)
+        return np.concatenate(blocks)
+
+    # -- storage -----------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "solutions_" in state:
+            state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
+            del state["statuses_"]
+            state["kernel_"] = _named(state["kernel_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "solutions_" in state:
+            state["solutions_"] = [Solution.from_dict(solution) for solution in state["solutions_"]]
+            state["statuses_"] = [solution.status for solution in state["solutions_"]]
+            named = state["kernel_"]
+            state["kernel_"] = checked_callable(state["kernel"]) if named is None else KERNELS[named[0]](**named[1])
+        super().__setstate__(state)
+
+    def _stored(self) -> dict[str, Any]:
+        named = _named(self.kernel_)
+        if named is None:
+            raise ValueError(
+                "a model file holds no code: a classifier with a callable for a kernel cannot be kept in one"
+            )
+        solutions = [solution.to_dict() for solution in self.solutions_]
+        for state in solutions:
+            state["info"] = {key: value for key, value in state["info"].items() if is_plain(value)}
+            state["certificate"] = {
+                key: np.array(value) if isinstance(value, list) else value
+                for key, value in state["certificate"].items()
+            }
+        arrays = ("probA_", "probB_", "support_vectors_", "dual_coef_")
+        return {
+            **{name: getattr(self, name) for name in arrays},
+            "kernel": list(named),
+            "method": self.method_,
+            "landmark_factor": getattr(self, "_landmark_factor", None),
+            "solutions": solutions,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        n_problems = make_scheme(self.multi_class, self.classes_.size).n_problems
+        parts = (state["probA_"], state["probB_"], state["solutions"], state["dual_coef_"])
+        if any(len(part) != n_problems for part in parts):
+            raise ValueError("calibration and solutions do not fit the number of classes")
+        if state["dual_coef_"].shape[1] != len(state["support_vectors_"]):
+            raise ValueError("the coefficients do not fit the support vectors")
+        name, parameters = state["kernel"]
+        self.kernel_, self.method_ = KERNELS[name](**parameters), state["method"]
+        self.probA_, self.probB_ = state["probA_"], state["probB_"]
+        self.support_vectors_, self.dual_coef_ = state["support_vectors_"], state["dual_coef_"]
+        if state["landmark_factor"] is not None:
+            self._landmark_factor = state["landmark_factor"]
+        self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]])
+
+
+def _starts(problems: KernelProblems, k: int) -> tuple[list[int], list[int]]:
+    """Where the classes of problem k begin among all samples, and among its own."""
+    used = np.flatnonzero(problems.code[k])
+    sizes = problems.samples.sizes[used]
+    return [problems.samples.bounds[c] for c in used], (np.cumsum(sizes) - sizes).tolist()
+
+
+def _named(kernel: KernelFunction) -> tuple[str, dict[str, float]] | None:
+    """Name and parameters of a kernel of this package; None for a callable of one's own."""
+    return (kernel.name, dict(vars(kernel))) if isinstance(kernel, Kernel) else None

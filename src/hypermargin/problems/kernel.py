@@ -1,0 +1,167 @@
+"""The margin problem of a kernel: minimise ``|f|^2/2 + sum_i c_i max(0, 1 - y_i (f(x_i) + b))`` over f and b.
+
+f ranges over the Hilbert space of the kernel, and an optimal one is ``f(x) = sum_j beta_j k(x_j, x)`` with
+``|f|^2 = beta'K beta`` and ``sum beta_j = 0``. The loss of a sample is ``max(0, 1 - m)``, without the ``1/sqrt2`` of
+`MarginProblem`: so C means what it means in scikit-learn's `SVC`. The dual problem is
+
+    maximise  y.beta - beta'K beta/2   over   0 <= y_i beta_i <= c_i,  sum beta_i = 0,
+
+and each of its points bounds the objective from below, for a conditionally positive definite kernel as well, because
+``sum beta_i = 0``. docs/kernels.md has the proofs.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite
+from typing import Any, Self
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.kernels import Kernel
+from hypermargin.kernels.chords import PolarPoints, polar_points
+from hypermargin.problems.margin import check_weights
+
+#: Entries of a block of kernel values that is made and used at once.
+BLOCK_ENTRIES = 1 << 22
+
+
+class DualProblem(ABC):
+    """What problems in terms of ``beta`` share. Subclasses are dataclasses with y, C and sample_weight."""
+
+    y: Array
+    C: float
+    sample_weight: Array | None
+
+    @property
+    def n_samples(self) -> int:
+        return self.y.size
+
+    @cached_property
+    def costs(self) -> Array:
+        """``c_i = C * sample_weight_i``, shape (n,)."""
+        return np.full(self.n_samples, self.C) if self.sample_weight is None else self.C * self.sample_weight
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """The least and the largest beta: 0 and ``y_i c_i`` in order."""
+        ends = self.y * self.costs
+        return np.minimum(ends, 0.0), np.maximum(ends, 0.0)
+
+    @abstractmethod
+    def products(self, beta: Array) -> Array:
+        """``K beta``, shape (n,)."""
+
+    def objective(self, beta: Array, intercept: float) -> float:
+        """The objective of ``f = sum beta_j k(x_j, .)``, in floating point."""
+        scores = self.products(beta)
+        return 0.5 * float(beta @ scores) + self.risk(scores, intercept)
+
+    def risk(self, scores: Array, intercept: float) -> float:
+        """``sum_i c_i max(0, 1 - y_i (scores_i + intercept))``."""
+        return float(self.costs @ np.maximum(0.0, 1.0 - self.y * (scores + intercept)))
+
+    def with_C(self, C: float) -> Self:
+        """The same problem with another C."""
+        return self if C == self.C else replace(self, C=C)  # type: ignore[type-var]
+
+    def _check(self) -> None:
+        y = np.ascontiguousarray(self.y, dtype=np.float64)
+        if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
+            raise ValueError("y must hold the labels -1 and +1 only, one for each sample")
+        if not (float(self.C) > 0.0 and isfinite(self.C)):
+            raise ValueError(f"C must be positive and finite with a kernel, got {self.C!r}")
+        object.__setattr__(self, "y", y)
+        object.__setattr__(self, "C", float(self.C))
+        if self.sample_weight is not None:
+            object.__setattr__(self, "sample_weight", check_weights(self.sample_weight, y.size))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelProblem(DualProblem):
+    """Points, labels, a kernel and weights of one binary problem.
+
+    Parameters
+    ----------
+    points : PolarPoints or (n, d + 1) array
+        Points of the unit hyperboloid, perhaps prepared by `kernels.chords.polar_points`; for a callable of one's own
+        an array.
+    y : (n,) array
+        Labels -1 or +1.
+    kernel : Kernel or callable
+        A callable gets two arrays of points, shapes (n, d + 1) and (m, d + 1), and returns the matrix (n, m).
+    C : float
+    sample_weight : (n,) array, optional
+    gram : (n, n) array, optional
+        The kernel matrix of the points, where it is in memory already; otherwise its blocks are computed when needed.
+    cache_bytes : int
+        Memory for rows of the matrix that a solver may keep where there is no `gram`.
+    """
+
+    points: Any
+    y: Array
+    kernel: Kernel | Callable[[Array, Array], Array]
+    C: float = 1.0
+    sample_weight: Array | None = None
+    gram: Array | None = None
+    cache_bytes: int = 2 << 30
+
+    def __post_init__(self) -> None:
+        self._check()
+        if isinstance(self.kernel, Kernel) and not isinstance(self.points, PolarPoints):
+            object.__setattr__(self, "points", polar_points(np.asarray(self.points, dtype=np.float64)))
+        if len(self.points) != self.n_samples:
+            raise ValueError(f"y has {self.n_samples} labels for {len(self.points)} points")
+        if self.gram is not None and self.gram.shape != (self.n_samples, self.n_samples):
+            raise ValueError(f"the kernel matrix must have shape {(self.n_samples,) * 2}, got {self.gram.shape}")
+
+    def values(self, rows: Any, columns: Any = slice(None)) -> Array:
+        """The kernel between the samples `rows` and the samples `columns`, each a slice or an array of indices."""
+        if self.gram is not None:
+            if isinstance(rows, slice) or isinstance(columns, slice):
+                return self.gram[rows, columns]
+            return self.gram[np.ix_(rows, columns)]
+        if isinstance(self.kernel, Kernel):
+            return self.kernel.between(self.points[rows], self.points[columns])
+        return np.asarray(self.kernel(self.points[rows], self.points[columns]), dtype=np.float64)
+
+    def whole_matrix(self) -> Array:
+        """The kernel matrix, shape (n, n)."""
+        if self.gram is not None:
+            return self.gram
+        if isinstance(self.kernel, Kernel):
+            return self.kernel.between(self.points)  # half the work of `values`: it is symmetric
+        return self.values(slice(None))
+
+    def row_blocks(self, width: int) -> list[slice]:
+        """The samples as slices short enough for a block of `width` columns."""
+        height = max(1, BLOCK_ENTRIES // max(width, 1))
+        return [slice(start, min(self.n_samples, start + height)) for start in range(0, self.n_samples, height)]
+
+    def products(self, beta: Array) -> Array:
+        used = np.flatnonzero(beta)
+        if self.gram is not None and 2 * used.size >= self.n_samples:
+            return self.gram @ beta
+        weights = beta[used]
+        blocks = [self.values(rows, used) @ weights for rows in self.row_blocks(used.size)]
+        return np.concatenate(blocks) if used.size else np.zeros(self.n_samples)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureProblem(DualProblem):
+    """The same problem for the kernel ``z.z'`` of features Z, shape (n, m): a linear classifier with an intercept."""
+
+    features: Array
+    y: Array
+    C: float = 1.0
+    sample_weight: Array | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.features.ndim != 2 or len(self.features) != self.n_samples:
+            raise ValueError(f"features must have shape ({self.n_samples}, m), got {self.features.shape}")
+
+    def products(self, beta: Array) -> Array:
+        return self.features @ (beta @ self.features)

@@ -1,0 +1,202 @@
+"""Kernel problems against Clarabel, scikit-learn and Arb: the optimum, the bounds, and every way of reaching it."""
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import SVC
+
+from hypermargin import Certificate, Status
+from hypermargin.certificates import CertificateError, KernelCertificate
+from hypermargin.geometry import lift
+from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel, LaplacianKernel
+from hypermargin.problems.kernel import FeatureProblem, KernelProblem
+from hypermargin.solvers.kernel import decomposition
+from hypermargin.solvers.kernel.compiled import pairs
+from hypermargin.solvers.kernel.method import solve_kernel, solve_kernel_path
+from interpreted import load_source
+
+KERNELS = [HeatKernel(0.3), HeatKernel(20.0), CoshKernel(2.0), LaplacianKernel(1.0), DistanceKernel()]
+
+
+def random_problem(kernel, n=60, dim=2, C=2.0, seed=0, weighted=False):
+    rng = np.random.default_rng(seed)
+    X = lift(rng.normal(size=(n, dim)))
+    y = np.where(X[:, 1] + 0.7 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+    weight = rng.uniform(0.1, 3.0, size=n) if weighted else None
+    return KernelProblem(X, y, kernel, C, weight, gram=kernel(X))
+
+
+def optimum_by_clarabel(K, y, costs):
+    """The dual problem as a quadratic programme; a small ridge where the matrix is semidefinite up to rounding."""
+    n = len(y)
+    K = K + 2.0 * np.abs(K).max() if np.all(np.diag(K) == 0.0) else K  # -d: a constant changes nothing on sums of 0
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-10
+    A = sp.vstack([sp.csc_matrix(np.ones((1, n))), sp.identity(n), -sp.identity(n)], format="csc")
+    ends = y * costs
+    b = np.concatenate([[0.0], np.maximum(ends, 0.0), -np.minimum(ends, 0.0)])
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n)]
+    P = sp.csc_matrix(np.triu(K + 1e-12 * np.eye(n)))
+    return -clarabel.DefaultSolver(P, -y, A, b, cones, settings).solve().obj_val
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_the_optimum_is_that_of_clarabel(kernel, C, weighted):
+    problem = random_problem(kernel, C=C, weighted=weighted)
+    solution = solve_kernel(problem)
+    expected = optimum_by_clarabel(problem.gram, problem.y, problem.costs)
+    assert solution.status is Status.OPTIMAL
+    assert solution.lower_bound <= solution.objective <= solution.lower_bound * (1.0 + 1e-6)
+    assert solution.lower_bound <= expected * (1.0 + 1e-7)
+    assert solution.objective >= expected * (1.0 - 1e-7)
+
+
+@pytest.mark.parametrize(("kernel", "dim"), [*((k, 2) for k in KERNELS), (HeatKernel(0.5), 5), (HeatKernel(1.0), 7)])
+def test_arb_lies_within_the_bounds(kernel, dim):
+    problem = random_problem(kernel, n=25, dim=dim)
+    certificate = solve_kernel(problem).certificate
+    lower, upper = certificate.enclosure(problem)
+    arb_lower, arb_upper = certificate.enclosure(problem, by_arb=True)
+    assert lower <= arb_lower <= arb_upper * (1.0 + 1e-12)
+    assert arb_upper <= upper
+    assert arb_lower - lower <= 1e-9 * upper  # the bounds are not needlessly wide
+    assert upper - arb_upper <= 1e-9 * upper
+
+
+def test_far_points_are_proved_too():
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(80, 2))
+    X = lift(np.sinh(rng.uniform(0.0, 16.0, size=(80, 1))) * directions / np.linalg.norm(directions, axis=1)[:, None])
+    y = np.where(directions[:, 0] > 0.0, 1.0, -1.0)
+    for kernel in (HeatKernel(5.0), LaplacianKernel(0.3), DistanceKernel()):
+        problem = KernelProblem(X, y, kernel, 10.0, gram=kernel(X))
+        solution = solve_kernel(problem)
+        assert solution.status is Status.OPTIMAL
+        assert solution.certificate.enclosure(problem, by_arb=True)[0] >= solution.lower_bound
+
+
+@pytest.mark.parametrize("kernel", [HeatKernel(0.1), LaplacianKernel(2.0)], ids=str)
+def test_working_sets_come_to_the_same_answer(kernel, monkeypatch):
+    problem = random_problem(kernel, n=300, C=5.0)
+    expected = solve_kernel(problem).objective
+    monkeypatch.setattr(decomposition, "WORKING_SET", 40)
+    small_cache = KernelProblem(problem.points, problem.y, kernel, 5.0, cache_bytes=60 * 300 * 8)
+    solution = solve_kernel(small_cache)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(expected, rel=2e-6)
+
+
+def test_a_path_is_the_same_as_single_solutions():
+    problem = random_problem(HeatKernel(0.3), n=100)
+    Cs = [3.0, 0.01, 100.0, 0.5]
+    for C, solution in zip(Cs, solve_kernel_path(problem, Cs), strict=True):
+        alone = solve_kernel(problem.with_C(C))
+        assert solution.status is alone.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(alone.objective, rel=2e-6)
+
+
+def test_scikit_learn_agrees_up_to_its_tolerance():
+    problem = random_problem(CoshKernel(1.5), n=150, C=3.0)
+    theirs = SVC(kernel="precomputed", C=3.0, tol=1e-6).fit(problem.gram, problem.y)
+    beta = np.zeros(150)
+    beta[theirs.support_] = theirs.dual_coef_[0]
+    solution = solve_kernel(problem)
+    assert solution.objective <= problem.objective(beta, float(theirs.intercept_[0])) * (1.0 + 1e-9)
+    np.testing.assert_allclose(
+        problem.gram @ solution.w + solution.intercept, theirs.decision_function(problem.gram), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+def test_features_are_a_linear_kernel(C):
+    rng = np.random.default_rng(3)
+    Z = rng.normal(size=(120, 6)) * np.array([1.0, 5.0, 0.2, 30.0, 1.0, 1.0])
+    y = np.where(Z[:, 0] + rng.normal(size=120) > 0.0, 1.0, -1.0)
+    weight = rng.uniform(0.1, 2.0, size=120)
+    solution = solve_kernel(FeatureProblem(Z, y, C, weight))
+    expected = optimum_by_clarabel(Z @ Z.T, y, C * weight)
+    assert solution.status is Status.OPTIMAL
+    assert solution.lower_bound <= expected * (1.0 + 1e-7)
+    assert solution.objective >= expected * (1.0 - 1e-7)
+
+
+def test_one_class_costs_nothing():
+    problem = KernelProblem(lift(np.zeros((3, 2))), np.ones(3), HeatKernel(1.0))
+    solution = solve_kernel(problem)
+    assert solution.objective == pytest.approx(0.0, abs=1e-12)
+    assert solution.status is Status.OPTIMAL
+
+
+def test_separable_points_with_a_huge_C():
+    problem = random_problem(HeatKernel(0.05), n=80, C=1e6)
+    assert solve_kernel(problem).status is Status.OPTIMAL
+
+
+def test_the_interpreter_takes_the_same_steps():
+    problem = random_problem(LaplacianKernel(1.0), n=30)
+    (plain,) = load_source(pairs)
+    results = []
+    for module in (pairs, plain):
+        beta, gradient = np.zeros(30), -problem.y.copy()
+        steps, violation = module.minimise_pairs(problem.gram, gradient, beta, *problem.box, 1e-6, 10000)
+        results.append((steps, violation, beta))
+    assert results[0][0] == results[1][0]
+    np.testing.assert_array_equal(results[0][2], results[1][2])
+
+
+class TestCertificate:
+    def test_it_survives_a_file(self, tmp_path):
+        problem = random_problem(HeatKernel(0.3))
+        certificate = solve_kernel(problem).certificate
+        certificate.save(tmp_path / "proof.json")
+        copy = Certificate.load(tmp_path / "proof.json")
+        assert isinstance(copy, KernelCertificate)
+        assert copy.enclosure(problem) == certificate.enclosure(problem)
+
+    def test_a_bound_holds_for_whatever_coefficients(self):
+        """Weights that are not optimal prove less, never too much."""
+        problem = random_problem(HeatKernel(0.3), n=40)
+        optimum = optimum_by_clarabel(problem.gram, problem.y, problem.costs)
+        rng = np.random.default_rng(1)
+        for _ in range(20):
+            size = np.zeros(40)
+            for sign in (1.0, -1.0):
+                own = rng.permutation(np.flatnonzero(problem.y == sign))[:8]
+                size[own] = 0.25 * rng.permutation(np.arange(1, 9))[:8]
+            lower, upper = KernelCertificate.of(problem.y * size, rng.normal()).enclosure(problem)
+            assert lower <= optimum * (1.0 + 1e-9)
+            assert upper >= optimum * (1.0 - 1e-9)
+
+    def test_what_is_wrong_with_one_is_said(self):
+        problem = random_problem(HeatKernel(0.3), n=40)
+        beta = solve_kernel(problem).w
+        with pytest.raises(CertificateError, match="for 39 samples"):
+            KernelCertificate.of(beta[:39], 0.0).verify(problem)
+        with pytest.raises(CertificateError, match="beyond the weight"):
+            KernelCertificate.of(100.0 * beta, 0.0).verify(problem)
+        unbalanced = beta.copy()
+        unbalanced[np.argmax(beta)] *= 0.5
+        with pytest.raises(CertificateError, match="do not add up to 0"):
+            KernelCertificate.of(unbalanced, 0.0).verify(problem)
+        with pytest.raises(CertificateError, match="not finite"):
+            KernelCertificate.of(np.where(beta > 0.0, np.nan, beta), 0.0).verify(problem)
+        with pytest.raises(CertificateError, match="has none"):
+            KernelCertificate.of(beta, 0.0).verify(object())
+
+    def test_rounding_of_kernel_values_is_charged(self):
+        """A matrix with entries off by what the kernel may be off by gives the same bounds, up to what is charged."""
+        kernel = HeatKernel(0.3)
+        problem = random_problem(kernel, n=40)
+        certificate = solve_kernel(problem).certificate
+        lower, upper = certificate.enclosure(problem)
+        relative, absolute = kernel.rounding(2)
+        signs = np.sign(np.outer(certificate.beta, certificate.beta))
+        for sign in (1.0, -1.0):
+            K = problem.gram + sign * signs * (relative * problem.gram + absolute)
+            quadratic = certificate.beta @ K @ certificate.beta
+            assert lower <= np.abs(certificate.beta).sum() - 0.5 * quadratic
+            assert upper >= 0.5 * quadratic + problem.risk(K @ certificate.beta, certificate.intercept)
