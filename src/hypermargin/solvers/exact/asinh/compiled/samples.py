@@ -293,8 +293,9 @@ class Samples:
             cell = int(place)
             place -= cell
             end = (1.0 - place) * self.tangents[cell] + place * self.tangents[cell + 1]
-        end = min(end, right)
         self.until[e] = end
+        if right <= end:  # all of the envelope is the chord, its right end included
+            end, self.until[e] = right, 1e300
         self.slope[e] = (_loss(end) - self.loss_left[e]) / (end - left)
 
 
