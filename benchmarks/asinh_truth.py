@@ -3,8 +3,8 @@
     python benchmarks/asinh_truth.py measure rows.jsonl --problems 'football/*' --tol 1e-4
     python benchmarks/asinh_truth.py report rows.jsonl --page docs/benchmarks/asinh-truth.md --optima optima_asinh.json
 
-`measure` appends one line per problem of the public problem set and goes on where it was interrupted. `report` makes the
-table of the page, and the file of certified optima that `hypermargin score --loss asinh` reads.
+`measure` appends one line per problem of the public problem set and goes on where it was interrupted. `report` makes
+the table of the page, and the file of certified optima that `hypermargin score --loss asinh` reads.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def excesses(rows: Iterable[dict], label: str) -> np.ndarray:
 def table(rows: list[dict]) -> list[str]:
     labels = ("hinge", "pgd as published", "pgd", "pgd, refined")
     lines = [
-        "| data | problems | proved | " + " | ".join(labels) + " | hinge optimal too | classify alike | nodes | seconds |",
+        "| data | problems | proved | " + " | ".join(labels) + " | hinge optimal too | alike | nodes | seconds |",
         "|---|---|---|" + "---|" * len(labels) + "---|---|---|---|",
     ]
     datasets = list(dict.fromkeys(row["name"].split("/")[0] for row in rows))
@@ -99,10 +99,10 @@ def page(rows: list[dict]) -> str:
             "# The asinh objective: certified optima, and what others reach",
             "",
             "Written by `benchmarks/asinh_truth.py`. Each row is the binary problems of one data set (one-vs-rest and",
-            "one-vs-one, C = 0.1, 1, 10). The columns of methods say how far the asinh objective of what they return is above",
-            "the certified lower bound: median / worst. *Hinge optimal too*: problems on which the hinge optimum is within",
-            "1e-3 of the asinh optimum. *Classify alike*: samples that both optima put on the same side, on average. Nodes are",
-            "medians; seconds are the sum over the problems, start and check included.",
+            "one-vs-one, C = 0.1, 1, 10). The columns of methods say how far the asinh objective of what they return is",
+            "above the certified lower bound: median / worst. *Hinge optimal too*: problems on which the hinge",
+            "optimum is within 1e-3 of the asinh optimum. *Alike*: samples that both optima put on the same side, on",
+            "average. Nodes are medians; seconds are the sum over the problems, start and check included.",
             "",
             *table(rows),
             "",

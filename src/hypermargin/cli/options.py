@@ -9,6 +9,7 @@ from hypermargin.cli.files import Points, read_points
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.validation import GEOMETRIES
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, UncertaintySet
+from hypermargin.problems.losses import LOSSES
 from hypermargin.solvers import available_methods, get_solver
 
 #: Uncertainty sets that one number describes.
@@ -31,6 +32,9 @@ def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
 def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
     """What is minimised, and how closely."""
     add_weight_arguments(parser, C=1.0)
+    parser.add_argument(
+        "--loss", choices=tuple(LOSSES), help="the loss to minimise, where the method can (default: the method's own)"
+    )
     parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
 
@@ -82,7 +86,7 @@ def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> Hy
         uncertainty=args.uncertainty,
         tol=args.tol,
         random_state=args.seed,
-        **further,
+        **{"loss": args.loss, **further},
     )
 
 
@@ -109,6 +113,18 @@ def solver_options(settings: list[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             options[name] = text
     return options
+
+
+def methods_with_losses(text: str, loss: str | None) -> list[tuple[str, str, str | None]]:
+    """``exact,exact:asinh`` as (label, method, loss); `loss` is for those that name none."""
+    found = []
+    for label in (part.strip() for part in text.split(",") if part.strip()):
+        method, colon, own = label.partition(":")
+        chosen_methods(method)
+        found.append((label, method, own if colon else loss))
+    if not found:
+        raise CommandError("--methods names no method")
+    return found
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:

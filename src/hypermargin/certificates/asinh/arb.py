@@ -1,7 +1,7 @@
 """The losses of samples on boxes once more, by the library Arb: a second opinion on `compiled/losses.py`.
 
-Points in the frame, margins, asinh and the minima over intervals are computed with Arb's own error bounds. Slower by far,
-and short: what is a matter of quality only, such as slopes, is read off ordinary numbers.
+Points in the frame, margins, asinh and the minima over intervals are computed with Arb's own error bounds. Slower by
+far, and short: what is a matter of quality only, such as slopes, is read off ordinary numbers.
 """
 
 from math import asinh, hypot, inf
@@ -37,6 +37,12 @@ def _least_curvature(left: float, right: float) -> float:
     return min(_down(arb(m) / (1 + arb(m) ** 2) ** 1.5) for m in (left, right))
 
 
+def _largest_curvature(left: float, right: float) -> float:
+    """Nearly the largest of the same, at 1/sqrt(2): it decides what is settled, not what is proved."""
+    peak = min(max(left, _ROOT_HALF), right)
+    return max(m / hypot(1.0, m) ** 3 for m in (left, peak, right))
+
+
 def _least_offset(slope: float, left: float, right: float) -> float:
     """Not above ``l(m) - slope m`` on an interval, for a slope in [-1, 0]."""
     touch = arb(1)
@@ -52,9 +58,9 @@ class ArbLosses:
     """See `compiled.losses.BoxLosses`, whose methods these are."""
 
     def __init__(self, problem: MarginProblem, frame: Frame, margins_from: Array) -> None:
-        matrix = [[arb(value) for value in row] for row in frame.matrix.tolist()]
+        columns = [[arb(value) for value in column] for column in frame.matrix.T.tolist()]
         self.z = [
-            [y * sum((arb(x) * row[j] for x, row in zip(point, matrix, strict=True)), arb(0)) for j in range(len(matrix))]
+            [y * sum((arb(x) * f for x, f in zip(point, column, strict=True)), arb(0)) for column in columns]
             for point, y in zip(problem.X.tolist(), problem.y.tolist(), strict=True)
         ]
         self.plain = np.array([[float(value) for value in row] for row in self.z])
@@ -81,7 +87,7 @@ class ArbLosses:
             if right <= 1.0:
                 h = _least_curvature(left, right)
                 rho = max(right - m, m - left)
-                if (m / hypot(1.0, m) ** 3 - h) * rho * rho <= 2.0 * allowed:
+                if (_largest_curvature(left, right) - h) * rho * rho <= 2.0 * allowed:
                     self._add_quadratic(i, m, h, size, sums)
                     continue
             self.kept.append(i)

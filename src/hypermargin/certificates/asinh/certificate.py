@@ -1,9 +1,10 @@
-"""The certificate of a lower bound for the asinh objective: a tree of boxes that covers all w, and what proves each leaf.
+"""The certificate of a lower bound for the asinh objective: a tree of boxes that covers all w, and what proves each
+leaf.
 
 It rests on four facts (docs/asinh.md has the proofs).
 
-1. Margins are linear, so on a box of w each has an interval. For any slope in [-1, 0] the loss has an affine lower bound
-   there in closed form, and where the interval ends before 1 a quadratic one.
+1. Margins are linear, so on a box of w each has an interval. For any slope in [-1, 0] the loss has an affine lower
+   bound there in closed form, and where the interval ends before 1 a quadratic one.
 2. ``q(w)/2 >= lam q(w)/2`` for every ``lam <= 1``, since ``q(w) >= 0`` (for lam in [0, 1] if timelike w are allowed).
 3. ``x'Ax/2 >= x'(A + D)x/2 - sum(D)/2`` on ``[-1, 1]^k``; for ``A + D >= 0`` a tangent plane bounds that in turn.
 4. Far out the samples on the wrong side of a cone of directions cost more and more.

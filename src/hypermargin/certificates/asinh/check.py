@@ -138,7 +138,7 @@ class _Checker:
 
 
 class _Walk:
-    """Boxes of a tree in preorder. `keep` hands something to the halves of the box at hand, else they get what it had."""
+    """Boxes of a tree in preorder. `keep` hands something to the halves of a box; without it they get what it had."""
 
     def __init__(self, tree: Sequence[int], centre: Array, radius: Array, handed) -> None:
         self.tree = tree
@@ -173,8 +173,8 @@ class _Walk:
 def _convexifier(A: Array) -> Array:
     """A diagonal ``D >= 0`` for which ``A + diag(D)`` is positive semidefinite, surely.
 
-    A guess from the negative eigenvalues (row sums of the negative part), and then Cholesky's method on a matrix that is
-    smaller by more than its rounding: if that comes to an end the matrix is what it should be (Rump, 2006).
+    A guess from the negative eigenvalues (row sums of the negative part), and then Cholesky's method on a matrix that
+    is smaller by more than its rounding: if that comes to an end the matrix is what it should be (Rump, 2006).
     """
     k = len(A)
     values, vectors = np.linalg.eigh(A)

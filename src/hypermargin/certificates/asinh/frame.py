@@ -1,7 +1,8 @@
 """The frame of an asinh certificate as an exact linear map, and how far it is from an isometry.
 
-The map ``w -> outside`` is given by a matrix F of doubles that is taken as it is: no rounding in it can spoil the proof, it
-only has to be invertible, and ``q`` outside is ``w'F'GFw = q(w) + w'Ew`` with a tiny matrix E that is computed exactly.
+The map ``w -> outside`` is given by a matrix F of doubles that is taken as it is: no rounding in it can spoil the
+proof, it only has to be invertible, and ``q`` outside is ``w'F'GFw = q(w) + w'Ew`` with a tiny matrix E that is
+computed exactly.
 """
 
 from fractions import Fraction
@@ -29,7 +30,7 @@ class Frame:
             raise CertificateError("the centre of the certificate is too far out for double precision")
 
     def samples(self, problem: MarginProblem) -> tuple[Array, Array]:
-        """The points z_i in the frame, shape (n, d + 1), and a bound for the error of the entries of each, shape (n,)."""
+        """The points z_i in the frame, shape (n, d + 1), and for each a bound of its entries' errors, shape (n,)."""
         Z = np.empty(problem.X.shape)
         doubt = np.empty(problem.n_samples)
         factor = rounding_factor(problem.dim + 3)

@@ -109,7 +109,7 @@ class Exact(Solver):
             last = C
 
     def _run_asinh_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
-        soft = [C for C in Cs if C < np.inf]
+        soft = [C for C in Cs if np.inf > C]
         hinge = dict(zip(soft, self._hinge_starts(problem, soft), strict=True))
         before: list[Array] = []
         for C in Cs:

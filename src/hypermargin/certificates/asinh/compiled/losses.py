@@ -1,14 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Lower bounds for the asinh losses of samples on boxes of w, with a bound on every rounding error.
 
-Written with the four operations and square roots only, which IEEE arithmetic rounds correctly; u = 2^-53. Terms are summed
-in doubles beside the sum `size` of their magnitudes, and whoever uses the sums takes ``ROUNDINGS u size`` off, where
-ROUNDINGS is more than the number of terms and of the operations behind each (`check.py`).
+Written with the four operations and square roots only, which IEEE arithmetic rounds correctly; u = 2^-53. Terms are
+summed in doubles beside the sum `size` of their magnitudes, and whoever uses the sums takes ``ROUNDINGS u size`` off,
+where ROUNDINGS is more than the number of terms and of the operations behind each (`check.py`).
 
 For a slope in [-1, 0] the best affine lower bound of the loss on an interval has the offset
-``min (l(m) - slope m)``. The loss is concave for m < 0 and convex for m > 0: the minimum is at the left end, or at the point
-of m >= 0 where the loss has that slope, or at the right end if that comes first. So *any* slope gives a valid bound; which
-one to take is a matter of quality, and is read off the points that the certificate names.
+``min (l(m) - slope m)``. The loss is concave for m < 0 and convex for m > 0: the minimum is at the left end, or at the
+point of m >= 0 where the loss has that slope, or at the right end if that comes first. So *any* slope gives a valid
+bound; which one to take is a matter of quality, and is read off the points that the certificate names.
 """
 
 import cython
@@ -35,7 +35,8 @@ def asinh_near(x: cython.double) -> cython.double:
     """asinh(x) up to ``ASINH_ERROR (1 + |asinh(x)|)``.
 
     ``log(y)`` of ``y = |x| + sqrt(1 + x^2) = 2^e f`` with f in [1/sqrt2, sqrt2] is ``e log 2 + 2 atanh(s)``,
-    ``s = (f - 1)/(f + 1)``, ``|s| <= 0.172``; of the series of atanh eleven terms are left out after s^21, less than 1e-18.
+    ``s = (f - 1)/(f + 1)``, ``|s| <= 0.172``; of the series of atanh eleven terms are left out after s^21, less than
+    1e-18.
     """
     e: cython.int = 0
     f: cython.double
@@ -92,12 +93,22 @@ def _curvature(m: cython.double) -> cython.double:
 @cython.inline
 @cython.exceptval(check=False)
 def _least_curvature(left: cython.double, right: cython.double) -> cython.double:
-    """Not above ``l''(m) = m (1 + m^2)^(-3/2)`` on an interval: it falls, rises from -1/sqrt2 to 1/sqrt2, falls again."""
+    """Not above ``l''(m) = m (1 + m^2)^(-3/2)`` on an interval: it falls until -1/sqrt2, rises, falls from 1/sqrt2."""
     a: cython.double
     if left <= -0.7 and right >= -0.71:
         return LEAST_CURVATURE
     a = min(_curvature(left), _curvature(right))
     return max(LEAST_CURVATURE, a - 16.0 * U * fabs(a))
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _largest_curvature(left: cython.double, right: cython.double) -> cython.double:
+    """The largest ``l''`` on an interval, nearly: it decides what is settled, not what is proved."""
+    if left <= ROOT_HALF and right >= ROOT_HALF:
+        return -LEAST_CURVATURE
+    return max(_curvature(left), _curvature(right))
 
 
 @cython.ccall
@@ -201,7 +212,7 @@ class BoxLosses:
             size += fabs(m) + rho + 1.01 * self.doubt[i] * length / U  # the doubt, in units of what `size` stands for
             if right <= 1.0:
                 h = _least_curvature(left, right)
-                if (_curvature(m) - h) * rho * rho <= 2.0 * allowed:
+                if (_largest_curvature(left, right) - h) * rho * rho <= 2.0 * allowed:
                     self._add_quadratic(i, m, h, size, sums)
                     continue
             self.kept[self.count] = i
@@ -304,7 +315,7 @@ class BoxLosses:
         self, i: cython.Py_ssize_t, m: cython.double, h: cython.double, size: cython.double, sums: cython.double[::1]
     ) -> cython.void:
         j: cython.Py_ssize_t
-        l: cython.Py_ssize_t
+        c: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.k
         cost: cython.double = self.costs[i]
         steepness: cython.double = -1.0 / sqrt(1.0 + m * m)
@@ -316,5 +327,5 @@ class BoxLosses:
         for j in range(k):
             sums[2 + j] += factor * self.Z[i, j]
             row = cost * h * self.Z[i, j]
-            for l in range(k):
-                sums[2 + k + j * k + l] += row * self.Z[i, l]
+            for c in range(k):
+                sums[2 + k + j * k + c] += row * self.Z[i, c]

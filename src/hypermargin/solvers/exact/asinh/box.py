@@ -81,7 +81,7 @@ class Examiner:
         if not self.objective.allow_timelike and _all_timelike(box):
             self._prove_outright(box)
             return
-        model, samples = self._model, self.objective.samples
+        model = self._model
         if not self._settle(box, cutoff, room):
             self._prove_outright(box)
             return

@@ -1,8 +1,9 @@
 """That nothing lies outside the first box: the directions of w are covered by cones whose far parts cost too much.
 
-Any w outside the cube ``|w_j| <= S`` is ``s v`` with s >= S and v on the surface of the unit cube. On a piece V of a face
-the samples that are surely on the wrong side for every v cost at least ``l(S u_i)`` each, u_i being their largest margin
-over V: that grows like log S. To it comes ``S^2 q/2`` where all of V is spacelike. Pieces are halved until it suffices.
+Any w outside the cube ``|w_j| <= S`` is ``s v`` with s >= S and v on the surface of the unit cube. On a piece V of a
+face the samples that are surely on the wrong side for every v cost at least ``l(S u_i)`` each, u_i being their largest
+margin over V: that grows like log S. To it comes ``S^2 q/2`` where all of V is spacelike. Pieces are halved until it
+suffices.
 """
 
 import numpy as np

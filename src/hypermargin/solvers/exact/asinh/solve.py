@@ -64,7 +64,9 @@ def solve_asinh(
     return _outcome(problem, outwards @ objective.best, certificate, search, verify, limit)
 
 
-def _certificate(problem: MarginProblem, search: Search, half_side: float, directions: list[Pieces]) -> AsinhCertificate:
+def _certificate(
+    problem: MarginProblem, search: Search, half_side: float, directions: list[Pieces]
+) -> AsinhCertificate:
     tree, leaves = [], []
     for box in _preorder(search.root):
         tree.append(box.axis if box.halves else -1)

@@ -6,9 +6,9 @@ In coordinates x of the box, ``w = centre + radius x`` with x in [-1, 1]^k, the 
     b + g.x + x'Ax/2 + max_c (b_c + g_c.x),      A = M + lam G,
 
 where b, g, M are the settled samples, the cuts c tangents to the envelopes of the others, and ``lam q(w)/2`` stands for
-the margin term: ``q/2 >= lam q/2`` for every lam <= 1, because q >= 0. A is not convex, but ``A + D`` is for some diagonal
-D >= 0, and ``x'Ax/2 >= x'(A + D)x/2 - sum(D)/2`` on the box. For weights theta of the cuts what is left is a convex
-quadratic on a box; the best weights are found by moving weight between two cuts at a time.
+the margin term: ``q/2 >= lam q/2`` for every lam <= 1, because q >= 0. A is not convex, but ``A + D`` is for some
+diagonal D >= 0, and ``x'Ax/2 >= x'(A + D)x/2 - sum(D)/2`` on the box. For weights theta of the cuts what is left is a
+convex quadratic on a box; the best weights are found by moving weight between two cuts at a time.
 """
 
 import cython
@@ -151,7 +151,7 @@ class Model:
         return total
 
     def multiplier(self):
-        """The lam for which the model is stationary at its minimiser, nearly: ``-(r.Gw)/|Gw|^2``, r the slope of the risk."""
+        """A lam for which the model is nearly stationary at its minimiser: ``-(r.Gw)/|Gw|^2``, r the risk's slope."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         r: cython.double
@@ -374,13 +374,13 @@ class Model:
         """Solve ``A step = step`` for the n free coordinates by Cholesky's method; False if that breaks down."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        l: cython.Py_ssize_t
+        c: cython.Py_ssize_t
         value: cython.double
         for i in range(n):
             for j in range(i + 1):
                 value = self.A[self.free[i], self.free[j]]
-                for l in range(j):
-                    value -= self.factor[i, l] * self.factor[j, l]
+                for c in range(j):
+                    value -= self.factor[i, c] * self.factor[j, c]
                 if i == j:
                     if not value > 0.0:
                         return False
@@ -408,7 +408,7 @@ class Model:
         """
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        l: cython.Py_ssize_t
+        c: cython.Py_ssize_t
         off: cython.double
         scale: cython.double = 0.0
         entry: cython.double
@@ -431,9 +431,9 @@ class Model:
         for i in range(k):
             for j in range(k):
                 entry = 0.0
-                for l in range(k):
-                    if self.work[l, l] < 0.0:
-                        entry -= self.work[l, l] * self.vectors[i, l] * self.vectors[j, l]
+                for c in range(k):
+                    if self.work[c, c] < 0.0:
+                        entry -= self.work[c, c] * self.vectors[i, c] * self.vectors[j, c]
                 self.D[i] += fabs(entry)
 
     @cython.cfunc

@@ -6,11 +6,13 @@ linear in w, so on a box each has an interval ``[m0 - rho, m0 + rho]``, and ther
 
 * a sample whose interval lies beyond 1 costs nothing, on this box and all boxes inside it;
 * ``l(m) >= l(m0) + l'(m0) (m - m0) + h/2 (m - m0)^2`` with h the least ``l''`` of the interval, if that ends before 1.
-  Where the two differ by next to nothing the sample is *settled*: the quadratic joins a sum that all boxes inside share;
+  Where the two differ by next to nothing the sample is *settled*: the quadratic joins a sum that all boxes inside
+  share;
 * every other loss is bounded by its convex envelope: a chord from the left end to a point of tangency, then l itself.
 
-Only w with an objective below some cutoff matter, and they have ``c_i l(m_i) < cutoff``: margins below the m at which the
-two are equal need not be considered, and intervals begin there at the earliest. With a large C that is a strong hint.
+Only w with an objective below some cutoff matter, and they have ``c_i l(m_i) < cutoff``: margins below the m at which
+the two are equal need not be considered, and intervals begin there at the earliest. With a large C that is a strong
+hint.
 """
 
 import cython
@@ -71,7 +73,7 @@ def _margin_of(loss: cython.double) -> cython.double:
 
 @cython.cclass
 class Samples:
-    """The points z_i (rows of Z) and costs of n samples, and the envelopes on the box that `settle` was last asked about."""
+    """The points z_i (rows of Z) and costs of n samples, and the envelopes on the box that `settle` saw last."""
 
     Z: cython.const[cython.double][:, ::1]
     costs: cython.const[cython.double][::1]
@@ -104,8 +106,8 @@ class Samples:
         """Look at the samples numbered `active` on a box; return the number of those that are not settled.
 
         Quadratics of samples settled now are added to `sums`: offset, slope (k) and matrix (k x k) in w. A sample is
-        settled where its quadratic is below its loss by at most `allowed`. If one sample alone costs `cutoff` or more on
-        the box the result is -1.
+        settled where its quadratic is below its loss by at most `allowed`. If one sample alone costs `cutoff` or more
+        on the box the result is -1.
         """
         e: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -138,7 +140,7 @@ class Samples:
                 m, rho = 0.5 * (left + right), 0.5 * (right - left)
             if right <= 1.0:
                 h = _least_curvature(left, right)
-                if (_curvature(m) - h) * rho * rho <= 2.0 * allowed:
+                if (_largest_curvature(left, right) - h) * rho * rho <= 2.0 * allowed:
                     self._add_quadratic(i, m, h, sums)
                     continue
             self.kept[count] = i
@@ -182,7 +184,9 @@ class Samples:
                 slope[j] += factor * self.Z[i, j]
         return value
 
-    def shortfall(self, point: cython.double[::1], radius: cython.double[::1], parts: cython.double[::1]) -> cython.void:
+    def shortfall(
+        self, point: cython.double[::1], radius: cython.double[::1], parts: cython.double[::1]
+    ) -> cython.void:
         """How far the envelopes are below the losses at a point: the sum, in parts for which each side is to blame."""
         e: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -225,7 +229,8 @@ class Samples:
         reach: cython.double,
         active: cython.const[cython.int][::1],
     ):
-        """A bound of the risk at ``w = s v`` for all s >= `reach` and v in a box, from samples surely on the wrong side.
+        """A bound of the risk at ``w = s v`` for all s >= `reach` and v in a box, from samples surely on the wrong
+        side.
 
         `unsettled` then has the samples that are not surely on the right side of all these v.
         """
@@ -261,7 +266,7 @@ class Samples:
     ) -> cython.void:
         """Add ``c (l(m) + l'(m) (z.w - m) + h/2 (z.w - m)^2)`` as offset, slope and matrix in w."""
         j: cython.Py_ssize_t
-        l: cython.Py_ssize_t
+        c: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.width
         cost: cython.double = self.costs[i]
         steepness: cython.double = -1.0 / sqrt(1.0 + m * m)
@@ -271,8 +276,8 @@ class Samples:
         for j in range(k):
             sums[1 + j] += factor * self.Z[i, j]
             row = cost * h * self.Z[i, j]
-            for l in range(k):
-                sums[1 + k + j * k + l] += row * self.Z[i, l]
+            for c in range(k):
+                sums[1 + k + j * k + c] += row * self.Z[i, c]
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -307,3 +312,13 @@ def _least_curvature(left: cython.double, right: cython.double) -> cython.double
     if left <= -TURN <= right:
         return LEAST_CURVATURE
     return min(_curvature(left), _curvature(right))
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _largest_curvature(left: cython.double, right: cython.double) -> cython.double:
+    """The largest ``l''`` on an interval."""
+    if left <= TURN <= right:
+        return -LEAST_CURVATURE
+    return max(_curvature(left), _curvature(right))
