@@ -37,6 +37,7 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 	$(BIN)/python benchmarks/bench_exact.py
 	$(BIN)/python benchmarks/bench_moment.py
 	$(BIN)/python benchmarks/bench_robust.py
+	$(BIN)/python benchmarks/bench_asinh.py
 
 fuzz: $(INSTALLED)  ## Look for a false certificate among a million tiny problems
 	$(BIN)/python benchmarks/fuzz.py --instances 1000000 --jobs 2
