@@ -22,7 +22,7 @@ def solved():
     V = rng.normal(size=(14, 2))
     V[:, 0] += 0.5 * y
     problem = MarginProblem(lift(V), y, C=2.0)
-    return problem, solve(problem, "exact", loss="asinh", tol=1e-3)
+    return problem, solve(problem, "exact", loss="asinh", tol=1e-2)
 
 
 def test_asinh_is_as_close_as_it_says():
@@ -109,7 +109,7 @@ def test_damage_is_noticed_or_harmless(solved):
     del content["statement"]
     least = solution.objective
     refused = weaker = 0
-    for _ in range(300):
+    for _ in range(160):
         try:
             bound = Certificate.from_dict(damages(rng, content)).bound_for(problem)
         except CertificateError:

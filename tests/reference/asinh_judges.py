@@ -38,7 +38,7 @@ def best_by_random_search(X, y, costs, rng, rounds=12, size=400, keep=8):
 
 
 def scip_bounds(X, y, costs, half_side, gap=1e-3, seconds=60.0):
-    """Dual and primal bound by SCIP over ``|w_j| <= half_side``; ``m = sinh(u)``, the loss at least ``asinh(1) - u``."""
+    """Dual and primal bound by SCIP over ``|w_j| <= half_side``; ``m = sinh(u)``, loss at least ``asinh(1) - u``."""
     from pyscipopt import Model, exp, quicksum
 
     model = Model()

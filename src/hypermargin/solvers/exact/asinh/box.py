@@ -18,8 +18,8 @@ NOWHERE = 2.0
 CONE = 0.1
 #: A side shorter than this share of the longest is not halved.
 THINNEST = 1.0 / 32.0
-#: Cuts on one box at most.
-MOST_CUTS = 16
+#: Cuts on one box at most, in a proof and in a step of local descent.
+MOST_CUTS, DESCENT_CUTS = 16, 8
 
 
 class Objective:
@@ -129,7 +129,7 @@ class Examiner:
         if not self._settle(box, self.objective.upper, room):
             return box.point
         x = self._nearest(box, box.point)
-        for round_ in range(MOST_CUTS):
+        for round_ in range(DESCENT_CUTS):
             value = self._cut(box, x)
             bound = self._choose_share(box) if round_ == 0 else model.solve()
             if model.value(value, x) - bound <= room:

@@ -99,7 +99,7 @@ def polish(objective: Objective, start: Array, tol: float) -> None:
     examiner = Examiner(objective)
     w, value = objective.offer(start)
     size = max(0.5 * float(np.abs(w).max()), 1e-3)
-    smallest = 1e-7 * size
+    smallest = max(1e-6, 0.01 * tol) * size  # the search itself finds the last digits
     everything = np.arange(objective.n_samples, dtype=np.intc)
     while size > smallest:
         box = Box(w, np.full(w.size, size), w, np.zeros(1 + w.size + w.size**2), everything)
