@@ -133,7 +133,8 @@ def main() -> None:
     if args.page is not None:
         args.page.write_text(page(rows), encoding="utf-8")
     if args.optima is not None:
-        write_optima(args.optima, {row["name"]: [row["objective"], row["bound"]] for row in rows}, args.tol)
+        proved = [row for row in rows if row["status"] == "OPTIMAL"]
+        write_optima(args.optima, {row["name"]: [row["objective"], row["bound"]] for row in proved}, args.tol)
 
 
 if __name__ == "__main__":

@@ -96,8 +96,8 @@ def show_rows(title: str, rows: Sequence[Row], held_out: str) -> None:
             for row in rows
         ],
         caption=f"Objectives are for the {compared_loss(rows[0].estimator)} loss, whatever loss a method minimises. "
-        "Gap: to the method's own lower bound, ✓ where an independent check proved it. Excess: over the best lower bound of all methods. Accuracy: "
-        f"{held_out}.",
+        "Gap: to the method's own lower bound, ✓ where an independent check proved it. Excess: over the best lower "
+        f"bound of all methods. Accuracy: {held_out}.",
     )
 
 

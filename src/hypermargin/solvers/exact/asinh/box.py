@@ -171,14 +171,15 @@ class Examiner:
         estimate = min(1.0, model.multiplier())
         if self.objective.allow_timelike:
             estimate = max(0.0, estimate)
+        chosen = box.lam
         for lam in dict.fromkeys((1.0, estimate, 0.0)):
             if lam != box.lam:
                 model.choose(lam)
-                other = model.solve()
+                chosen, other = lam, model.solve()
                 if other > bound:
                     best, bound = lam, other
         box.lam = best
-        if model.share() != best:
+        if chosen != best:
             model.choose(best)
             bound = model.solve()
         return bound

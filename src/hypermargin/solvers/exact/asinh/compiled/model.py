@@ -53,8 +53,7 @@ class Model:
     theta: cython.double[::1]
     slope: cython.double[::1]  # of base and weighted cuts
     x: cython.double[::1]  # the minimiser
-    # room for calculations
-    vectors: cython.double[:, ::1]
+    vectors: cython.double[:, ::1]  # room for calculations
     work: cython.double[:, ::1]
     factor: cython.double[:, ::1]
     step: cython.double[::1]
@@ -121,13 +120,15 @@ class Model:
         """A cut with this value at x, and this slope in w. Where there is no room the one of least weight goes."""
         j: cython.Py_ssize_t
         c: cython.Py_ssize_t = self.n_cuts
+        rest: cython.double
         if c == MOST_CUTS:
             c = 0
             for j in range(1, MOST_CUTS):
                 if self.theta[j] < self.theta[c]:
                     c = j
-            if self.theta[c] > 0.0:
-                self._scale_weights(c)
+            rest = 1.0 - self.theta[c]  # the others take over its weight
+            for j in range(MOST_CUTS):
+                self.theta[j] /= rest
         else:
             self.n_cuts += 1
         self.theta[c] = 1.0 if self.n_cuts == 1 else 0.0
@@ -237,10 +238,6 @@ class Model:
                 self.theta[c] = weights[e]
                 e += 1
 
-    def share(self):
-        """The lam at hand."""
-        return self.lam
-
     def chords(self):
         """The diagonal D: what the curvature along each side costs."""
         return np.array(self.D)
@@ -268,16 +265,6 @@ class Model:
             if self.theta[c] > 0.0:
                 for j in range(self.k):
                     self.slope[j] += self.theta[c] * self.cut_g[c, j]
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _scale_weights(self, c: cython.Py_ssize_t) -> cython.void:
-        """Take the weight from cut c, and give it to the others in proportion."""
-        e: cython.Py_ssize_t
-        rest: cython.double = 1.0 - self.theta[c]
-        self.theta[c] = 0.0
-        for e in range(self.n_cuts):
-            self.theta[e] /= rest
 
     @cython.cfunc
     @cython.exceptval(check=False)
