@@ -43,6 +43,7 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 	$(BIN)/python benchmarks/bench_robust.py
 	$(BIN)/python benchmarks/bench_forest.py
 	$(BIN)/python benchmarks/bench_kernels.py
+	$(BIN)/python benchmarks/bench_asinh.py
 
 fuzz: $(INSTALLED)  ## Look for a false certificate among a million tiny problems
 	$(BIN)/python benchmarks/fuzz.py --instances 1000000 --jobs 2

@@ -60,6 +60,7 @@ _HOMES = {
     "explore": "hypermargin.explorer",
     **dict.fromkeys(("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"),
     **dict.fromkeys(("Solution", "Status", "available_methods", "solve", "solve_path"), "hypermargin.solvers"),
+    **{package: f"hypermargin.{package}" for package in PACKAGES},
 }
 
 if not TYPE_CHECKING:  # a type checker would accept any name at all

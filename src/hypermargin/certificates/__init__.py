@@ -1,5 +1,7 @@
 """Certificates: proofs of lower bounds, and the code that checks them. Nothing here imports a solver."""
 
+from hypermargin.certificates.asinh.certificate import AsinhCertificate
+from hypermargin.certificates.asinh.proof import BoxLeaf, BoxProof
 from hypermargin.certificates.base import Certificate, CertificateError
 from hypermargin.certificates.curve import CurveCertificate
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
@@ -10,6 +12,9 @@ from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.certificates.statement import Statement
 
 __all__ = [
+    "AsinhCertificate",
+    "BoxLeaf",
+    "BoxProof",
     "Certificate",
     "CertificateError",
     "Combination",

@@ -11,6 +11,7 @@ from hypermargin.estimators.kernel_choice import PARAMETERS
 from hypermargin.geometry.validation import GEOMETRIES
 from hypermargin.kernels import KERNELS
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, UncertaintySet
+from hypermargin.problems.losses import LOSSES
 from hypermargin.solvers import available_methods, get_solver
 
 #: Uncertainty sets that one number describes.
@@ -33,6 +34,9 @@ def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
 def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
     """What is minimised, and how closely."""
     add_weight_arguments(parser, C=1.0)
+    parser.add_argument(
+        "--loss", choices=tuple(LOSSES), help="the loss to minimise, where the method can (default: the method's own)"
+    )
     parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
 
@@ -91,7 +95,7 @@ def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> Hy
             raise CommandError("--uncertainty is for geodesic boundaries; a kernel has no robust form here")
         return HyperbolicKernelSVC(kernel=solver, **problem, **further)
     boundary: dict[str, Any] = {"boundary": "curve"} if solver == "curve" else {"solver": solver}
-    return HyperbolicSVC(uncertainty=args.uncertainty, **boundary, **problem, **further)
+    return HyperbolicSVC(uncertainty=args.uncertainty, **boundary, **problem, **{"loss": args.loss, **further})
 
 
 def kernel_setting(text: str) -> dict[str, Any]:
@@ -132,6 +136,18 @@ def solver_options(settings: list[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             options[name] = text
     return options
+
+
+def methods_with_losses(text: str, loss: str | None) -> list[tuple[str, str, str | None]]:
+    """``exact,exact:asinh`` as (label, method, loss); `loss` is for those that name none."""
+    found = []
+    for label in (part.strip() for part in text.split(",") if part.strip()):
+        method, colon, own = label.partition(":")
+        chosen_methods(method)
+        found.append((label, method, own if colon else loss))
+    if not found:
+        raise CommandError("--methods names no method")
+    return found
 
 
 def chosen_methods(text: str | None) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
     add_problem_arguments,
-    chosen_methods,
     make_classifier,
+    methods_with_losses,
     required_labels,
 )
 from hypermargin.estimators import load_model
@@ -23,6 +23,8 @@ EXAMPLES = """examples:
       a fitted model: its regions, and its boundary where there are two classes
   hypermargin plot points.csv --methods euclidean,pgd --zoom boundary --output both.pdf
       the boundaries of several methods in one picture
+  hypermargin plot points.csv --methods exact,exact:asinh --output optima.png
+      the optima of two losses
   hypermargin plot points.csv --proof --output proof.png
       the proof that the exact method's answer is optimal (two classes, any dimension)
 """
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", required=True, metavar="PICTURE", help="the picture (.png, .pdf or .svg)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--model", help="a model file to show")
-    shown.add_argument("--methods", metavar="A,B,...", help="fit these methods and draw their boundaries (two classes)")
+    shown.add_argument("--methods", metavar="A,B,...", help="fit these methods (or METHOD:LOSS), draw their boundaries")
     shown.add_argument("--proof", action="store_true", help="fit by the exact method and draw the proof of its optimum")
     parser.add_argument(
         "--zoom", choices=("disk", "data", "boundary"), default="disk", help="what to show (%(default)s)"
@@ -74,14 +76,14 @@ def run(args: argparse.Namespace) -> None:
                 raise CommandError(
                     "--methods draws boundaries between two classes; fit a model and give it with --model"
                 )
-            methods = chosen_methods(args.methods)
-            if any(method in KERNELS for method in methods):
+            chosen = methods_with_losses(args.methods, args.loss)
+            if any(method in KERNELS for _, method, _ in chosen):
                 raise CommandError(
                     "a kernel has regions and level lines: fit one with `hypermargin fit --model kernel` and give it "
                     "with --model"
                 )
-            for method in with_progress(methods, "fitting"):
-                solutions[method] = make_classifier(args, method).fit(points.X, y).solutions_[0]
+            for label, method, loss in with_progress(chosen, "fitting"):
+                solutions[label] = make_classifier(args, method, loss=loss).fit(points.X, y).solutions_[0]
         display = PoincareDisplay.from_solutions(solutions, X, y, zoom=zoom, center=center)
     save_picture(display, output)
     say(f"wrote {output}")

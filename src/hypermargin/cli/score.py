@@ -21,6 +21,8 @@ EXAMPLES = """examples:
   hypermargin score my_solver.py --problems 'paul/ovr/*'
   hypermargin score exact
       a method of this package instead of a file
+  hypermargin score my_solver.py --loss asinh
+      the original objective, with asinh(1) - asinh(m_i(w)) instead of (1 - m_i(w))/sqrt(2)
   hypermargin score --list
       the names of all problems with their certified optima
 """
@@ -29,6 +31,7 @@ CLOSE = 1e-3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("solver", nargs="?", help="a Python file with solve(X, y, C) -> w, or the name of a method")
+    parser.add_argument("--loss", choices=("hinge", "asinh"), default="hinge", help="the objective (%(default)s)")
     parser.add_argument("--problems", metavar="PATTERN", help="names to take, for example 'paul/ovr/*,karate/*'")
     parser.add_argument("--all", action="store_true", help="take in the two large data sets as well")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="a problem (%(default)s)")
@@ -40,12 +43,12 @@ def run(args: argparse.Namespace) -> None:
     from hypermargin.problem_set.problems import certified_optima, select
     from hypermargin.problem_set.scoring import score_solver
 
-    names = select(args.problems, args.all)
+    names = select(args.problems, args.all, args.loss)
     if not names:
         raise CommandError(f"no problem matches {args.problems!r}; `hypermargin score --list` shows the names")
     if args.list:
         for name in names:
-            optimum = certified_optima()[name]
+            optimum = certified_optima(args.loss)[name]
             say(f"{name}  {optimum.lower:.10g} <= f* <= {optimum.upper:.10g}")
         return
     if args.solver is None:
@@ -54,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError(f"--time-limit must be positive, got {args.time_limit:g}")
     output = None if args.output is None else check_output(args.output, (".csv",))
     scores = []
-    judged = score_solver(args.solver, names, args.time_limit)
+    judged = score_solver(args.solver, names, args.time_limit, args.loss)
     for _ in with_progress(names, "scoring"):
         scores.append(next(judged))
     _show(args.solver, scores)

@@ -36,7 +36,7 @@ class HyperbolicSVCCV(HyperbolicSVC):
     scoring : str or callable, optional
         As in scikit-learn; accuracy by default.
     solver, boundary, multi_class, geometry, curvature, class_weight, fit_intercept, allow_timelike, uncertainty, tol, \
-refine, solver_options, n_jobs, random_state, verbose
+refine, solver_options, n_jobs, random_state, verbose, loss
         As in `HyperbolicSVC`.
 
     Attributes
@@ -74,6 +74,7 @@ feature_names_in_
         n_jobs: int | None = None,
         random_state=None,
         verbose: int = 0,
+        loss: str | None = None,
     ):
         self.Cs = Cs
         self.cv = cv
@@ -93,6 +94,7 @@ feature_names_in_
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.loss = loss
 
     @property
     def C(self) -> float:  # type: ignore[override]

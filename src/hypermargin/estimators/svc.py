@@ -55,6 +55,9 @@ class HyperbolicSVC(SchemeClassifier):
     boundary : {"geodesic", "curve"}, default="geodesic"
         "curve" allows generalised hyperplanes ``x * w + b = 0``: hypercycles, horocycles and circles (docs/curves.md).
         That is a convex problem with a method of its own, so `solver` stays at its default.
+    loss : str, optional
+        The loss of the binary problems, one that the solver minimises; its own first choice by default ("hinge" for
+        "exact"). ``loss="asinh"`` asks for the original objective, whose risk grows like a logarithm: for outliers.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
@@ -135,6 +138,7 @@ class HyperbolicSVC(SchemeClassifier):
         n_jobs: int | None = None,
         random_state=None,
         verbose: int = 0,
+        loss: str | None = None,
     ):
         self.C = C
         self.solver = solver
@@ -152,6 +156,7 @@ class HyperbolicSVC(SchemeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.loss = loss
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
@@ -271,6 +276,7 @@ class HyperbolicSVC(SchemeClassifier):
         if self.solver_options is not None and not isinstance(self.solver_options, dict):
             raise ValueError(f"solver_options must be a dict or None, got {self.solver_options!r}")
         options = dict(self.solver_options or {})
+        options |= self._loss_option(options)
         for name in ("fit_intercept", "random_state", "refine"):
             if name in options:
                 raise ValueError(f"pass {name} to {type(self).__name__} itself, not in solver_options")
@@ -289,11 +295,24 @@ class HyperbolicSVC(SchemeClassifier):
         """Curves have their own method, which takes no part of what the others may."""
         if self.solver != "exact":
             raise ValueError(f"boundary='curve' has a method of its own; leave out solver={self.solver!r}")
-        for name in ("fit_intercept", "allow_timelike", "refine", "solver_options", "uncertainty"):
+        for name in ("fit_intercept", "allow_timelike", "refine", "solver_options", "uncertainty", "loss"):
             if getattr(self, name):
                 raise ValueError(f"boundary='curve' does not go with {name}: leave it out")
         if not np.isfinite(float(self.C)):
             raise ValueError("boundary='curve' needs a finite C")
+
+    def _loss_option(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The option that chooses the loss; none for solvers that have one loss only."""
+        solver = get_solver(self.solver)
+        if self.loss is None:
+            return {}
+        if "loss" in options:
+            raise ValueError("loss is given twice: leave it out of solver_options")
+        if self.loss not in solver.losses:
+            raise ValueError(
+                f"solver {self.solver!r} does not minimise the loss {self.loss!r}; it has {', '.join(solver.losses)}"
+            )
+        return {"loss": self.loss} if "loss" in option_names(solver) else {}
 
     def _seeds(self, n_problems: int) -> list[int] | None:
         """One seed per problem, drawn before any is solved so that they do not depend on `n_jobs`."""

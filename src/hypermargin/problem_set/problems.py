@@ -5,7 +5,7 @@ Names read ``paul/ovr/4/C=1`` (class 4 against the rest), ``paul/ovo/3-7/C=0.1``
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -20,7 +20,8 @@ from hypermargin.problems import MarginProblem
 VALUES_OF_C = (0.1, 1.0, 10.0)
 #: Data sets too large for a first look: `--all` takes them in.
 LARGE = ("cifar", "fashion-mnist")
-OPTIMA = "optima.json"
+#: For each loss the file of its optima.
+OPTIMA = {"hinge": "optima.json", "asinh": "optima_asinh.json"}
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ def splits(dataset: str) -> list[str]:
     return [f"ovr/{k}" for k in range(n_classes)] + [f"ovo/{a}-{b}" for a, b in combinations(range(n_classes), 2)]
 
 
-def problem_names() -> Iterator[str]:
-    """All names, without reading data: those that have a certified optimum."""
-    yield from certified_optima()
+def problem_names(loss: str = "hinge") -> Iterator[str]:
+    """All names, without reading data: those that have a certified optimum for the loss."""
+    yield from certified_optima(loss)
 
 
 def all_names() -> Iterator[str]:
@@ -70,25 +71,30 @@ def get_problem(name: str) -> MarginProblem:
 
 
 @cache
-def _stored() -> dict:
-    return json.loads(files("hypermargin.problem_set").joinpath(OPTIMA).read_text(encoding="utf-8"))
+def _stored(loss: str) -> dict:
+    return json.loads(files("hypermargin.problem_set").joinpath(OPTIMA[loss]).read_text(encoding="utf-8"))
 
 
 @cache
-def certified_optima() -> dict[str, Optimum]:
+def certified_optima(loss: str = "hinge") -> dict[str, Optimum]:
     """The stored optimum of every problem, by name."""
-    return {name: Optimum(*bounds) for name, bounds in _stored()["optima"].items()}
+    return {name: Optimum(*bounds) for name, bounds in _stored(loss)["optima"].items()}
 
 
-def check_data(dataset: str) -> None:
+def check_data(dataset: str, loss: str = "hinge") -> None:
     """Refuse data that differ from those for which the optima were certified."""
-    if digest(dataset) != _stored()["data"].get(dataset):
+    if digest(dataset) != _stored(loss)["data"].get(dataset):
         raise ValueError(f"the data of {dataset} is not that of the stored optima; fetch it again")
 
 
-def select(pattern: str | None, everything: bool = False) -> list[str]:
+def select(pattern: str | None, everything: bool = False, loss: str = "hinge") -> list[str]:
     """Names that match a pattern such as ``paul/ovr/*``; without one all, the two large data sets only if asked for."""
-    names = list(problem_names())
+    names = list(problem_names(loss))
     if pattern is not None:
-        return [name for name in names if any(fnmatchcase(name, part) for part in pattern.split(","))]
+        return selected(names, pattern)
     return [name for name in names if everything or name.split("/")[0] not in LARGE]
+
+
+def selected(names: Iterable[str], patterns: str) -> list[str]:
+    """The names that match one of some patterns, separated by commas."""
+    return [name for name in names if any(fnmatchcase(name, part) for part in patterns.split(","))]

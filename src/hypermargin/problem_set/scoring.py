@@ -17,8 +17,12 @@ import numpy as np
 from hypermargin import MarginProblem, available_methods
 from hypermargin import solve as solve_by_method
 from hypermargin.problem_set.problems import certified_optima, check_data, get_problem
-from hypermargin.solvers import relative_gap
+from hypermargin.solvers import get_solver, relative_gap
+from hypermargin.solvers.base import option_names
 from hypermargin.workers.limits import LimitedWorker
+
+#: The gap that methods of this package are asked for.
+SCORED_TOL = {"hinge": 1e-6, "asinh": 1e-4}
 
 Solve = Callable[[Any, Any, float], Any]
 
@@ -34,32 +38,32 @@ class Score:
     trouble: str = ""
 
 
-def score_solver(solver: str, names: Sequence[str], limit: float) -> Iterator[Score]:
+def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "hinge") -> Iterator[Score]:
     """Run a solver on each problem, in a process that may take `limit` seconds per problem and is then ended.
 
     A solver that cannot be loaded is one `ValueError`, not one per problem.
     """
     worker = LimitedWorker(__name__)
     try:
-        loaded = worker.call("can_load", {"solver": solver}, limit)
+        loaded = worker.call("can_load", {"solver": solver, "loss": loss}, limit)
         if loaded.timed_out:
             raise ValueError(f"{solver} took more than {limit:g} s to import")
         if loaded.error is not None:
             raise ValueError(loaded.error.removeprefix("ValueError: "))
         for name in names:
-            check_data(name.split("/")[0])
-            answer = worker.call("run_solver", {"solver": solver, "name": name}, limit)
+            check_data(name.split("/")[0], loss)
+            answer = worker.call("run_solver", {"solver": solver, "name": name, "loss": loss}, limit)
             if answer.timed_out:
                 yield Score(name, trouble=f"took more than {limit:g} s")
             elif answer.error is not None:
                 yield Score(name, trouble=answer.error)
             else:
-                yield judge(name, answer.value["w"], answer.value["seconds"])
+                yield judge(name, answer.value["w"], answer.value["seconds"], loss)
     finally:
         worker.close()
 
 
-def judge(name: str, w: Any, seconds: float) -> Score:
+def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
     """Recompute objective and gap of what a solver returned."""
     problem = get_problem(name)
     try:
@@ -70,18 +74,18 @@ def judge(name: str, w: Any, seconds: float) -> Score:
         return Score(name, seconds=seconds, trouble=f"w must have shape ({problem.dim + 1},), got {normal.shape}")
     if not np.all(np.isfinite(normal)):
         return Score(name, seconds=seconds, trouble="w holds NaN or infinity")
-    objective = problem.objective(normal)
+    objective = problem.objective(normal, loss)
     if not np.isfinite(objective):
         return Score(name, seconds=seconds, trouble="w is timelike: no hyperplane, the constraint q(w) >= 0 is broken")
-    return Score(name, objective, relative_gap(objective, certified_optima()[name].lower), seconds)
+    return Score(name, objective, relative_gap(objective, certified_optima(loss)[name].lower), seconds)
 
 
 # -- in the worker's process -------------------------------------------------------------------------------------------
 
 
-def run_solver(solver: str, name: str) -> dict[str, Any]:
+def run_solver(solver: str, name: str, loss: str = "hinge") -> dict[str, Any]:
     """Call a solver on one problem; the data is read and the file imported before the clock starts."""
-    solve = load_solver(solver)
+    solve = load_solver(solver, loss)
     problem = get_problem(name)
     X, y = problem.X.copy(), problem.y.copy()
     start = time.perf_counter()
@@ -90,16 +94,21 @@ def run_solver(solver: str, name: str) -> dict[str, Any]:
     return {"w": np.asarray(w, dtype=np.float64).tolist(), "seconds": seconds}
 
 
-def can_load(solver: str) -> bool:
+def can_load(solver: str, loss: str = "hinge") -> bool:
     """Whether `load_solver` finds a function; it raises where not."""
-    return callable(load_solver(solver))
+    return callable(load_solver(solver, loss))
 
 
 @lru_cache(maxsize=1)
-def load_solver(solver: str) -> Solve:
-    """The function ``solve(X, y, C)`` of a file, or the method of this package of that name."""
+def load_solver(solver: str, loss: str = "hinge") -> Solve:
+    """The function ``solve(X, y, C)`` of a file, or the method of this package of that name.
+
+    A method that has a choice of losses minimises the one that is scored.
+    """
     if solver in available_methods():
-        return lambda X, y, C: solve_by_method(MarginProblem(X, y, C=C), solver).w
+        choice: dict[str, Any] = {"loss": loss} if "loss" in option_names(get_solver(solver)) else {}
+        tol = SCORED_TOL[loss]
+        return lambda X, y, C: solve_by_method(MarginProblem(X, y, C=C), solver, tol, **choice).w
     path = Path(solver)
     if not path.is_file():
         raise ValueError(f"there is no file {solver}, and no method of that name ({', '.join(available_methods())})")

@@ -18,6 +18,7 @@ from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.geometry.exact_normals import pushed_out
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.exact.asinh.solve import solve_asinh
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
 from hypermargin.solvers.exact.frames import MOST_FRAMES, first_frame, next_frame
@@ -37,19 +38,26 @@ CLEARLY = 0.9
 LESS_OF_C = 0.01
 #: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
 CHECK_TIME = 5e-9
+#: The gap to which the hinge is solved before a search for the asinh optimum.
+ROUGH_START = 1e-4
 
 
 @register
 @dataclass(frozen=True)
 class Exact(Solver):
-    """Certified global optimum of the hinge objective.
+    """Certified global optimum of the hinge objective, or of the asinh objective that it stands in for.
 
     Parameters
     ----------
+    loss : {"hinge", "asinh"}
+        What is minimised. The asinh objective is solved by branch and bound over boxes of w (docs/asinh.md), which
+        starts from the hinge optimum; a hard margin has no losses, and is the same problem for both.
     max_iter : int
-        Most passes over the data.
+        Most passes over the data for the hinge.
     max_regions : int
-        Most regions to split the directions into (only degenerate problems are split).
+        Most regions to split the directions into for the hinge (only degenerate problems are split).
+    max_nodes : int
+        Most boxes to examine for the asinh loss.
     time_limit : float
         Seconds after which to stop with the gap that remains.
     verify : bool
@@ -61,18 +69,25 @@ class Exact(Solver):
     name: ClassVar[str] = "exact"
     summary: ClassVar[str] = "certified global optimum: cuts, a lower envelope over t, branching on directions"
     capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "timelike", "uncertainty"})
+    losses: ClassVar[tuple[str, ...]] = ("hinge", "asinh")
 
+    loss: str = "hinge"
     max_iter: int = 10_000
     max_regions: int = 4_000
+    max_nodes: int = 1_000_000
     time_limit: float = np.inf
     verify: bool = True
     start: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1 or self.max_regions < 1 or not self.time_limit > 0.0:
-            raise ValueError("max_iter, max_regions and time_limit must be positive")
+        if self.loss not in self.losses:
+            raise ValueError(f"solver 'exact' minimises the losses {' and '.join(self.losses)}, got {self.loss!r}")
+        if min(self.max_iter, self.max_regions, self.max_nodes) < 1 or not self.time_limit > 0.0:
+            raise ValueError("max_iter, max_regions, max_nodes and time_limit must be positive")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        if self.loss == "asinh" and not problem.is_hard:
+            return self._run_asinh(problem, tol, self._hinge_starts(problem, [problem.C])[0])
         deadline = self._deadline()
         if problem.is_hard:
             return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
@@ -105,7 +120,13 @@ class Exact(Solver):
         return replace(best, n_iter=passes, info={**best.info, "passes": passes, "attempts": tried})
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
-        """Cuts of the risk scale with C, so each search begins with all cuts of the one before."""
+        """Cuts of the risk scale with C, so each search begins with all cuts of the one before.
+
+        For the asinh loss each begins with the optimum of the one before, besides the hinge optimum.
+        """
+        if self.loss == "asinh":
+            yield from self._run_asinh_path(problem, Cs, tol)
+            return
         oracle, search, last = None, None, 1.0
         frame = first_frame(problem, tol)
         for C in Cs:
@@ -120,6 +141,29 @@ class Exact(Solver):
                 search = search.rescaled(C / last, oracle)
             yield self._in_more_frames(self._deadline(), at_C, tol, oracle, search)
             last = C
+
+    def _run_asinh_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
+        soft = [C for C in Cs if np.inf > C]
+        hinge = dict(zip(soft, self._hinge_starts(problem, soft), strict=True))
+        before: list[Array] = []
+        for C in Cs:
+            at_C = problem.with_C(C)
+            outcome = self._run_asinh(at_C, tol, hinge[C] + before) if C in hinge else self.run(at_C, tol)
+            yield outcome
+            before = [outcome.w]
+
+    def _run_asinh(self, problem: MarginProblem, tol: float, starts: list[Array]) -> Outcome:
+        if problem.uncertainty is not None:
+            raise ValueError("loss='asinh' does not handle an uncertainty set; use loss='hinge'")
+        return solve_asinh(
+            problem, tol, starts, max_nodes=self.max_nodes, time_limit=self.time_limit, verify=self.verify
+        )
+
+    def _hinge_starts(self, problem: MarginProblem, Cs: Sequence[float]) -> list[list[Array]]:
+        """For every C the points that a search for the asinh optimum begins with: the hinge optimum, and `start`."""
+        given = [] if self.start is None else [np.asarray(self.start, dtype=np.float64)]
+        rough = replace(self, loss="hinge", verify=False, time_limit=0.2 * self.time_limit)
+        return [[outcome.w, *given] for outcome in rough.run_path(problem, Cs, ROUGH_START)]
 
     def _deadline(self) -> float:
         return time.perf_counter() + 0.95 * self.time_limit

@@ -1,0 +1,1 @@
+"""The inner loops of the search: plain Python that Cython compiles (see `hypermargin.compilation`)."""

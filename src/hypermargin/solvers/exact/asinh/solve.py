@@ -1,0 +1,155 @@
+"""The asinh objective to proven global optimality: start, search, certificate (docs/asinh.md)."""
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.certificates import AsinhCertificate, CertificateError
+from hypermargin.geometry.isometries import boost, inverse
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Status
+from hypermargin.solvers.exact.asinh.box import SETTLED, Box, Objective
+from hypermargin.solvers.exact.asinh.outside import Pieces, find_half_side
+from hypermargin.solvers.exact.asinh.search import Search, polish
+from hypermargin.solvers.exact.one_class import best_along_axes
+
+#: The share of the tolerance that the search aims at; the rest is room for the check, which rounds to the safe side.
+AIM = 0.9
+#: What the check of a certificate costs, and the last look at a box that is left open, in times of the search for it.
+CHECK_COST, CLOSE_COST = 1.0, 1.0
+#: Searches to make at most until the check proves the gap.
+MOST_SEARCHES = 3
+
+
+def solve_asinh(
+    problem: MarginProblem,
+    tol: float,
+    starts: Sequence[Array],
+    *,
+    max_nodes: int,
+    time_limit: float,
+    verify: bool,
+) -> Outcome:
+    """Minimise the asinh objective, from the points `starts` (in the coordinates of the problem)."""
+    begin = time.perf_counter()
+    free = best_along_axes(problem)
+    if free is not None and problem.objective(free, "asinh") == 0.0:
+        return _outcome(problem, free, _nothing_claimed(problem), None, verify, None)
+    outwards = boost(problem.centre)
+    Z = np.ascontiguousarray(problem.covectors_around(problem.centre))
+    objective = Objective(Z, np.ascontiguousarray(problem.costs, dtype=np.float64), problem.allow_timelike)
+    for start in starts:
+        objective.offer(inverse(outwards) @ start)
+    polish(objective, objective.best, tol)
+    # A search that ends with a better point than it began with has proofs for several cutoffs, of which the check knows
+    # the last only. Where that spoils the check another search, from the better point, is consistent throughout.
+    for _ in range(MOST_SEARCHES):
+        outcome = _search(problem, tol, objective, outwards, begin, max_nodes, time_limit, verify)
+        if outcome.status is not Status.CHECK_FAILED or outcome.status_at(objective.upper, tol) is Status.OPTIMAL:
+            break
+    return outcome
+
+
+def _search(
+    problem: MarginProblem,
+    tol: float,
+    objective: Objective,
+    outwards: Array,
+    begin: float,
+    max_nodes: int,
+    time_limit: float,
+    verify: bool,
+) -> Outcome:
+    """One search from the best point of the objective, with its certificate."""
+    gap = AIM * tol
+    outside = find_half_side(
+        objective.samples, problem.n_samples, objective.best, objective.upper * (1.0 - gap), problem.allow_timelike
+    )
+    if outside is None:
+        return _outcome(problem, outwards @ objective.best, _nothing_claimed(problem), None, verify, Status.GAP_REMAINS)
+    half_side, directions = outside
+    search = Search(objective, half_side, gap)
+    limit = None
+    while not search.finished and limit is None:
+        search.step()
+        if search.examiner.examined >= max_nodes:
+            limit = Status.ITERATION_LIMIT
+        elif time_limit < np.inf:
+            spent = time.perf_counter() - begin
+            ahead = (CHECK_COST if verify else 0.0) + CLOSE_COST * search.n_open / search.examiner.examined
+            limit = Status.TIME_LIMIT if spent * (1.0 + ahead) >= 0.9 * time_limit else None
+    search.close()
+    certificate = _certificate(problem, search, half_side, directions)
+    return _outcome(problem, outwards @ objective.best, certificate, search, verify, limit)
+
+
+def _certificate(
+    problem: MarginProblem, search: Search, half_side: float, directions: list[Pieces]
+) -> AsinhCertificate:
+    tree, leaves = [], []
+    for box in _preorder(search.root):
+        tree.append(box.axis if box.halves else -1)
+        if box.proof is not None:
+            leaves.append(box.proof)
+    return AsinhCertificate(
+        centre=problem.centre[1:].copy(),
+        half_side=half_side,
+        cutoff=search.cutoff,
+        settled=SETTLED * search.tol * search.objective.upper / search.objective.total_cost,
+        directions=tuple(map(tuple, directions)),
+        tree=tuple(tree),
+        leaves=tuple(leaves),
+    )
+
+
+def _preorder(root: Box) -> Iterator[Box]:
+    waiting = [root]
+    while waiting:
+        box = waiting.pop()
+        yield box
+        waiting.extend(reversed(box.halves))
+
+
+def _nothing_claimed(problem: MarginProblem) -> AsinhCertificate:
+    """A certificate for the bound 0."""
+    return AsinhCertificate(problem.centre[1:].copy(), 1.0, 0.0, 0.0, (), (), ())
+
+
+def _outcome(
+    problem: MarginProblem,
+    w: Array,
+    certificate: AsinhCertificate,
+    search: Search | None,
+    verify: bool,
+    limit: Status | None,
+) -> Outcome:
+    own = 0.0 if search is None else search.proved
+    bound = _proved_bound(problem, certificate) if verify else own
+    otherwise = Status.CHECK_FAILED if verify else Status.GAP_REMAINS
+    nodes = 0 if search is None else search.examiner.examined
+    history = [] if search is None else search.history
+    return Outcome(
+        w=w,
+        status=limit if limit is not None and bound > -np.inf else otherwise,
+        status_if_met=Status.OPTIMAL if verify else Status.UNVERIFIED,
+        lower_bound=bound,
+        certificate=certificate,
+        checked=verify,
+        n_iter=nodes,
+        history={
+            "lower_bound": list(accumulate((lower for lower, _ in history), max, initial=0.0))[1:],
+            "objective": [upper for _, upper in history],
+        },
+        info={"nodes": nodes, "leaves": len(certificate.leaves)},
+    )
+
+
+def _proved_bound(problem: MarginProblem, certificate: AsinhCertificate) -> float:
+    """The bound that the check of the certificate proves; -inf where it refuses the certificate."""
+    try:
+        return certificate.verify(problem)
+    except CertificateError:
+        return -np.inf

@@ -1,0 +1,154 @@
+"""The asinh objective by branch and bound, judged by SCIP, by random search, by invariances and by its own limits."""
+
+import numpy as np
+import pytest
+
+from hypermargin import MarginProblem, Status, solve, solve_path
+from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.lorentz import lift
+from reference.asinh_judges import asinh_objective, best_by_random_search, scip_bounds
+
+
+def tiny_problem(rng, d=None, n=None):
+    """A few points at random in a random scale, with any labels, C and sometimes weights."""
+    d = int(rng.integers(1, 3)) if d is None else d
+    n = int(rng.integers(2, 7)) if n is None else n
+    X = lift(rng.normal(size=(n, d)) * rng.choice([0.3, 1.0, 2.0]))
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    weight = rng.choice([0.5, 1.0, 3.0], size=n) if rng.random() < 0.3 else None
+    return MarginProblem(X, y, C=10.0 ** rng.uniform(-1.5, 1.5), sample_weight=weight)
+
+
+def overlapping(seed=0, n=40, d=2, C=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    V = rng.normal(size=(n, d))
+    V[:, 0] += 0.6 * y
+    return MarginProblem(lift(V), y, C=C)
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 20))])
+def test_no_bound_is_above_what_a_random_search_finds(seed):
+    """A hundred tiny problems for each seed, two thousand in all; four hundred of them always."""
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        problem = tiny_problem(rng, n=int(rng.integers(2, 5)))
+        solution = solve(problem, "exact", loss="asinh", tol=3e-2, max_nodes=40)
+        found = best_by_random_search(problem.X, problem.y, problem.costs, rng, rounds=4, size=48)
+        assert solution.lower_bound <= found * (1.0 + 1e-12)
+        assert solution.gap >= -1e-12
+        if solution.status is Status.OPTIMAL:
+            assert solution.objective <= found * (1.0 + 3.2e-2) + 1e-12
+
+
+def test_agrees_with_a_search_of_another_kind():
+    rng = np.random.default_rng(5)
+    proved = 0
+    for _ in range(100):
+        problem = tiny_problem(rng, d=2, n=int(rng.integers(2, 5)))
+        solution = solve(problem, "exact", loss="asinh", tol=5e-3, max_nodes=400)
+        found = best_by_random_search(problem.X, problem.y, problem.costs, rng, rounds=14, size=160)
+        objective = asinh_objective(solution.w, problem.X, problem.y, problem.costs)[0]
+        assert objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-12)
+        assert solution.lower_bound <= found
+        assert solution.objective <= found * (1.0 + 6e-3) + 1e-9
+        proved += solution.status is Status.OPTIMAL
+    assert proved >= 80
+
+
+@pytest.mark.slow
+def test_agrees_with_scip():
+    pytest.importorskip("pyscipopt")
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        problem = tiny_problem(rng, d=2, n=3)
+        solution = solve(problem, "exact", loss="asinh", tol=1e-4)
+        half_side = 4.0 * max(1.0, float(np.abs(solution.w).max()))
+        dual, primal = scip_bounds(problem.X, problem.y, problem.costs, half_side)
+        assert dual <= solution.objective * (1.0 + 1e-5) + 1e-6
+        assert solution.lower_bound <= primal * (1.0 + 1e-5) + 1e-6
+
+
+@pytest.mark.parametrize(("d", "tol"), [(2, 1e-4), (2, 1e-6), (3, 1e-2)])
+def test_closes_the_gap(d, tol):
+    solution = solve(overlapping(d=d, n=20), "exact", loss="asinh", tol=tol)
+    assert solution.status is Status.OPTIMAL
+    assert solution.loss == "asinh"
+    assert 0.0 <= solution.gap <= tol
+
+
+def test_is_no_worse_than_local_descent():
+    for seed in range(2):
+        problem = overlapping(seed, n=20, C=3.0)
+        exact = solve(problem, "exact", loss="asinh", tol=1e-4)
+        assert exact.objective <= solve(problem, "pgd", refine=True).objective * (1.0 + 1e-4)
+
+
+def test_does_not_depend_on_the_frame():
+    problem = overlapping(2, n=16)
+    moved = MarginProblem(problem.X @ boost(lift(np.array([1.5, -2.0]))).T, problem.y, C=problem.C)
+    plain, far = (solve(p, "exact", loss="asinh", tol=1e-4) for p in (problem, moved))
+    assert far.status is Status.OPTIMAL
+    assert far.objective == pytest.approx(plain.objective, rel=2e-4)
+
+
+def test_weights_equal_repeated_samples():
+    problem = overlapping(3, n=12)
+    weight = np.tile([1.0, 2.0, 1.0, 0.0], 3)
+    weighted = MarginProblem(problem.X, problem.y, C=2.0, sample_weight=weight)
+    rows = np.repeat(np.arange(12), weight.astype(int))
+    repeated = MarginProblem(problem.X[rows], problem.y[rows], C=2.0)
+    first, second = (solve(p, "exact", loss="asinh", tol=1e-4) for p in (weighted, repeated))
+    assert first.objective == pytest.approx(second.objective, rel=2e-4)
+
+
+def test_timelike_normals_can_only_help():
+    problem = overlapping(4)
+    free = solve(problem, "exact", loss="asinh", tol=1e-4, allow_timelike=True)
+    assert free.status is Status.OPTIMAL
+    assert free.lower_bound <= solve(problem, "exact", loss="asinh", tol=1e-4).objective
+
+
+def test_one_class_costs_nothing():
+    problem = MarginProblem(lift(np.random.default_rng(0).normal(size=(9, 2))), np.ones(9))
+    solution = solve(problem, "exact", loss="asinh")
+    assert solution.objective == 0.0
+    assert solution.status is Status.OPTIMAL
+
+
+def test_a_path_equals_single_solves():
+    problem = overlapping(6, n=12)
+    Cs = (10.0, 0.1)
+    for C, solution in zip(Cs, solve_path(problem, Cs, "exact", 1e-3, loss="asinh"), strict=True):
+        alone = solve(problem.with_C(C), "exact", 1e-3, loss="asinh")
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(alone.objective, rel=2e-3)
+
+
+def test_the_hard_margin_has_no_loss():
+    X = lift(np.array([[1.0, 0.2], [1.5, -0.3], [-1.0, 0.1], [-2.0, 0.4]]))
+    problem = MarginProblem(X, np.array([1.0, 1.0, -1.0, -1.0]), C=np.inf)
+    hinge, asinh = (solve(problem, "exact", loss=loss) for loss in ("hinge", "asinh"))
+    assert np.array_equal(hinge.w, asinh.w)
+    assert asinh.status is Status.OPTIMAL
+
+
+def test_limits_leave_a_true_gap():
+    problem = overlapping(0, n=200, d=4)
+    solution = solve(problem, "exact", loss="asinh", max_nodes=60)
+    assert solution.status is Status.ITERATION_LIMIT
+    rng = np.random.default_rng(0)
+    assert solution.lower_bound <= best_by_random_search(problem.X, problem.y, problem.costs, rng)
+    assert solve(problem, "exact", loss="asinh", time_limit=0.5).status is Status.TIME_LIMIT
+
+
+def test_what_it_cannot_do_it_says():
+    from hypermargin.problems import GeodesicBall
+
+    problem = overlapping()
+    with pytest.raises(ValueError, match="minimises the losses hinge and asinh"):
+        solve(problem, "exact", loss="taylor3")
+    with pytest.raises(ValueError, match="uncertainty"):
+        solve(MarginProblem(problem.X, problem.y, uncertainty=GeodesicBall(0.1)), "exact", loss="asinh")
+    with pytest.raises(ValueError, match="max_nodes"):
+        solve(problem, "exact", loss="asinh", max_nodes=0)
