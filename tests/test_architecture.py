@@ -18,19 +18,22 @@ MODULES = {
 
 #: What each part of the package may import besides itself, in the order of the flow.
 MATHEMATICS = {"arrays", "geometry", "problems"}
-FITTING = {*MATHEMATICS, "compilation", "certificates", "solvers", "estimators"}
-STUDY = {*FITTING, "datasets", "plotting", "workers"}
+FITTING = {*MATHEMATICS, "progress", "compilation", "certificates", "solvers", "estimators"}
+STUDY = {*FITTING, "datasets", "embedding", "plotting", "workers"}
 ARROWS: dict[str, set[str]] = {
     "arrays": set(),
     "compilation": set(),
     "lazy_names": set(),
+    "progress": set(),
     "geometry": {"arrays"},
     "problems": {"arrays", "geometry"},
     "certificates": {*MATHEMATICS, "compilation"},
     "solvers": {*MATHEMATICS, "compilation", "lazy_names", "certificates"},
     "estimators": FITTING - {"estimators"},
-    "datasets": {"arrays", "geometry"},
+    "embedding": {"arrays", "progress", "geometry"},
+    "datasets": {"arrays", "geometry", "embedding"},
     "plotting": FITTING,
+    "anndata": {*FITTING, "plotting"},
     "workers": set(),
     "reproduction": STUDY,
     "problem_set": STUDY,

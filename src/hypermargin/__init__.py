@@ -37,7 +37,17 @@ __all__ = [
 ]
 
 #: The packages that are public, each for one step from points to pictures.
-PACKAGES = ("certificates", "datasets", "estimators", "geometry", "plotting", "problems", "solvers")
+PACKAGES = (
+    "anndata",
+    "certificates",
+    "datasets",
+    "embedding",
+    "estimators",
+    "geometry",
+    "plotting",
+    "problems",
+    "solvers",
+)
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
