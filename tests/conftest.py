@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hypermargin import progress
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+progress.INTERVAL = 600.0  # a busy machine makes short work long, and what is printed would depend on it
 
 
 @pytest.fixture

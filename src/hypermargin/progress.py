@@ -25,12 +25,13 @@ class Progress:
         Steps there are.
     closing : bool
         Where there is no terminal: whether to say at the end how long it took, even if that was short.
-    interval : float
-        Seconds between lines where there is no terminal.
+    interval : float, optional
+        Seconds between lines where there is no terminal; `INTERVAL` by default.
     """
 
-    def __init__(self, description: str, total: int, *, closing: bool = False, interval: float = INTERVAL) -> None:
-        self.description, self.total, self.closing, self.interval = description, total, closing, interval
+    def __init__(self, description: str, total: int, *, closing: bool = False, interval: float | None = None) -> None:
+        self.description, self.total, self.closing = description, total, closing
+        self.interval = INTERVAL if interval is None else interval
         from rich.console import Console  # takes a while to load, and is not needed by `--help`
 
         self.console = Console(stderr=True)

@@ -106,7 +106,7 @@ def test_word_vectors_as_gensim_writes_them(folder):
     np.testing.assert_array_equal(points.X, [[0.1, 0.2, 0.3], [-0.1, 0.5, 0.25]])
     assert points.ids == ["mammal.n.01", "cat.n.01"]
     write("d.kv", "")
-    with pytest.raises(CommandError, match="is a pickle.*save_word2vec_format"):
+    with pytest.raises(CommandError, match=r"is a pickle.*save_word2vec_format"):
         read_points("d.kv")
 
 
@@ -153,7 +153,7 @@ class TestNamesInTheModel:
 
     def test_they_are_kept_and_ids_go_through(self, model, capsys):
         assert model.feature_names_in_.tolist() == ["u", "v"]
-        code, out, err = self.run(capsys, "d.csv", "--id", "cell", "-o", "answers.csv", "-p", "--radii")
+        code, _, err = self.run(capsys, "d.csv", "--id", "cell", "-o", "answers.csv", "-p", "--radii")
         assert (code, err) == (0, "")
         with open("answers.csv", newline="") as file:
             rows = list(csv.DictReader(file))

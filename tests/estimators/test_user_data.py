@@ -53,7 +53,7 @@ def test_the_first_of_several_bad_points_is_named(two_blobs):
     X, y = two_blobs
     broken = X.copy()
     broken[[41, 9, 23], 0] += 0.5
-    with pytest.raises(ValueError, match="^row 9 of X"):
+    with pytest.raises(ValueError, match=r"^row 9 of X"):
         HyperbolicSVC().fit(broken, y)
 
 

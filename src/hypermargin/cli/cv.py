@@ -121,10 +121,10 @@ def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen
             ("class", "predicted", "points"),
             [(names[i], names[j], str(count)) for count, i, j in sorted(pairs, reverse=True)[:WIDEST]],
         )
+    largest = matrix.sum(axis=1).max() / matrix.sum()
     say(
         f"cross-validated accuracy {percent(np.mean(accuracies))} ({percent(min(accuracies))} to "
-        f"{percent(max(accuracies))} over the folds); the largest class is {percent(matrix.sum(axis=1).max() / matrix.sum())} "
-        "of the points"
+        f"{percent(max(accuracies))} over the folds); the largest class is {percent(largest)} of the points"
     )
     say(f"C chosen inside each fold: {', '.join(f'{C:g}' for C in chosen)}" if args.C == AUTO else f"C = {args.C:g}")
 

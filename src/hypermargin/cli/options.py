@@ -173,13 +173,14 @@ def check_folds(points: Points, count: int) -> None:
     classes, sizes = np.unique(points.labels, return_counts=True)
     if sizes.max() < count:
         raise CommandError(
-            f"the largest class has {sizes.max()} samples, fewer than the {count} folds: say --folds {max(2, sizes.max())}"
+            f"the largest class has {sizes.max()} samples, fewer than the {count} folds: "
+            f"say --folds {max(2, sizes.max())}"
         )
     small = [f"{name} ({size})" for name, size in zip(classes, sizes, strict=True) if size < count]
     if small:
         warn(
-            f"{len(small)} of {len(classes)} classes have fewer samples than the {count} folds, so that some folds test "
-            f"none of them: {', '.join(small[:8])}{', ...' if len(small) > 8 else ''}"
+            f"{len(small)} of {len(classes)} classes have fewer samples than the {count} folds, so that some folds "
+            f"test none of them: {', '.join(small[:8])}{', ...' if len(small) > 8 else ''}"
         )
 
 

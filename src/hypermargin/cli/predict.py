@@ -13,8 +13,8 @@ from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
   hypermargin predict model.npz new.csv
-      one label per line on standard output, after the id where new.csv has ids; columns that the model does not know are
-      left out
+      one label per line on standard output, after the id where new.csv has ids; columns that the model does not
+      know are left out
   hypermargin predict model.npz new.npy --probabilities --output answers.csv
       a .csv with the label and the probability of every class
 """

@@ -1,7 +1,7 @@
 """Embedding a finite metric in the hyperbolic plane, by least relative stress.
 
-The stress ``sum (d_ij / D_ij - 1)^2`` is brought to a local minimum in polar coordinates, where distances do not cancel,
-from the better of two starts (`starts`).
+The stress ``sum (d_ij / D_ij - 1)^2`` is brought to a local minimum in polar coordinates, where distances do not
+cancel, from the better of two starts (`starts`).
 """
 
 import warnings
@@ -27,8 +27,9 @@ PATIENCE, GAIN = 20, 1e-6
 def embed_metric(distances: Array, max_iter: int = 2000, verbose: int = 0) -> Array:
     """Lorentz coordinates, shape (n, 3), of points whose distances are near those given, shape (n, n).
 
-    The answer is the same each time: the signs of the axes are fixed by the start. `distances` are symmetric, positive off the diagonal
-    and at most 36 (twice the largest radius of double precision); multiply them by a factor where they are not.
+    The answer is the same each time: the signs of the axes are fixed by the start. `distances` are symmetric, positive
+    off the diagonal and at most 36 (twice the largest radius of double precision); multiply them by a factor where they
+    are not.
     `verbose` of 1 or more shows progress on standard error.
     """
     distances = _checked(distances)

@@ -24,7 +24,7 @@ Score = Callable[[int, slice], Array]
 
 
 #: Poincaré embeddings are trained inside the ball of this norm at most: gensim and geoopt both stop at 1e-5 from its
-#: edge. The Klein coordinates of a point lie farther out than its Poincaré coordinates, at twice the radius if mistaken.
+#: edge. The Klein coordinates of a point lie farther out than its Poincaré coordinates: mistaken, at twice the radius.
 EDGE_OF_TRAINING = 1.0 - 1e-5
 
 
@@ -68,7 +68,7 @@ def _draw_in(X: Array, longest: float) -> Array:
 
 
 def warn_of_klein(X: Array, curvature: float) -> None:
-    """Warn of Poincaré coordinates at a norm that no embedding is trained to; Klein coordinates have it from radius 6 on.
+    """Warn of Poincaré coordinates at a norm that no embedding is trained to; Klein ones have it from radius 6 on.
 
     Nothing is said where points lie beyond what double precision holds, which is an error of its own.
     """

@@ -1,8 +1,8 @@
 """Plain values as JSON beside a few arrays, and back, without running code.
 
 Plain are None, numbers, strings, arrays of them, lists, tuples and dicts of plain values, certificates, and the
-uncertainty sets of this package. All arrays of a dtype lie one behind the other in one piece: a model of a hundred classes
-has some ten thousand small ones, and an archive with as many members takes seconds to write and to read.
+uncertainty sets of this package. All arrays of a dtype lie one behind the other in one piece: a model of a hundred
+classes has some ten thousand small ones, and an archive with as many members takes seconds to write and to read.
 """
 
 from collections.abc import Mapping
@@ -90,8 +90,8 @@ def is_plain(value: Any) -> bool:
 def pack(value: Any, pieces: Pieces) -> Any:
     """JSON for a plain value; arrays and certificates go to `pieces`.
 
-    A dict becomes a list of pairs, whose keys keep their type; a list of dicts with the same keys becomes columns, and a
-    list of arrays one array and their shapes.
+    A dict becomes a list of pairs, whose keys keep their type; a list of dicts with the same keys becomes columns, and
+    a list of arrays one array and their shapes.
     """
     if isinstance(value, Mapping):
         return {"dict": [[pack(key, pieces), pack(item, pieces)] for key, item in value.items()]}

@@ -1,4 +1,4 @@
-"""What people pass for X and y, made plain: tensors, half precision, missing labels, and objects that belong elsewhere."""
+"""What people pass for X and y, made plain: tensors, half precision, missing labels, what belongs elsewhere."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reading points as people have them, without running any code that a file may hold: one module for each kind of file."""
+"""Reading points as people have them, without running code that a file may hold: one module per kind of file."""
 
 from hypermargin.cli.reading.points import Points
 from hypermargin.cli.reading.reader import FORMATS, read_points

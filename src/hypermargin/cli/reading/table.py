@@ -139,7 +139,7 @@ class _Choice:
         if found != list(names):
             raise CommandError(
                 f"{self.table.path} has the columns in the order {', '.join(found)}, and the model was fitted to "
-                f"{', '.join(names)}: put them in that order, or say --columns {','.join(names)} if their names are right"
+                f"{', '.join(names)}: put them in that order, or say --columns {','.join(names)}"
             )
         return names
 
@@ -171,8 +171,8 @@ class _Choice:
             return None
         if not self.coordinates:
             warn(
-                f"{table.path}: {table.called(0)} {what} and is taken for ids, not for a coordinate (--columns and --id "
-                "say otherwise)"
+                f"{table.path}: {table.called(0)} {what} and is taken for ids, not for a coordinate (--columns and "
+                "--id say otherwise)"
             )
         return 0
 
