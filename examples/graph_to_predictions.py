@@ -19,5 +19,7 @@ predicted = model.predict(embedding.X[embedding.rows(rest)])
 truth = np.array([graph.nodes[node]["club"] for node in embedding.nodes])
 right = np.mean(predicted == truth[embedding.rows(rest)])
 print(f"{len(known)} members have told their club; {right:.0%} of the other {len(rest)} are predicted right")
-display = PoincareDisplay.from_estimator(model, embedding.X, truth, edges=embedding.rows(np.ravel(graph.edges)).reshape(-1, 2))
+display = PoincareDisplay.from_estimator(
+    model, embedding.X, truth, edges=embedding.rows(np.ravel(graph.edges)).reshape(-1, 2)
+)
 display.figure_.savefig("graph_to_predictions.png", dpi=150)

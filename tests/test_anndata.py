@@ -1,4 +1,4 @@
-"""AnnData the way of scanpy: by names, missing labels predicted, results where one looks for them, and through files."""
+"""AnnData the way of scanpy: by names, missing labels predicted, results where one looks for them, files."""
 
 import anndata as ad
 import numpy as np

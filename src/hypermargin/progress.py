@@ -21,15 +21,17 @@ class Progress:
     Parameters
     ----------
     description : str
-    total : int
-        Steps there are.
+    total : int or None
+        Steps there are; None where nobody knows, and only the time is told.
     closing : bool
         Where there is no terminal: whether to say at the end how long it took, even if that was short.
     interval : float, optional
         Seconds between lines where there is no terminal; `INTERVAL` by default.
     """
 
-    def __init__(self, description: str, total: int, *, closing: bool = False, interval: float | None = None) -> None:
+    def __init__(
+        self, description: str, total: int | None, *, closing: bool = False, interval: float | None = None
+    ) -> None:
         self.description, self.total, self.closing = description, total, closing
         self.interval = INTERVAL if interval is None else interval
         from rich.console import Console  # takes a while to load, and is not needed by `--help`
@@ -81,9 +83,12 @@ class Progress:
             self._line()
 
     def _line(self) -> None:
-        share = f"{100 * self.done // max(self.total, 1)}%"
-        seconds = time.perf_counter() - self.start
-        line = f"{self._text()}, {self.done} of {self.total} ({share}) after {seconds:.0f} s"
+        seconds = f"{time.perf_counter() - self.start:.0f} s"
+        if self.total is None:
+            line = f"{self._text()}, {seconds} so far" if not self._end.is_set() else f"{self._text()} took {seconds}"
+        else:
+            share = f"{100 * self.done // max(self.total, 1)}%"
+            line = f"{self._text()}, {self.done} of {self.total} ({share}) after {seconds}"
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

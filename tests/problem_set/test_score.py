@@ -139,7 +139,12 @@ def get_points():
 @pytest.mark.usefixtures("paper_data")
 @pytest.mark.parametrize(
     ("signs", "hint"),
-    [((1, 1, 1), None), ((-1, -1, -1), "-w does"), ((1, -1, -1), "(w0, -w1, ...) does"), ((-1, 1, 1), "(-w0, w1, ...)")],
+    [
+        ((1, 1, 1), None),
+        ((-1, -1, -1), "-w does"),
+        ((1, -1, -1), "(w0, -w1, ...) does"),
+        ((-1, 1, 1), "(-w0, w1, ...)"),
+    ],
 )
 def test_other_signs_are_hinted_at(signs, hint):
     """A solver with another convention for the product is told so; a good one hears nothing."""

@@ -123,7 +123,7 @@ def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen
         )
     largest = matrix.sum(axis=1).max() / matrix.sum()
     say(
-        f"cross-validated accuracy {percent(np.mean(accuracies))} ({percent(min(accuracies))} to "
+        f"cross-validated accuracy {percent(float(np.mean(accuracies)))} ({percent(min(accuracies))} to "
         f"{percent(max(accuracies))} over the folds); the largest class is {percent(largest)} of the points"
     )
     say(f"C chosen inside each fold: {', '.join(f'{C:g}' for C in chosen)}" if args.C == AUTO else f"C = {args.C:g}")

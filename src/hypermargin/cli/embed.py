@@ -1,6 +1,7 @@
 """`hypermargin embed`: a graph to points of the hyperbolic plane."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
         scale=args.scale,
         largest_component=args.largest_component,
         max_iter=args.max_iter,
-        verbose=1,
+        verbose=int(sys.stderr.isatty() or graph.number_of_nodes() > 200),  # small ones take no time
     )
     X = embedding.coordinates(args.geometry)
     names = [f"x{k}" for k in range(X.shape[1])]

@@ -1,7 +1,9 @@
 """`hypermargin fit`: a file of labelled points to a model file."""
 
 import argparse
+import sys
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from hypermargin.cli.options import (
     without_names,
 )
 from hypermargin.estimators import HyperbolicSVCCV, save_model
+from hypermargin.progress import Progress
 
 EXAMPLES = """examples:
   hypermargin fit points.csv --output model.npz
@@ -81,9 +84,9 @@ def run(args: argparse.Namespace) -> None:
         allow_timelike=args.allow_timelike,
         refine=args.refine,
         solver_options=solver_options(args.option) or None,
-        verbose=1,
+        verbose=int(sys.stderr.isatty()),
     )
-    with quiet_folds():
+    with quiet_folds(), nullcontext() if sys.stderr.isatty() else Progress("fitting", None):
         model.fit(X, y)
     if points.names is not None:
         model.feature_names_in_ = np.array(points.names, dtype=object)
@@ -111,10 +114,10 @@ def _accuracy(model, X, y) -> str:
     """What is known of the accuracy: that of the folds where they chose C, else that on the points themselves."""
     if not isinstance(model, HyperbolicSVCCV):
         # Without the names: the points are an array.
-        return f"accuracy on these points: {percent(np.mean(without_names(model).predict(X) == y))} (fitted to them)"
+        return f"accuracy on these points: {percent(float(np.mean(without_names(model).predict(X) == y)))} (fitted to them)"
     scores = model.scores_[:, int(np.argmax(model.Cs_ == model.C_))]
     return (
         f"C = {model.C_:g}, the best of {len(model.Cs_)} values from {model.Cs_[0]:g} to {model.Cs_[-1]:g}; "
-        f"cross-validated accuracy {percent(np.mean(scores))} in {len(scores)} folds ({percent(scores.min())} to "
+        f"cross-validated accuracy {percent(float(np.mean(scores)))} in {len(scores)} folds ({percent(scores.min())} to "
         f"{percent(scores.max())}), a little too good because it chose C: `hypermargin cv` measures it without that"
     )

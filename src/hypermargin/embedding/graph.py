@@ -140,7 +140,8 @@ def _one_component(graph: nx.Graph, largest: bool) -> list[int]:
     if len(components) > 1 and not largest:
         raise ValueError(
             f"the graph falls into {len(components)} parts (the largest has {len(components[0])} of {len(graph)} "
-            "nodes), and nodes that no path joins have no distance: pass largest_component=True, or embed the parts one by one"
+            "nodes), and nodes that no path joins have no distance: pass largest_component=True, or embed the parts "
+            "one by one"
         )
     return sorted(components[0])
 

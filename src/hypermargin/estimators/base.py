@@ -43,7 +43,7 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         return labelled_samples(X, y, sample_weight, getattr(self, "class_weight", None))
 
     def _validated(self, X, y, *, reset: bool = True) -> tuple[Array, np.ndarray]:
-        """X as numbers, shape (n, width), and y, shape (n,), after scikit-learn's checks; a missing label is refused."""
+        """X as numbers, shape (n, width), and y, shape (n,), after the checks of scikit-learn and of missing labels."""
         X, y = plain_coordinates(X, self.geometry, self.curvature), plain_labels(y)
         return validate_data(self, X, y, reset=reset, dtype=np.float64)
 

@@ -17,6 +17,7 @@ from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.geometry.validation import check_points
 from hypermargin.problems.margin import check_weights
 from hypermargin.problems.uncertainty import UncertaintySet
+from hypermargin.progress import tracked
 
 #: What `fit` sets besides the attributes of the final fit.
 SEARCH = ("C_", "Cs_", "scores_")
@@ -112,7 +113,8 @@ feature_names_in_
         scorer = check_scoring(self._with_C(1.0), scoring=self.scoring)
         scored_weight = weight if _takes_weights(scorer) else None
         scores = []
-        for train, test in check_cv(self.cv, y, classifier=True).split(checked, y):
+        folds = list(check_cv(self.cv, y, classifier=True).split(checked, y))
+        for train, test in tracked(folds, "folds", len(folds), closing=True) if self.verbose >= 1 else folds:
             with warnings.catch_warnings():
                 for told_once in (ConvergenceWarning, KleinWarning):  # by the final fit
                     warnings.simplefilter("ignore", told_once)
@@ -146,7 +148,7 @@ feature_names_in_
 
     def _on_rows(self, rows: np.ndarray) -> HyperbolicSVC:
         """A classifier for some of the samples, and so some of their uncertainty sets."""
-        model = self._with_C(1.0)
+        model = self._with_C(1.0).set_params(verbose=0)  # the folds show progress
         if isinstance(self.uncertainty, UncertaintySet):
             model.uncertainty = self.uncertainty.take(rows)
         return model

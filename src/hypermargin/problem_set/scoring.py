@@ -51,8 +51,7 @@ def sign_hint(scores: Sequence[Score]) -> str | None:
         better = [s for s in answered if FAR_BETTER * max(s.other_signs.get(name, np.inf), 0.0) < s.gap]
         if 2 * len(better) > len(answered):
             before, after = (
-                float(np.median(gaps))
-                for gaps in ([s.gap for s in better], [s.other_signs[name] for s in better])
+                float(np.median(gaps)) for gaps in ([s.gap for s in better], [s.other_signs[name] for s in better])
             )
             return (
                 f"on {len(better)} of {len(answered)} problems {name} does far better than w (median gap {after:.1e} "

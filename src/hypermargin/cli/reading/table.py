@@ -42,7 +42,7 @@ class Table:
 
     path: str
     header: list[str] | None
-    columns: list[Sequence]
+    columns: Sequence[Sequence | np.ndarray]
     place: Place
 
     def points(self, wanted: Wanted) -> Points:
@@ -216,7 +216,7 @@ def is_number(cell: object) -> bool:
     return True
 
 
-def counts_rows(column: Sequence) -> bool:
+def counts_rows(column: Sequence | np.ndarray) -> bool:
     """Whether a column reads 0, 1, 2, ... or 1, 2, 3, ... over at least four rows."""
     first = str(column[0]).strip()
     if len(column) < 4 or first not in ("0", "1"):
