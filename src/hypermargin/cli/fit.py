@@ -113,11 +113,12 @@ def run(args: argparse.Namespace) -> None:
 def _accuracy(model, X, y) -> str:
     """What is known of the accuracy: that of the folds where they chose C, else that on the points themselves."""
     if not isinstance(model, HyperbolicSVCCV):
-        # Without the names: the points are an array.
-        return f"accuracy on these points: {percent(float(np.mean(without_names(model).predict(X) == y)))} (fitted to them)"
+        right = float(np.mean(without_names(model).predict(X) == y))  # without names, because X is an array
+        return f"accuracy on these points: {percent(right)} (fitted to them)"
     scores = model.scores_[:, int(np.argmax(model.Cs_ == model.C_))]
+    mean, least, most = (percent(float(score)) for score in (scores.mean(), scores.min(), scores.max()))
     return (
         f"C = {model.C_:g}, the best of {len(model.Cs_)} values from {model.Cs_[0]:g} to {model.Cs_[-1]:g}; "
-        f"cross-validated accuracy {percent(float(np.mean(scores)))} in {len(scores)} folds ({percent(scores.min())} to "
-        f"{percent(scores.max())}), a little too good because it chose C: `hypermargin cv` measures it without that"
+        f"cross-validated accuracy {mean} in {len(scores)} folds ({least} to {most}), a little too good because it "
+        "chose C: `hypermargin cv` measures it without that"
     )
