@@ -67,7 +67,7 @@ def check_coordinates(X: ArrayLike, geometry: str, curvature: float = 1.0, *, at
         damaged = geometry == "lorentz" and np.mean(outside) < 0.5
         hint = "" if damaged else _hint(rows, geometry, scale, atol)
         count = int(np.sum(outside))
-        others = f", nor are {count - 1} other rows of {len(rows)}" if 1 < count < len(rows) else ""
+        others = f" ({count} of {len(rows)} rows are outside)" if 1 < count < len(rows) else ""
         raise PointError(row if X.ndim > 1 else None, f"{_complaint(rows[row], geometry, scale)}{others}{hint}")
     return X
 
