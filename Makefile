@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help build demo test test-slow lint docs bench fuzz clean
+.PHONY: help build demo test test-slow lint docs bench fuzz wheel clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,6 +48,13 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 fuzz: $(INSTALLED)  ## Look for a false certificate among a million tiny problems
 	$(BIN)/python benchmarks/fuzz.py --instances 1000000 --jobs 2
 
+wheel: $(INSTALLED)  ## Build the source distribution and the wheel into dist/, and check the wheel in a clean environment
+	rm -rf dist
+	$(BIN)/python -m build
+	rm -rf build/clean && $(PYTHON) -m venv build/clean
+	build/clean/bin/python -m pip install --quiet dist/*.whl
+	cd build && clean/bin/python ../.ci/check_wheel.py
+
 clean:  ## Remove what was built
-	rm -rf $(VENV) build demo docs/_build docs/api docs/gallery src/*.egg-info
+	rm -rf $(VENV) build dist demo docs/_build docs/api docs/gallery src/*.egg-info
 	find src -name '*.so' -delete -o -name '*.c' -delete

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from hypermargin import progress
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from reference.browser import EXECUTABLE, Browser
+
+
+progress.INTERVAL = 600.0  # a busy machine makes short work long, and what is printed would depend on it
 
 
 @pytest.fixture

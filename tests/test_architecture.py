@@ -18,21 +18,24 @@ MODULES = {
 
 #: What each part of the package may import besides itself, in the order of the flow.
 MATHEMATICS = {"arrays", "geometry", "kernels", "problems"}
-FITTING = {*MATHEMATICS, "compilation", "certificates", "solvers", "estimators"}
-STUDY = {*FITTING, "datasets", "plotting", "workers"}
+FITTING = {*MATHEMATICS, "progress", "compilation", "certificates", "solvers", "estimators"}
+STUDY = {*FITTING, "datasets", "embedding", "plotting", "workers"}
 ARROWS: dict[str, set[str]] = {
     "arrays": set(),
     "compilation": set(),
     "lazy_names": set(),
+    "progress": set(),
     "geometry": {"arrays"},
     "kernels": {"arrays", "geometry"},
     "problems": {"arrays", "geometry", "kernels"},
     "certificates": {*MATHEMATICS, "compilation"},
     "solvers": {*MATHEMATICS, "compilation", "lazy_names", "certificates"},
     "estimators": FITTING - {"estimators"},
-    "datasets": {"arrays", "geometry"},
+    "embedding": {"arrays", "progress", "geometry"},
+    "datasets": {"arrays", "geometry", "embedding"},
     "plotting": FITTING,
     "explorer": {*FITTING, "plotting"},
+    "anndata": {*FITTING, "plotting"},
     "workers": set(),
     "reproduction": STUDY,
     "problem_set": STUDY,

@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 #: The packages that are public, each for one step from points to pictures.
-PACKAGES = ("certificates", "datasets", "estimators", "explorer", "geometry", "kernels", "plotting", "problems", "solvers")
+PACKAGES = ("anndata", "certificates", "datasets", "embedding", "estimators", "explorer", "geometry", "kernels", "plotting", "problems", "solvers")
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),

@@ -61,11 +61,11 @@ def test_a_csv_as_wide_as_the_model_has_no_labels(tmp_path):
 BAD = {
     "empty.csv": ("", "is empty"),
     "header.csv": ("x0,x1,label\n", "has a header and no rows"),
-    "ragged.csv": ("1,0,a\n1,a\n", "row 2 has 2 columns, the first row has 3"),
-    "words.csv": ("x0,x1,label\n1,zero,a\n", "row 1, column 2 of the data is 'zero', not a number"),
-    "nan.csv": ("x0,x1,label\n1,0,a\nnan,0,b\n", "row 2, column 1 of the points is nan"),
-    "infinite.csv": ("1,0,0\n1,inf,1\n", "row 2, column 2 of the points is inf"),
-    "points.txt": ("1 0 0\n", "unknown kind of file; give .npz"),
+    "ragged.csv": ("1,0,a\n1,a\n", "line 2 has 2 columns, the first line has 3"),
+    "words.csv": ("x0,x1,label\n1,zero,a\n", "line 2, column 'x1' is 'zero', not a number"),
+    "nan.csv": ("x0,x1,label\n1,0,a\nnan,0,b\n", "line 3, column 'x0' is nan"),
+    "infinite.csv": ("1,0,0\n1,inf,1\n", "line 2, column 2 is inf"),
+    "points.dat": ("1 0 0\n", r"unknown kind of file; give \.csv, \.tsv"),
     "text.npz": ("not an archive", "damaged"),
     "text.npy": ("not an array", "damaged"),
 }
@@ -100,7 +100,8 @@ def test_files_that_could_run_code_are_refused(tmp_path):
         ({"X": X[0], "y": [0, 1]}, "must be a table of numbers"),
         ({"X": X[:0], "y": []}, "at least one row"),
         ({"X": [["a", "b"]], "y": [0]}, "must be a table of numbers"),
-        ({"X": X, "y": [0.0, 1.0, np.nan]}, "label 3 is not a finite number"),
+        ({"X": np.where(X > 1.01, np.inf, X), "y": [0, 1, 1]}, r"X\[1, 0\] is inf"),
+        ({"X": X, "y": [0, 1, 1], "ids": ["a"]}, "3 points and 1 ids"),
     ],
 )
 def test_archives_that_do_not_hold_points(tmp_path, arrays, message):
@@ -133,7 +134,7 @@ def test_missing_files_folders_and_columns(tmp_path):
         read_points(str(tmp_path))
     with pytest.raises(CommandError, match="has no column 'kind'; its columns are x0, x1, label"):
         read_points(str(tmp_path / "d.csv"), label_column="kind")
-    with pytest.raises(CommandError, match=r"--label names a column of a \.csv"):
+    with pytest.raises(CommandError, match=r"--label names a column of a table"):
         read_points(str(tmp_path / "d.npy"), label_column="kind")
 
 

@@ -1,14 +1,11 @@
-"""The karate club, and the embedding of metrics it rests on."""
+"""The karate club."""
 
 import networkx as nx
 import numpy as np
-import pytest
-from scipy.optimize import check_grad
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from hypermargin.datasets import load_karate
-from hypermargin.datasets.stress import _stress, embed_metric
 
 
 def plane_distances(X):
@@ -39,23 +36,3 @@ def test_distances_follow_those_of_the_graph():
 
 def test_no_chance_in_it():
     np.testing.assert_array_equal(load_karate().X, load_karate().X)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_points_of_the_plane_are_found_again_from_their_distances(seed):
-    tangent = np.random.default_rng(seed).normal(scale=1.2, size=(25, 2))
-    norm = np.linalg.norm(tangent, axis=1, keepdims=True)
-    distances = plane_distances(np.hstack([np.cosh(norm), np.sinh(norm) * tangent / norm]))
-    np.testing.assert_allclose(plane_distances(embed_metric(distances)), distances, atol=2e-5)
-
-
-def test_gradient_of_the_stress_by_finite_differences():
-    rng = np.random.default_rng(0)
-    n = 7
-    i, j = np.triu_indices(n, 1)
-    length, wanted = rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 3.0, i.size)
-    unknowns = np.concatenate([rng.uniform(0.3, 2.0, n), rng.uniform(-3.0, 3.0, n)])
-    error = check_grad(
-        lambda u: _stress(u, length, i, j, wanted)[0], lambda u: _stress(u, length, i, j, wanted)[1], unknowns
-    )
-    assert error < 1e-5

@@ -5,6 +5,7 @@ import pickle
 import warnings
 import zipfile
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,6 @@ from hypermargin.certificates import (
 )
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, model_file, save_model
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.packing import unpack
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers import Outcome, Solver, Status, base
 from reference.objective import lift
@@ -202,15 +202,45 @@ def test_a_class_of_ones_own_joins_by_two_methods(two_blobs, tmp_path, monkeypat
     assert_array_equal(loaded.predict(X), model.predict(X))
 
 
-def test_certificates_are_plain_in_the_header(two_blobs, tmp_path):
+def test_certificates_are_plain_text_in_a_member_of_their_own(two_blobs, tmp_path):
     """Not as text within the text."""
     model = HyperbolicSVC().fit(*two_blobs)
     save_model(model, tmp_path / "model")
     with np.load(tmp_path / "model", allow_pickle=False) as archive:
-        header = json.loads(archive["header"].tobytes())
-        arrays = {name: archive[name] for name in archive.files}
-    (state,) = unpack(header["fitted"], arrays)["solutions"]
-    assert state["certificate"] == model.solutions_[0].certificate.to_dict()
+        (certificate,) = json.loads(archive["certificates"].tobytes())
+    assert certificate == model.solutions_[0].certificate.to_dict()
+
+
+def test_certificates_can_be_left_out_or_left_unread(four_blobs, tmp_path):
+    X, y = four_blobs
+    model = HyperbolicSVC().fit(X, y)
+    save_model(model, tmp_path / "whole")
+    save_model(model, tmp_path / "small", certificates=False)
+    for loaded in (load_model(tmp_path / "small"), load_model(tmp_path / "whole", certificates=False)):
+        assert all(solution.certificate is None for solution in loaded.solutions_)
+        assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+        assert_array_equal(loaded.gaps_, model.gaps_)
+        assert loaded.statuses_ == model.statuses_
+    assert (tmp_path / "small").stat().st_size < 0.5 * (tmp_path / "whole").stat().st_size
+
+
+def test_open_files_will_do(two_blobs):
+    X, y = two_blobs
+    model, file = HyperbolicSVC().fit(X, y), BytesIO()
+    save_model(model, file)
+    file.seek(0)
+    assert_array_equal(load_model(file).predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="the file is not a hypermargin model"):
+        load_model(BytesIO(b"hello"))
+
+
+def test_many_classes_make_a_file_of_few_members(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(12), 3)
+    model = HyperbolicSVC().fit(lift(rng.normal(size=(36, 2)) + 2.0 * np.array([np.cos(y), np.sin(y)]).T), y)
+    save_model(model, tmp_path / "model")
+    with zipfile.ZipFile(tmp_path / "model") as archive:
+        assert len(archive.namelist()) < 10  # and 66 binary problems, each with several arrays
 
 
 def test_proofs_about_the_hard_margin_are_kept(tmp_path):
@@ -231,7 +261,7 @@ def test_the_file_is_plain_arrays(saved):
     with np.load(path, allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
         assert all(archive[name].dtype != object for name in archive.files)
-    assert (header["format"], header["version"]) == ("hypermargin-model", 2)
+    assert (header["format"], header["version"]) == ("hypermargin-model", 3)
 
 
 def test_every_damaged_byte_range_is_noticed(saved):
@@ -268,9 +298,9 @@ def rewrite(path, change):
     ("change", "message"),
     [
         (lambda h: h.update(format="other"), "is not a hypermargin model"),
-        (lambda h: h.update(version=99), "format version 99; this hypermargin reads versions 1 to 2"),
+        (lambda h: h.update(version=99), "format version 99; this hypermargin reads versions 1 to 3"),
         (lambda h: h.update({"class": "Oracle"}), "holds a Oracle, which this hypermargin does not know"),
-        (lambda h: h["fitted"]["dict"][2][1]["list"].pop(), "is a hypermargin model, but it is damaged"),
+        (lambda h: h["fitted"]["dict"][2][1]["table"][1][1].pop(), "is a hypermargin model, but it is damaged"),
         (lambda h: h.pop("classes"), "is a hypermargin model, but it is damaged"),
         (lambda h: h["parameters"]["dict"].append(["magic", 1]), "is a hypermargin model, but it is damaged"),
         (lambda h: h["fitted"]["dict"].pop(0), "is a hypermargin model, but it is damaged"),

@@ -1,13 +1,15 @@
 """The problem set and the scores: optima by another global solver, and a line instead of a traceback."""
 
 import csv
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hypermargin.cli import main
 from hypermargin.problem_set.problems import LARGE, certified_optima, get_problem, select
-from hypermargin.problem_set.scoring import judge, load_solver
+from hypermargin.problem_set.scoring import judge, load_solver, sign_hint
 from hypermargin.problems import MarginProblem
 from reference.scip import solve_scip
 
@@ -132,3 +134,50 @@ def get_points():
     """A few points on both sides of a line, lifted by hand."""
     xr = np.array([[1.0, 0.2], [0.8, -0.5], [-1.0, 0.1], [-0.4, -0.6]])
     return np.column_stack([np.sqrt(1.0 + np.sum(xr**2, axis=1)), xr]), np.array([1.0, 1.0, -1.0, -1.0])
+
+
+@pytest.mark.usefixtures("paper_data")
+@pytest.mark.parametrize(
+    ("signs", "hint"),
+    [
+        ((1, 1, 1), None),
+        ((-1, -1, -1), "-w does"),
+        ((1, -1, -1), "(w0, -w1, ...) does"),
+        ((-1, 1, 1), "(-w0, w1, ...)"),
+    ],
+)
+def test_other_signs_are_hinted_at(signs, hint):
+    """A solver with another convention for the product is told so; a good one hears nothing."""
+    scores = []
+    for name in ("karate/binary/C=1", "polbooks/ovo/0-2/C=1", "football/ovo/0-1/C=1"):
+        problem = get_problem(name)
+        scores.append(judge(name, solve_scip(problem.X, problem.y, problem.costs).w * np.array(signs), 0.0))
+    told = sign_hint(scores)
+    assert (told is None) if hint is None else (hint in told and "x0 w0 - x1 w1" in told)
+
+
+@pytest.mark.usefixtures("paper_data")
+def test_the_example_in_the_help_runs_and_is_the_objective(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["score", "--example"]) == 0
+    source = capsys.readouterr().out
+    (tmp_path / "mine.py").write_text(source)
+    assert main(["score", "mine.py", "--problems", "karate/*", "-o", "scores.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""  # no hint: its signs are right
+    with open("scores.csv", newline="") as file:
+        assert all(float(row["gap"]) < 0.5 for row in csv.DictReader(file))
+    assert main(["score", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(line.strip() in shown for line in source.splitlines())
+    namespace = {}
+    exec(source, namespace)
+    problem, w = get_problem("karate/binary/C=10"), np.array([0.3, -1.0, 0.7])
+    assert namespace["objective"](w, problem.X, problem.y, problem.C) == pytest.approx(problem.objective(w))
+
+
+def test_the_list_is_as_long_as_the_readme_says(capsys):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (number,) = re.findall(r"([\d,]+) problems with certified optima", readme)
+    assert main(["score", "--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == int(number.replace(",", ""))

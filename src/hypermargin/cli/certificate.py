@@ -12,8 +12,10 @@ from hypermargin.cli.files import make_folder
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
+    add_unlabelled_argument,
     add_weight_arguments,
     labelled_points,
+    without_names,
 )
 from hypermargin.estimators import HyperbolicSVC, load_model
 from hypermargin.estimators.multiclass import make_scheme
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser("check", help="check a certificate against a file of points")
     check.add_argument("file", metavar="FILE", help="a certificate file")
     add_data_arguments(check)
+    add_unlabelled_argument(check)
     check.add_argument("--model", metavar="MODEL", help="take what describes the problem from this model file")
     check.add_argument("--by-arb", action="store_true", help="let the library Arb do the arithmetic: a second opinion")
     check.add_argument(
@@ -66,7 +69,9 @@ def run(args: argparse.Namespace) -> None:
 def _save(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     if all(solution.certificate is None for solution in model.solutions_):
-        raise CommandError(f"{args.model} holds no certificates: {model.solver} proves nothing, fit by exact")
+        raise CommandError(
+            f"{args.model} holds no certificates: fit by exact, which proves its answers, and without --no-certificates"
+        )
     for line in write_certificates(model, args.output):
         say(line)
 
@@ -129,10 +134,12 @@ def _check(args: argparse.Namespace) -> None:
 
 def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, MarginProblem]]:
     """The binary problems that the data file may stand for, and which classes they tell apart."""
-    X, y = labelled_points(args)
+    model = None if args.model is None else load_model(args.model)
+    points = labelled_points(args, model)
+    X, y = points.X, points.labels
     classes = np.unique(y)
-    if args.model is not None:
-        models = [load_model(args.model)]
+    if model is not None:
+        models = [without_names(model)]
     else:
         C = args.C if args.C is not None or stated is None else stated.C
         if C is None:

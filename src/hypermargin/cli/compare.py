@@ -11,6 +11,7 @@ from hypermargin.cli.options import (
     add_geometry_arguments,
     add_multiclass_arguments,
     add_problem_arguments,
+    add_unlabelled_argument,
     chosen_methods,
     labelled_points,
     make_classifier,
@@ -27,6 +28,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
+    add_unlabelled_argument(parser)
     parser.add_argument("--methods", metavar="A,B,...", help="the methods to compare (default: all)")
     parser.add_argument(
         "--test-size", type=float, default=0.25, metavar="SHARE", help="share of points held out (%(default)s)"
@@ -40,7 +42,8 @@ def run(args: argparse.Namespace) -> None:
     if not 0.0 <= args.test_size < 1.0:
         raise CommandError(f"--test-size must be at least 0 and below 1, got {args.test_size}")
     methods = chosen_methods(args.methods)
-    X, y = labelled_points(args)
+    points = labelled_points(args)
+    X, y = points.X, points.labels
     if args.test_size:
         X_train, X_test, y_train, y_test = train_test_split(
             X, y, test_size=args.test_size, stratify=y, random_state=args.seed

@@ -4,10 +4,11 @@ rich is imported by the functions that need it, so that `hypermargin --version` 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
-Item = TypeVar("Item")
+from hypermargin.progress import named as with_progress
+
+__all__ = ["CommandError", "fail", "number", "percent", "say", "show_table", "warn", "with_progress"]
 
 
 class CommandError(ValueError):
@@ -52,24 +53,6 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
     console = Console()
     # A file or a pipe has no width of its own, and a table cut off there would lose numbers.
     (console if console.is_terminal else Console(width=120)).print(table)
-
-
-def with_progress(items: Sequence[Item], description: str) -> Iterator[Item]:
-    """Iterate with a progress bar on standard error that names the item at work; no bar where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield from items
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(description, total=len(items))
-        for item in items:
-            progress.update(task, description=f"{description}: {item}")
-            yield item
-            progress.advance(task)
 
 
 def number(value: float) -> str:

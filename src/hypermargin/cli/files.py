@@ -1,60 +1,17 @@
-"""Reading points and labels from .npz, .npy and .csv, without running any code that a file may hold."""
+"""Files that commands write, and a check that they can be written before any work is done."""
 
 import csv
 import os
-import zipfile
-import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError
+from hypermargin.cli.reading import FORMATS, Points, read_points
 
-#: What a damaged archive may raise while it is read.
-_DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, OSError)
-FORMATS = ".npz (arrays X and y), .npy (with --labels) or .csv"
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Points, shape (n, width), in whatever coordinates the file has, and labels where it has them."""
-
-    X: Array
-    y: np.ndarray | None
-
-
-def read_points(
-    path: str, labels: str | None = None, label_column: str | None = None, width: int | None = None
-) -> Points:
-    """Read a file of points.
-
-    Parameters
-    ----------
-    path : str
-        A .npz, .npy or .csv file.
-    labels : str, optional
-        A further file, .npy or one label per line.
-    label_column : str, optional
-        Name (or number from 1) of the column of a .csv that holds the labels; the last one by default.
-    width : int, optional
-        The number of columns a model expects: a .csv of exactly that width is then one without labels.
-    """
-    suffix = _suffix(path)
-    if label_column is not None and suffix != ".csv":
-        raise CommandError(f"--label names a column of a .csv file, and {path} is none")
-    if suffix == ".npz":
-        X, y = _read_npz(path)
-    elif suffix == ".npy":
-        X, y = _read_npy(path), None
-    elif suffix == ".csv":
-        X, y = _read_csv(path, label_column, width, labels is not None)
-    else:
-        raise CommandError(f"{path}: unknown kind of file; give {FORMATS}")
-    if labels is not None:
-        y = _read_labels(labels)
-    return _checked(path, X, y)
+__all__ = ["FORMATS", "Points", "check_output", "make_folder", "read_points", "write_csv"]
 
 
 def check_output(path: str, suffixes: tuple[str, ...] = ()) -> Path:
@@ -84,137 +41,28 @@ def make_folder(path: str) -> Path:
     return folder
 
 
-def write_csv(path: Path, X: Array, y: np.ndarray) -> None:
-    """Points and labels as a .csv that `read_points` reads back to the last digit."""
+def write_csv(
+    path: Path,
+    X: Array,
+    y: np.ndarray | Sequence | None,
+    *,
+    names: Sequence[str] | None = None,
+    ids: tuple[str, Sequence] | None = None,
+    label: str = "label",
+) -> None:
+    """Points and labels as a .csv that `read_points` reads back to the last digit.
+
+    Columns are called x0, x1, ... unless they have `names`; `ids` are the name and the values of a first column.
+    """
+    columns = [list(map(repr, column)) for column in X.T.tolist()]
+    header = list(names or (f"x{k}" for k in range(X.shape[1])))
+    if ids is not None:
+        header.insert(0, ids[0])
+        columns.insert(0, list(ids[1]))
+    if y is not None:
+        header.append(label)
+        columns.append(np.asarray(y).tolist())
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([f"x{k}" for k in range(X.shape[1])] + ["label"])
-        writer.writerows([*map(repr, row), label] for row, label in zip(X.tolist(), y.tolist(), strict=True))
-
-
-# -- arrays ------------------------------------------------------------------------------------------------------------
-
-
-def _suffix(path: str) -> str:
-    if not Path(path).is_file():
-        raise CommandError(f"there is no file {path}" if not Path(path).is_dir() else f"{path} is a folder, not a file")
-    return Path(path).suffix.lower()
-
-
-def _load(path: str) -> dict[str, np.ndarray]:
-    """The arrays of a NumPy file by name; that of a .npy has the name ''."""
-    try:
-        with open(path, "rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            return {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
-    except _DAMAGE as error:
-        if "pickle" in str(error):
-            raise CommandError(
-                f"{path} is damaged or holds more than plain numbers; only those are read, as others can run code"
-            ) from error
-        raise CommandError(f"{path} is not a NumPy file, or it is damaged") from error
-
-
-def _read_npy(path: str) -> np.ndarray:
-    arrays = _load(path)
-    if list(arrays) != [""]:
-        raise CommandError(f"{path} is an archive of several arrays; let its name end in .npz")
-    return arrays[""]
-
-
-def _read_npz(path: str) -> tuple[np.ndarray, np.ndarray | None]:
-    arrays = _load(path)
-    if "X" not in arrays:
-        raise CommandError(f"{path} has no array X; it holds {', '.join(filter(None, arrays)) or 'no names'}")
-    return arrays["X"], arrays.get("y")
-
-
-def _read_labels(path: str) -> np.ndarray:
-    if _suffix(path) == ".npy":
-        return np.ravel(_read_npy(path))
-    return _as_labels([line.strip() for line in _text(path).splitlines() if line.strip()])
-
-
-# -- csv ---------------------------------------------------------------------------------------------------------------
-
-
-def _read_csv(
-    path: str, label_column: str | None, width: int | None, labels_elsewhere: bool
-) -> tuple[Array, np.ndarray | None]:
-    rows = [row for row in csv.reader(_text(path).splitlines()) if any(cell.strip() for cell in row)]
-    if not rows:
-        raise CommandError(f"{path} is empty")
-    columns = len(rows[0])
-    for number, row in enumerate(rows, start=1):
-        if len(row) != columns:
-            raise CommandError(f"{path}: row {number} has {len(row)} columns, the first row has {columns}")
-    header = None if any(_is_number(cell) for cell in rows[0]) else [cell.strip() for cell in rows[0]]
-    body = rows if header is None else rows[1:]
-    if not body:
-        raise CommandError(f"{path} has a header and no rows")
-    bare = label_column is None and (labels_elsewhere or columns == width)
-    label = None if bare else _label_index(path, label_column, header, columns)
-    features = [k for k in range(columns) if k != label]
-    X = np.array([[_number(path, row, number, k) for k in features] for number, row in enumerate(body, start=1)])
-    return X, None if label is None else _as_labels([row[label].strip() for row in body])
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not a text file in UTF-8") from error
-
-
-def _label_index(path: str, label_column: str | None, header: list[str] | None, columns: int) -> int:
-    if label_column is None:
-        return columns - 1
-    if header is not None and label_column in header:
-        return header.index(label_column)
-    if label_column.isdigit() and 1 <= int(label_column) <= columns:
-        return int(label_column) - 1
-    known = ", ".join(header) if header is not None else f"1 to {columns} (the file has no header)"
-    raise CommandError(f"{path} has no column {label_column!r}; its columns are {known}")
-
-
-def _number(path: str, row: list[str], number: int, column: int) -> float:
-    try:
-        return float(row[column])
-    except ValueError:
-        raise CommandError(
-            f"{path}: row {number}, column {column + 1} of the data is {row[column]!r}, not a number; "
-            "name the column of labels with --label"
-        ) from None
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _as_labels(texts: list[str]) -> np.ndarray:
-    """Integers where all labels are, else strings."""
-    try:
-        return np.array([int(text) for text in texts])
-    except ValueError:
-        return np.array(texts)
-
-
-def _checked(path: str, X: np.ndarray, y: np.ndarray | None) -> Points:
-    if X.ndim != 2 or X.shape[0] == 0 or X.dtype.kind not in "biuf":
-        raise CommandError(f"{path}: the points must be a table of numbers with at least one row, got shape {X.shape}")
-    X = X.astype(np.float64)
-    bad = np.argwhere(~np.isfinite(X))
-    if bad.size:
-        row, column = bad[0]
-        raise CommandError(f"{path}: row {row + 1}, column {column + 1} of the points is {X[row, column]}")
-    if y is not None:
-        y = np.ravel(y)
-        if len(y) != len(X):
-            raise CommandError(f"{path}: there are {len(X)} points and {len(y)} labels")
-        if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
-            raise CommandError(f"{path}: label {int(np.argmax(~np.isfinite(y))) + 1} is not a finite number")
-    return Points(X, y)
+        writer.writerow(header)
+        writer.writerows(zip(*columns, strict=True))

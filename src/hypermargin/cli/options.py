@@ -2,11 +2,19 @@
 
 import argparse
 import ast
+import copy
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from hypermargin.cli.console import CommandError
-from hypermargin.cli.files import Points, read_points
-from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+from hypermargin.cli.console import CommandError, warn
+from hypermargin.cli.reading import FORMATS, Points, read_points
+from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV
+from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_choice import PARAMETERS
 from hypermargin.geometry.validation import GEOMETRIES
 from hypermargin.kernels import KERNELS
@@ -14,15 +22,27 @@ from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, Uncerta
 from hypermargin.problems.losses import LOSSES
 from hypermargin.solvers import available_methods, get_solver
 
+#: Asks for C to be chosen.
+AUTO = "auto"
 #: Uncertainty sets that one number describes.
 SETS: dict[str, type[UncertaintySet]] = {"geodesic": GeodesicBall, "box": Box, "cross": CrossPolytope, "ball": Ball}
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """The file of points and where its labels are."""
-    parser.add_argument("data", help="points: .npz (arrays X and y), .npy (with --labels) or .csv")
+    """The file of points, and what in it is what."""
+    parser.add_argument("data", help=f"points: {FORMATS}; text may be compressed (.csv.gz)")
     parser.add_argument("--labels", metavar="FILE", help="labels in a file of their own: .npy, or one per line")
-    parser.add_argument("--label", metavar="COLUMN", help="column of a .csv that holds the labels (default: the last)")
+    parser.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="the column of labels, by name or number (default: the one called label, or the last); obs:NAME in .h5ad",
+    )
+    parser.add_argument(
+        "--columns", type=_names, metavar="A,B,...", help="the columns that are coordinates (default: all others)"
+    )
+    parser.add_argument("--id", metavar="COLUMN", help="the column of ids (default: recognised where there is one)")
+    parser.add_argument("--delimiter", type=_delimiter, metavar="SIGN", help="what parts columns of text (found)")
+    parser.add_argument("--obsm", metavar="NAME", help="the coordinates of a .h5ad file, such as X_poincare")
 
 
 def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
@@ -31,9 +51,9 @@ def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--curvature", type=float, default=1.0, help="the space has curvature minus this (%(default)s)")
 
 
-def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
-    """What is minimised, and how closely."""
-    add_weight_arguments(parser, C=1.0)
+def add_problem_arguments(parser: argparse._ActionsContainer, *, may_choose: bool = False, C: Any = 1.0) -> None:
+    """What is minimised, and how closely; `may_choose` where C can be left to cross-validation."""
+    add_weight_arguments(parser, C=C, may_choose=may_choose)
     parser.add_argument(
         "--loss", choices=tuple(LOSSES), help="the loss to minimise, where the method can (default: the method's own)"
     )
@@ -41,10 +61,16 @@ def add_problem_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of everything left to chance (%(default)s)")
 
 
-def add_weight_arguments(parser: argparse._ActionsContainer, C: float | None) -> None:
+def add_weight_arguments(parser: argparse._ActionsContainer, C: Any, *, may_choose: bool = False) -> None:
     """What is minimised; without a default for C it is known from elsewhere."""
     known = "%(default)s" if C is not None else "default: as stated"
-    parser.add_argument("-C", type=float, default=C, help=f"weight of the risk against the margin ({known})")
+    chosen = f", or {AUTO} to choose it by cross-validation" if may_choose else ""
+    parser.add_argument(
+        "-C",
+        type=_weight_or_auto if may_choose else float,
+        default=C,
+        help=f"weight of the risk against the margin{chosen} ({known})",
+    )
     parser.add_argument(
         "--uncertainty",
         type=_uncertainty_set,
@@ -65,25 +91,69 @@ def add_multiclass_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="binary problems solved at a time (default: 1)")
 
 
-def labelled_points(args: argparse.Namespace) -> tuple[Any, Any]:
-    """X and y of the file named in the arguments; a file without labels is an error."""
-    points = read_points(args.data, args.labels, args.label)
-    return points.X, required_labels(args.data, points)
+def add_unlabelled_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--skip-unlabelled", action="store_true", help="leave rows without a label out")
 
 
-def required_labels(path: str, points: Points) -> Any:
-    if points.y is None:
-        raise CommandError(f"{path} holds no labels; give them with --labels FILE")
-    return points.y
+def points_of(args: argparse.Namespace, model: HyperbolicClassifier | None = None) -> Points:
+    """The points of the file that the arguments name; those of a model must have its columns and coordinates."""
+    points = _read(args, model)
+    _check(points, args if model is None else model)
+    return points
+
+
+def labelled_points(args: argparse.Namespace, model: HyperbolicClassifier | None = None) -> Points:
+    """The points of the file named in the arguments; a file without labels is an error."""
+    points = _read(args, model)
+    if getattr(args, "skip_unlabelled", False) and points.y is not None:
+        left_out = int(points.missing.sum())
+        if left_out:
+            points = points.labelled()
+            warn(f"{args.data}: {left_out} rows have no label and are left out")
+    points.labels  # noqa: B018 - raises where one is missing
+    _check(points, args if model is None else model)
+    return points
+
+
+def _read(args: argparse.Namespace, model: HyperbolicClassifier | None) -> Points:
+    names = getattr(model, "feature_names_in_", None)
+    points = read_points(
+        args.data,
+        args.labels,
+        args.label,
+        None if model is None else model.n_features_in_,
+        columns=args.columns,
+        id_column=args.id,
+        names=None if names is None else tuple(names),
+        delimiter=args.delimiter,
+        obsm=args.obsm,
+    )
+    if model is not None and points.X.shape[1] != model.n_features_in_:
+        raise CommandError(
+            f"{args.data} has {points.X.shape[1]} coordinates per point, the model was fitted to {model.n_features_in_}"
+        )
+    return points
+
+
+def _check(points: Points, space: argparse.Namespace | HyperbolicClassifier) -> None:
+    points.check(space.geometry, space.curvature)
+
+
+def without_names(model: HyperbolicClassifier) -> HyperbolicClassifier:
+    """The model for arrays, whose columns were chosen by the names that it asked for."""
+    unnamed = copy.copy(model)
+    if hasattr(unnamed, "feature_names_in_"):
+        del unnamed.feature_names_in_
+    return unnamed
 
 
 def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> HyperbolicSVC | HyperbolicKernelSVC:
     """The classifier that the arguments for geometry and problem describe; `further` are parameters of it.
 
-    `solver` is a method for geodesic boundaries, "curve", or the name of a kernel.
+    `solver` is a method for geodesic boundaries, "curve", or the name of a kernel. Where C is to be chosen the
+    classifier is one that does so, with as many folds as `--folds` says.
     """
     problem: dict[str, Any] = dict(
-        C=args.C,
         geometry=args.geometry,
         curvature=args.curvature,
         class_weight=args.class_weight,
@@ -93,9 +163,14 @@ def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> Hy
     if solver in KERNELS:
         if args.uncertainty is not None:
             raise CommandError("--uncertainty is for geodesic boundaries; a kernel has no robust form here")
-        return HyperbolicKernelSVC(kernel=solver, **problem, **further)
+        if args.C == AUTO:
+            raise CommandError(f"-C {AUTO} is for geodesic boundaries and curves; give a kernel its C")
+        return HyperbolicKernelSVC(kernel=solver, C=args.C, **problem, **further)
     boundary: dict[str, Any] = {"boundary": "curve"} if solver == "curve" else {"solver": solver}
-    return HyperbolicSVC(uncertainty=args.uncertainty, **boundary, **problem, **{"loss": args.loss, **further})
+    described = {"uncertainty": args.uncertainty, "loss": args.loss, **boundary, **problem, **further}
+    if args.C == AUTO:
+        return HyperbolicSVCCV(cv=folds(args.folds, args.seed), **described)
+    return HyperbolicSVC(C=args.C, **described)
 
 
 def kernel_setting(text: str) -> dict[str, Any]:
@@ -111,6 +186,64 @@ def kernel_setting(text: str) -> dict[str, Any]:
         return {"kernel": name, PARAMETERS[name]: float(value)}
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} must read NAME or NAME=NUMBER, for example heat=0.5") from error
+
+
+def folds(count: int, seed: int) -> StratifiedKFold:
+    """Folds in which every class has its share."""
+    return StratifiedKFold(count, shuffle=True, random_state=seed)
+
+
+def check_folds(points: Points, count: int) -> None:
+    """Refuse folds that no class fills, and warn of classes that are smaller than the number of folds."""
+    if count < 2:
+        raise CommandError(f"--folds must be at least 2, got {count}")
+    classes, sizes = np.unique(points.labels, return_counts=True)
+    if sizes.max() < count:
+        raise CommandError(
+            f"the largest class has {sizes.max()} samples, fewer than the {count} folds: "
+            f"say --folds {max(2, sizes.max())}"
+        )
+    small = [f"{name} ({size})" for name, size in zip(classes, sizes, strict=True) if size < count]
+    if small:
+        warn(
+            f"{len(small)} of {len(classes)} classes have fewer samples than the {count} folds, so that some folds "
+            f"test none of them: {', '.join(small[:8])}{', ...' if len(small) > 8 else ''}"
+        )
+
+
+@contextmanager
+def quiet_folds() -> Iterator[None]:
+    """A context without scikit-learn's remark on small classes, which `check_folds` has made better."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        yield
+
+
+def _weight_or_auto(text: str) -> float | str:
+    """A number, or the word that asks for a choice."""
+    if text == AUTO:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid float value: {text!r} (or say {AUTO})") from None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """``x,y`` as names."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise argparse.ArgumentTypeError("it names no column")
+    if len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"{text!r} names a column twice")
+    return names
+
+
+def _delimiter(text: str) -> str:
+    sign = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
+    if len(sign) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be one sign, or one of tab and space")
+    return sign
 
 
 def _uncertainty_set(text: str) -> UncertaintySet:

@@ -3,14 +3,16 @@
 import argparse
 
 from hypermargin.cli.console import CommandError, say, with_progress
-from hypermargin.cli.files import check_output, read_points
+from hypermargin.cli.files import check_output
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
     add_problem_arguments,
+    add_unlabelled_argument,
+    labelled_points,
     make_classifier,
     methods_with_losses,
-    required_labels,
+    without_names,
 )
 from hypermargin.estimators import load_model
 from hypermargin.geometry.models import to_lorentz
@@ -32,6 +34,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
+    add_unlabelled_argument(parser)
     parser.add_argument("--output", "-o", required=True, metavar="PICTURE", help="the picture (.png, .pdf or .svg)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--model", help="a model file to show")
@@ -56,9 +59,9 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError("--zoom and --center are for pictures of the disk; --proof draws curves")
     zoom = None if args.zoom == "disk" else args.zoom
     center = None if args.center == "origin" else args.center
-    model = load_model(args.model) if args.model else None
-    points = read_points(args.data, args.labels, args.label)
-    y = required_labels(args.data, points)
+    model = load_model(args.model, certificates=False) if args.model else None
+    points = labelled_points(args, model)
+    y = points.labels
     if args.proof:
         if len(set(y.tolist())) != 2:
             raise CommandError("--proof draws the proof of one binary problem: give points of two classes")
@@ -67,7 +70,7 @@ def run(args: argparse.Namespace) -> None:
         say(f"wrote {output}")
         return
     if model is not None:
-        display = PoincareDisplay.from_estimator(model, points.X, y, zoom=zoom, center=center)
+        display = PoincareDisplay.from_estimator(without_names(model), points.X, y, zoom=zoom, center=center)
     else:
         X = to_lorentz(points.X, args.geometry, args.curvature)
         solutions = {}

@@ -4,20 +4,37 @@ import argparse
 import csv
 from collections import Counter
 from collections.abc import Sequence
+from textwrap import indent
 from typing import TYPE_CHECKING
 
-from hypermargin.cli.console import CommandError, say, show_table, with_progress
+from hypermargin.cli.console import CommandError, say, show_table, warn, with_progress
 from hypermargin.cli.files import check_output
 
 if TYPE_CHECKING:
     from hypermargin.problem_set.scoring import Score
 
-EXAMPLES = """examples:
+EXAMPLE_SOLVER = """import numpy as np
+
+
+def solve(X, y, C):  # Lorentz points (n, 3) with x0 first, labels -1 and +1, a positive number
+    between = X[y < 0, 1:].mean(axis=0) - X[y > 0, 1:].mean(axis=0)
+    w = np.array([0.0, *between])  # shape (3,), with q(w) >= 0
+    return min((scale * w for scale in np.logspace(-3, 3, 61)), key=lambda w: objective(w, X, y, C))
+
+
+def objective(w, X, y, C):
+    product = X[:, 0] * w[0] - X[:, 1:] @ w[1:]  # x * w, one number per point: positive predicts +1
+    hinge = np.maximum(0.0, 1.0 - y * product) / np.sqrt(2.0)
+    return (w[1:] @ w[1:] - w[0] ** 2) / 2.0 + C * hinge.sum()
+"""
+EXAMPLES = f"""examples:
   hypermargin score my_solver.py
-      my_solver.py holds a function solve(X, y, C) that returns the normal w:
-          def solve(X, y, C):      # Lorentz points (n, 3), labels -1 and +1, a number
-              return w             # array of 3 numbers, q(w) >= 0
-      It is to minimise q(w)/2 + C sum_i max(0, 1 - m_i(w))/sqrt(2) over q(w) >= 0, where m_i(w) = y_i (x_i * w).
+      my_solver.py holds a function solve(X, y, C) that returns the normal w. It is to minimise
+          f(w) = q(w)/2 + C sum_i max(0, 1 - y_i (x_i * w))/sqrt(2)    over q(w) >= 0,
+      with x * w = x0 w0 - x1 w1 - x2 w2 and q(w) = w1^2 + w2^2 - w0^2. A point is predicted +1 where x * w > 0.
+      A solver that runs (`hypermargin score --example > my_solver.py` writes it to a file):
+
+{indent(EXAMPLE_SOLVER, " " * 10)}
   hypermargin score my_solver.py --problems 'paul/ovr/*'
   hypermargin score exact
       a method of this package instead of a file
@@ -33,17 +50,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("solver", nargs="?", help="a Python file with solve(X, y, C) -> w, or the name of a method")
     parser.add_argument("--loss", choices=("hinge", "asinh"), default="hinge", help="the objective (%(default)s)")
     parser.add_argument("--problems", metavar="PATTERN", help="names to take, for example 'paul/ovr/*,karate/*'")
-    parser.add_argument("--all", action="store_true", help="take in the two large data sets as well")
+    parser.add_argument("--all", action="store_true", help="take in the two large data sets (330 problems) as well")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="a problem (%(default)s)")
     parser.add_argument("--output", "-o", metavar="FILE", help="every score as a .csv")
+    parser.add_argument("--example", action="store_true", help="print a solver that can be scored, to start from")
     parser.add_argument("--list", action="store_true", help="print names and certified optima, run nothing")
 
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin.problem_set.problems import certified_optima, select
-    from hypermargin.problem_set.scoring import score_solver
+    from hypermargin.problem_set.scoring import score_solver, sign_hint
 
-    names = select(args.problems, args.all, args.loss)
+    if args.example:
+        print(EXAMPLE_SOLVER, end="")
+        return
+    names = select(args.problems, args.all or args.list, args.loss)
     if not names:
         raise CommandError(f"no problem matches {args.problems!r}; `hypermargin score --list` shows the names")
     if args.list:
@@ -61,6 +82,9 @@ def run(args: argparse.Namespace) -> None:
     for _ in with_progress(names, "scoring"):
         scores.append(next(judged))
     _show(args.solver, scores)
+    hint = sign_hint(scores)
+    if hint is not None:
+        warn(hint)
     if output is not None:
         with output.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 
 from hypermargin.datasets.bunch import Dataset, as_dataset
-from hypermargin.datasets.stress import embed_metric
+from hypermargin.embedding import embed_metric
 
 
 def load_karate(*, return_X_y: bool = False) -> Dataset:

@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.inputs import LabelledSamples, labelled_samples, unit_points
+from hypermargin.estimators.inputs import LabelledSamples, labelled_samples, unit_points, warn_of_klein
+from hypermargin.estimators.user_data import plain_coordinates, plain_labels
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import check_geometry
 
@@ -36,12 +37,20 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
 
         With ``reset=False`` X must have the columns that the classifier was fitted to.
         """
-        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64)
+        X, y = self._validated(X, y, reset=reset)
+        if reset and self.geometry == "poincare":
+            warn_of_klein(X, self.curvature)
         return labelled_samples(X, y, sample_weight, getattr(self, "class_weight", None))
+
+    def _validated(self, X, y, *, reset: bool = True) -> tuple[Array, np.ndarray]:
+        """X as numbers, shape (n, width), and y, shape (n,), after the checks of scikit-learn and of missing labels."""
+        X, y = plain_coordinates(X, self.geometry, self.curvature), plain_labels(y)
+        return validate_data(self, X, y, reset=reset, dtype=np.float64)
 
     def _points(self, X) -> Array:
         """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
         check_is_fitted(self)
+        X = plain_coordinates(X, self.geometry, self.curvature)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return unit_points(X, self.geometry, self.curvature)
 

@@ -9,12 +9,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
+from hypermargin.estimators.inputs import KleinWarning
 from hypermargin.estimators.svc import HyperbolicSVC
+from hypermargin.geometry.validation import check_points
 from hypermargin.problems.margin import check_weights
 from hypermargin.problems.uncertainty import UncertaintySet
+from hypermargin.progress import tracked
 
 #: What `fit` sets besides the attributes of the final fit.
 SEARCH = ("C_", "Cs_", "scores_")
@@ -101,20 +104,24 @@ feature_names_in_
         check_is_fitted(self, "C_")
         return self.C_
 
-    def fit(self, X, y, sample_weight=None) -> "HyperbolicSVCCV":
+    def fit(self, X, y=None, sample_weight=None) -> "HyperbolicSVCCV":
         """Choose C by cross-validation, then fit to all of X, shape (n, width), with labels y.
 
         Weights, shape (n,), multiply C in every fit, and weigh the test scores as well where the scorer takes weights.
         """
         self.Cs_ = self._candidates()
-        checked, y = validate_data(self, X, y, dtype=np.float64)
+        checked, y = self._validated(X, y)
+        if self.geometry != "tangent":  # before the folds, whose rows have other numbers
+            check_points(checked, self.geometry, self.curvature)
         weight = None if sample_weight is None else check_weights(sample_weight, len(checked))
         scorer = check_scoring(self._with_C(1.0), scoring=self.scoring)
         scored_weight = weight if _takes_weights(scorer) else None
         scores = []
-        for train, test in check_cv(self.cv, y, classifier=True).split(checked, y):
+        folds = list(check_cv(self.cv, y, classifier=True).split(checked, y))
+        for train, test in tracked(folds, "folds", len(folds), closing=True) if self.verbose >= 1 else folds:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit says it once
+                for told_once in (ConvergenceWarning, KleinWarning):  # by the final fit
+                    warnings.simplefilter("ignore", told_once)
                 fitted = self._on_rows(train).fit_path(
                     checked[train], y[train], self.Cs_, sample_weight=None if weight is None else weight[train]
                 )
@@ -145,7 +152,7 @@ feature_names_in_
 
     def _on_rows(self, rows: np.ndarray) -> HyperbolicSVC:
         """A classifier for some of the samples, and so some of their uncertainty sets."""
-        model = self._with_C(1.0)
+        model = self._with_C(1.0).set_params(verbose=0)  # the folds show progress
         if isinstance(self.uncertainty, UncertaintySet):
             model.uncertainty = self.uncertainty.take(rows)
         return model

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from rich.console import Console
-from rich.progress import track
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.problems.curve import CurveProblem
+from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, solve_path
 from hypermargin.solvers.curve import solve_curve_path
 
@@ -51,7 +50,7 @@ def solve_problems(
         )
         solutions = (solution for piece in done for solution in piece)
     if progress:
-        solutions = track(solutions, "binary problems", total=n_problems, console=Console(stderr=True))
+        solutions = tracked(solutions, "binary problems", n_problems, closing=True)
     return list(solutions)
 
 

@@ -14,16 +14,26 @@ from sklearn.utils.validation import column_or_1d
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import FlatSamples
 from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import euclidean_norm
 from hypermargin.geometry.models import to_lorentz
-from hypermargin.geometry.validation import MAX_RADIUS, check_points
+from hypermargin.geometry.validation import MAX_RADIUS, PointError, check_points
 from hypermargin.problems.margin import MarginProblem, check_weights
 
 #: Scores of a block of rows of a training set in one of the binary problems, by its number.
 Score = Callable[[int, slice], Array]
 
 
+#: Poincaré embeddings are trained inside the ball of this norm at most: gensim and geoopt both stop at 1e-5 from its
+#: edge. The Klein coordinates of a point lie farther out than its Poincaré coordinates: mistaken, at twice the radius.
+EDGE_OF_TRAINING = 1.0 - 1e-5
+
+
 class RadiusWarning(UserWarning):
     """Tangent vectors were longer than the largest radius that double precision holds."""
+
+
+class KleinWarning(UserWarning):
+    """Coordinates passed as those of the Poincaré ball lie so far out that they may be Klein coordinates."""
 
 
 def unit_points(X: Array, geometry: str, curvature: float) -> Array:
@@ -55,6 +65,22 @@ def _draw_in(X: Array, longest: float) -> Array:
     )
     factor = (1.0 - 1e-12) * longest / np.where(far, length, longest)
     return np.where(far[:, None], X * factor[:, None], X)
+
+
+def warn_of_klein(X: Array, curvature: float) -> None:
+    """Warn of Poincaré coordinates at a norm that no embedding is trained to; Klein ones have it from radius 6 on.
+
+    Nothing is said where points lie beyond what double precision holds, which is an error of its own.
+    """
+    norm = curvature_scale(curvature) * euclidean_norm(X)
+    beyond = int(np.sum(norm > EDGE_OF_TRAINING))
+    if beyond and norm.max() < np.tanh(MAX_RADIUS / 2.0):
+        warnings.warn(
+            f"{beyond} of {len(X)} points lie nearer to the edge of the Poincaré ball than embeddings are trained to "
+            f"(norms up to {np.max(norm):.9f}): if these are Klein coordinates, pass geometry='klein'",
+            KleinWarning,
+            stacklevel=6,  # where `fit` was called
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +172,7 @@ def training_set(
     With an `uncertainty` set rows are not merged, because equal points may have different sets; where the set has a
     method ``take(indices)`` it is sorted along.
     """
+    as_given = X
     order, first = canonical_order(X, labels)
     X, labels = X[order], labels[order]
     if weight is not None:
@@ -158,7 +185,12 @@ def training_set(
         uncertainty = uncertainty.take(order)
     del order, first
     bounds = [0, *np.cumsum(np.bincount(labels)).tolist()]
-    return TrainingSet(unit_points(X, geometry, curvature), bounds, weight, uncertainty)
+    try:
+        points = unit_points(X, geometry, curvature)
+    except PointError:
+        unit_points(as_given, geometry, curvature)  # again in the order given, for the number of the row it names
+        raise
+    return TrainingSet(points, bounds, weight, uncertainty)
 
 
 def canonical_order(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,23 +1,28 @@
 """Fitted classifiers as one file that loads without running code: NumPy arrays and a JSON header in an .npz archive.
 
-The header names the class and holds its parameters and all that is small; arrays are members of the archive. Nothing is
-pickled, and only classes decorated with `storable` are made, so a file from a stranger can do no more than be wrong.
+The header names the class and holds its parameters and all that is small; arrays are members of the archive, and so is
+the text of all certificates, which may be left out. Nothing is pickled, and only classes decorated with `storable` are
+made, so a file from a stranger can do no more than be wrong.
 """
 
 import json
 import os
 import zipfile
 import zlib
-from typing import Any, TypeVar, cast
+from contextlib import nullcontext
+from io import IOBase
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.packing import is_plain, pack, unpack
+from hypermargin.estimators.packing import Pieces, is_plain, pack, unpack
 
 FORMAT = "hypermargin-model"
-VERSION = 2
+VERSION = 3
+#: The members that are no arrays but text.
+HEADER, CERTIFICATES = "header", "certificates"
 #: What a damaged archive may raise while it is read.
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 _CLASSES: dict[str, type[HyperbolicClassifier]] = {}
@@ -31,8 +36,12 @@ def storable(kind: Kind) -> Kind:
     return kind
 
 
-def save_model(estimator: HyperbolicClassifier, path: str | os.PathLike) -> None:
-    """Write a fitted classifier to `path`: parameters, classes and what `fit` found.
+def save_model(
+    estimator: HyperbolicClassifier, path: str | os.PathLike | IO[bytes], *, certificates: bool = True
+) -> None:
+    """Write a fitted classifier to `path` (or an open file): parameters, classes and what `fit` found.
+
+    ``certificates=False`` leaves the proofs out, which are most of the file; the bounds they proved are kept.
 
     Of a `HyperbolicSVCCV` the classifier with the C it chose is written, and read as a `HyperbolicSVC`. Of each
     solution its numbers are kept, its history, its certificate, and those entries of `info` that are numbers, strings,
@@ -45,7 +54,7 @@ def save_model(estimator: HyperbolicClassifier, path: str | os.PathLike) -> None
     kind = type(estimator)
     if _CLASSES.get(kind.__name__) is not kind:
         raise TypeError(f"model files are for {', '.join(_CLASSES)}, not for {kind.__name__}")
-    arrays: dict[str, np.ndarray] = {}
+    pieces = Pieces(keep_certificates=certificates)
     parameters = estimator.get_params(deep=False)
     for name, value in parameters.items():
         if not is_plain(value):
@@ -57,31 +66,39 @@ def save_model(estimator: HyperbolicClassifier, path: str | os.PathLike) -> None
         "format": FORMAT,
         "version": VERSION,
         "class": kind.__name__,
-        "parameters": pack(parameters, arrays),
-        "classes": pack(_plain_labels(estimator.classes_), arrays),
+        "parameters": pack(parameters, pieces),
+        "classes": pack(_plain_labels(estimator.classes_), pieces),
         "classes_are_objects": estimator.classes_.dtype == object,
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": [str(name) for name in getattr(estimator, "feature_names_in_", [])],
-        "fitted": pack(estimator._stored(), arrays),
+        "fitted": pack(estimator._stored(), pieces),
     }
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with open(path, "wb") as file:
-        np.savez_compressed(file, **cast(dict[str, Any], arrays))
+    texts = {HEADER: header, CERTIFICATES: pieces.certificates}
+    members = pieces.members() | {
+        name: np.frombuffer(json.dumps(text).encode(), dtype=np.uint8) for name, text in texts.items()
+    }
+    with nullcontext(path) if isinstance(path, IOBase) else open(cast(str, path), "wb") as file:
+        np.savez_compressed(file, **cast(dict[str, Any], members))
 
 
-def load_model(path: str | os.PathLike) -> HyperbolicClassifier:
-    """Read a classifier that `save_model` wrote; a damaged or foreign file is a `ValueError`."""
-    name = os.fspath(path)
+def load_model(path: str | os.PathLike | IO[bytes], *, certificates: bool = True) -> HyperbolicClassifier:
+    """Read a classifier that `save_model` wrote, from a path or an open file; damage is a `ValueError`.
+
+    ``certificates=False`` leaves the proofs in the file, which is quicker: enough to predict.
+    """
+    name = str(getattr(path, "name", "the file")) if isinstance(path, IOBase) else os.fspath(cast(str, path))
+    opened = nullcontext(path) if isinstance(path, IOBase) else open(cast(str, path), "rb")  # noqa: SIM115
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            header = json.loads(archive["header"].tobytes())
+        with opened as file, np.load(file, allow_pickle=False) as archive:
+            header = json.loads(archive[HEADER].tobytes())
             known = header["format"] == FORMAT
-            arrays = {key: archive[key] for key in archive.files}
+            proofs = json.loads(archive[CERTIFICATES].tobytes()) if _has_proofs(header, certificates) else None
+            arrays = {key: archive[key] for key in archive.files if key not in (HEADER, CERTIFICATES)}
     except _DAMAGE as error:
         raise ValueError(f"{name} is not a hypermargin model, or it is damaged") from error
     if not known:
         raise ValueError(f"{name} is not a hypermargin model")
-    if header.get("version") not in (1, VERSION):
+    if header.get("version") not in (1, 2, VERSION):
         raise ValueError(
             f"{name} is a model of format version {header.get('version')}; this hypermargin reads versions 1 to "
             f"{VERSION}: update hypermargin, or save the model again"
@@ -89,19 +106,24 @@ def load_model(path: str | os.PathLike) -> HyperbolicClassifier:
     if header.get("class", "HyperbolicSVC") not in _CLASSES:
         raise ValueError(f"{name} holds a {header['class']}, which this hypermargin does not know: update hypermargin")
     try:
-        return _restore(header if header["version"] == VERSION else _of_version_1(header), arrays)
+        return _restore(_of_version_1(header) if header["version"] == 1 else header, Pieces.of(arrays, proofs))
     except _DAMAGE as error:
         raise ValueError(f"{name} is a hypermargin model, but it is damaged") from error
 
 
-def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> HyperbolicClassifier:
-    estimator = _CLASSES[header["class"]](**unpack(header["parameters"], arrays))
-    classes = unpack(header["classes"], arrays)
+def _has_proofs(header: dict[str, Any], wanted: bool) -> bool:
+    """Whether certificates are to be read from a member of their own; older files have them in the header."""
+    return wanted and header["version"] not in (1, 2)
+
+
+def _restore(header: dict[str, Any], pieces: Pieces) -> HyperbolicClassifier:
+    estimator = _CLASSES[header["class"]](**unpack(header["parameters"], pieces))
+    classes = unpack(header["classes"], pieces)
     estimator.classes_ = classes.astype(object) if header["classes_are_objects"] else classes
     estimator.n_features_in_ = header["n_features_in"]
     if header["feature_names_in"]:
         estimator.feature_names_in_ = np.array(header["feature_names_in"], dtype=object)
-    estimator._restore(unpack(header["fitted"], arrays))
+    estimator._restore(unpack(header["fitted"], pieces))
     return estimator
 
 
@@ -110,7 +132,7 @@ def _of_version_1(header: dict[str, Any]) -> dict[str, Any]:
     for solution in header["solutions"]:
         for pair in solution["dict"]:
             if pair[0] == "certificate" and pair[1] is not None:
-                pair[1] = pack(json.loads(pair[1]), {})
+                pair[1] = pack(json.loads(pair[1]), Pieces())
     solutions = ["solutions", {"list": header["solutions"]}]
     return {**header, "class": "HyperbolicSVC", "fitted": {"dict": [*header["fitted"]["dict"], solutions]}}
 

@@ -22,6 +22,7 @@ from hypermargin.estimators.radius import certified_radius, nearest_adversarial
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
+from hypermargin.geometry.validation import PointError
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
@@ -160,7 +161,7 @@ class HyperbolicSVC(SchemeClassifier):
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None) -> "HyperbolicSVC":
+    def fit(self, X, y=None, sample_weight=None) -> "HyperbolicSVC":
         """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
 
         Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
@@ -256,9 +257,13 @@ class HyperbolicSVC(SchemeClassifier):
             uncertainty = uncertainty.scaled(curvature_scale(self.curvature))
         if given.kept is not None and hasattr(uncertainty, "take"):
             uncertainty = uncertainty.take(given.kept)
-        return given.classes, training_set(
-            given.X, given.labels, given.weight, self.geometry, self.curvature, uncertainty
-        )
+        try:
+            samples = training_set(given.X, given.labels, given.weight, self.geometry, self.curvature, uncertainty)
+        except PointError as error:
+            if given.kept is None or error.row is None:
+                raise
+            raise PointError(int(given.kept[error.row]), error.complaint) from None
+        return given.classes, samples
 
     def _checked_C(self) -> float:
         if not (isinstance(self.C, Real) and self.C > 0.0):
@@ -346,7 +351,7 @@ class HyperbolicSVC(SchemeClassifier):
         super().__setstate__(state)
 
     def _stored(self) -> dict[str, Any]:
-        solutions = [solution.to_dict() for solution in self.solutions_]
+        solutions = [{**vars(solution), "status": solution.status.name} for solution in self.solutions_]
         for state in solutions:
             state["history"] = {key: np.asarray(values) for key, values in state["history"].items()}
             state["info"] = {key: value for key, value in state["info"].items() if is_plain(value)}

@@ -18,6 +18,21 @@ GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")
 MAX_RADIUS = 18.0
 
 
+class PointError(ValueError):
+    """A row of X that is no point of the space.
+
+    `row` counts from 0 (None where X is a single point), and `complaint` is the rest of the sentence: whoever knows
+    better than "row 7 of X" where the row came from, a line of a file for example, says that instead.
+    """
+
+    def __init__(self, row: int | None, complaint: str) -> None:
+        super().__init__(row, complaint)
+        self.row, self.complaint = row, complaint
+
+    def __str__(self) -> str:
+        return f"{'X' if self.row is None else f'row {self.row} of X'} {self.complaint}"
+
+
 def check_geometry(geometry: str) -> str:
     """Return `geometry`, or raise a `ValueError` that lists the names there are."""
     if geometry not in GEOMETRIES:
@@ -48,11 +63,12 @@ def check_coordinates(X: ArrayLike, geometry: str, curvature: float = 1.0, *, at
     outside = rowwise(_outside, rows, geometry, scale, atol)
     if np.any(outside):
         row = int(np.argmax(outside))
-        where = f"row {row} of X" if X.ndim > 1 else "X"
         # Where most rows are on the hyperboloid, the geometry is right and single rows are damaged.
         damaged = geometry == "lorentz" and np.mean(outside) < 0.5
         hint = "" if damaged else _hint(rows, geometry, scale, atol)
-        raise ValueError(f"{where} {_complaint(rows[row], geometry, scale)}{hint}")
+        count = int(np.sum(outside))
+        others = f" ({count} of {len(rows)} rows are outside)" if 1 < count < len(rows) else ""
+        raise PointError(row if X.ndim > 1 else None, f"{_complaint(rows[row], geometry, scale)}{others}{hint}")
     return X
 
 
@@ -73,10 +89,11 @@ def check_points(X: ArrayLike, geometry: str = "lorentz", curvature: float = 1.0
     radii = rowwise(_radius, X, geometry, curvature_scale(curvature))
     worst = int(np.argmax(radii))
     if radii[worst] > MAX_RADIUS:
-        raise ValueError(
-            f"row {worst} lies at hyperbolic radius {radii[worst]:.1f}; beyond {MAX_RADIUS:.0f} double precision "
-            "cannot tell the hyperboloid from the light cone. Move the data towards the origin or use a smaller "
-            "curvature."
+        klein = " If these are Klein coordinates, pass geometry='klein'." if geometry == "poincare" else ""
+        raise PointError(
+            worst,
+            f"lies at hyperbolic radius {radii[worst]:.1f}; beyond {MAX_RADIUS:.0f} double precision cannot tell the "
+            f"hyperboloid from the light cone. Move the data towards the origin or use a smaller curvature.{klein}",
         )
     return X
 

@@ -6,8 +6,8 @@ the name of a method of this package.
 
 import importlib.util
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,39 @@ Solve = Callable[[Any, Any, float], Any]
 
 @dataclass(frozen=True)
 class Score:
-    """One problem: the recomputed objective, its gap to the certified lower bound, seconds, and what went wrong."""
+    """One problem: the recomputed objective, its gap to the certified lower bound, seconds, and what went wrong.
+
+    `other_signs` has the gaps of w with other signs, by the name of what it should have been (see `OTHER_SIGNS`).
+    """
 
     name: str
     objective: float = np.inf
     gap: float = np.inf
     seconds: float = np.nan
     trouble: str = ""
+    other_signs: Mapping[str, float] = field(default_factory=dict)
+
+
+#: Mistakes of sign: what to return instead, and the factors of time and space.
+OTHER_SIGNS = {"-w": (-1.0, -1.0), "(w0, -w1, ...)": (1.0, -1.0), "(-w0, w1, ...)": (-1.0, 1.0)}
+#: Other signs do far better where they divide the gap by this.
+FAR_BETTER = 3.0
+
+
+def sign_hint(scores: Sequence[Score]) -> str | None:
+    """A sentence where other signs of w do far better on most problems; None where they do not."""
+    answered = [score for score in scores if not score.trouble]
+    for name in OTHER_SIGNS:
+        better = [s for s in answered if FAR_BETTER * max(s.other_signs.get(name, np.inf), 0.0) < s.gap]
+        if 2 * len(better) > len(answered):
+            before, after = (
+                float(np.median(gaps)) for gaps in ([s.gap for s in better], [s.other_signs[name] for s in better])
+            )
+            return (
+                f"on {len(better)} of {len(answered)} problems {name} does far better than w (median gap {after:.1e} "
+                f"instead of {before:.1e}): the product is x * w = x0 w0 - x1 w1 - ..., and +1 is where it is positive"
+            )
+    return None
 
 
 def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "hinge") -> Iterator[Score]:
@@ -77,7 +103,12 @@ def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
     objective = problem.objective(normal, loss)
     if not np.isfinite(objective):
         return Score(name, seconds=seconds, trouble="w is timelike: no hyperplane, the constraint q(w) >= 0 is broken")
-    return Score(name, objective, relative_gap(objective, certified_optima(loss)[name].lower), seconds)
+    bound = certified_optima(loss)[name].lower
+    others = {
+        meant: relative_gap(problem.objective(normal * np.repeat(signs, (1, problem.dim)), loss), bound)
+        for meant, signs in OTHER_SIGNS.items()
+    }
+    return Score(name, objective, relative_gap(objective, bound), seconds, other_signs=others)
 
 
 # -- in the worker's process -------------------------------------------------------------------------------------------

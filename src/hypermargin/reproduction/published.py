@@ -51,7 +51,7 @@ class AsPublished(HyperbolicSVC):
     def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float | None]:
         """The normal that the public code would have taken, shape (d + 1,), and the relaxation's value if any."""
 
-    def fit(self, X, y, sample_weight=None) -> "AsPublished":
+    def fit(self, X, y=None, sample_weight=None) -> "AsPublished":
         super().fit(X, y, sample_weight)
         problems = self.binary_problems(X, y, sample_weight)
         self._set_solutions([self._with_choice(p, s) for p, s in zip(problems, self.solutions_, strict=True)])

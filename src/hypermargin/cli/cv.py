@@ -1,0 +1,145 @@
+"""`hypermargin cv`: how accurate a classifier is on points it has not seen, by cross-validation."""
+
+import argparse
+import csv
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import confusion_matrix
+
+from hypermargin.cli.console import percent, say, show_table, warn, with_progress
+from hypermargin.cli.files import Points, check_output
+from hypermargin.cli.options import (
+    AUTO,
+    add_data_arguments,
+    add_geometry_arguments,
+    add_multiclass_arguments,
+    add_problem_arguments,
+    add_unlabelled_argument,
+    check_folds,
+    folds,
+    labelled_points,
+    make_classifier,
+    quiet_folds,
+    solver_options,
+)
+
+EXAMPLES = """examples:
+  hypermargin cv points.csv
+      accuracy in five folds; in each of them C is chosen by the other folds alone
+  hypermargin cv cells.csv --columns x,y --label cell_type --geometry poincare --picture confusion.png
+      and which classes are taken for which, as a table and as a picture
+  hypermargin cv points.csv -C 1 --folds 10 --output predictions.csv
+      a C of your own; the prediction for every point by the fold that had not seen it
+"""
+#: Classes of the widest table that fits a page.
+WIDEST = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_arguments(parser)
+    add_unlabelled_argument(parser)
+    parser.add_argument("--folds", type=int, default=5, metavar="K", help="folds (%(default)s)")
+    parser.add_argument("--output", "-o", metavar="FILE", help="every point with its prediction and fold (.csv)")
+    parser.add_argument("--picture", metavar="FILE", help="the confusion matrix as .png, .pdf or .svg")
+    parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
+    )
+    add_geometry_arguments(parser)
+    add_problem_arguments(parser, may_choose=True, C=AUTO)
+    add_multiclass_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    output = None if args.output is None else check_output(args.output, (".csv",))
+    picture = None if args.picture is None else check_output(args.picture, (".png", ".pdf", ".svg"))
+    points = labelled_points(args)
+    check_folds(points, args.folds)
+    X, y = points.X, points.labels
+    scheme = {
+        "multi_class": args.multi_class,
+        "n_jobs": args.jobs,
+        "solver_options": solver_options(args.option) or None,
+    }
+    predicted, sure, fold_of = np.empty_like(y), np.empty(len(y)), np.empty(len(y), dtype=int)
+    accuracies, chosen, unfinished = [], [], 0
+    with quiet_folds():
+        splits = list(folds(args.folds, args.seed).split(X, y))
+        for fold in with_progress(range(args.folds), "fold"):
+            train, test = splits[fold]
+            model = make_classifier(args, args.solver, **scheme)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # told once, below
+                model.fit(X[train], y[train])
+            unfinished += not all(solution.is_proved for solution in model.solutions_)
+            predicted[test], fold_of[test] = model.predict(X[test]), fold + 1
+            sure[test] = model.predict_proba(X[test]).max(axis=1)
+            accuracies.append(float(np.mean(predicted[test] == y[test])))
+            chosen.append(model.C)
+    classes = np.unique(y)
+    matrix = confusion_matrix(y, predicted, labels=classes)
+    _show(args, points, classes, matrix, accuracies, chosen)
+    if unfinished and args.solver == "exact":
+        warn(f"in {unfinished} of {args.folds} folds not every binary problem was solved to a proof")
+    if output is not None:
+        _write(output, points, predicted, sure, fold_of)
+        say(f"wrote {output}")
+    if picture is not None:
+        from hypermargin.cli.pictures import save_confusion
+
+        save_confusion(matrix, [str(name) for name in classes], picture)
+        say(f"wrote {picture}")
+
+
+def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen: list[float]) -> None:
+    names, right = [str(name) for name in classes], np.diag(matrix)
+    with np.errstate(invalid="ignore"):
+        found, meant = right / matrix.sum(axis=1), right / matrix.sum(axis=0)
+    show_table(
+        f"{args.data}: {len(points.X)} points, {args.folds} folds",
+        ("class", "points", "recognised", "precision"),
+        [
+            (name, str(size), percent(share), percent(trust) if np.isfinite(trust) else "–")
+            for name, size, share, trust in zip(names, matrix.sum(axis=1), found, meant, strict=True)
+        ],
+    )
+    say("Recognised: points of the class that are predicted so. Precision: predictions of the class that are right.\n")
+    if len(names) <= WIDEST:
+        show_table(
+            "Confusion matrix",
+            ("class", *names),
+            [(name, *(str(count) if count else "·" for count in row)) for name, row in zip(names, matrix, strict=True)],
+        )
+        say("A row for each true class, a column for each prediction.\n")
+    else:
+        pairs = [(matrix[i, j], i, j) for i, j in np.ndindex(matrix.shape) if i != j and matrix[i, j]]
+        show_table(
+            f"The most frequent mistakes of {len(pairs)} kinds ({len(names)} classes are too many for a matrix here)",
+            ("class", "predicted", "points"),
+            [(names[i], names[j], str(count)) for count, i, j in sorted(pairs, reverse=True)[:WIDEST]],
+        )
+    largest = matrix.sum(axis=1).max() / matrix.sum()
+    say(
+        f"cross-validated accuracy {percent(float(np.mean(accuracies)))} ({percent(min(accuracies))} to "
+        f"{percent(max(accuracies))} over the folds); the largest class is {percent(largest)} of the points"
+    )
+    say(f"C chosen inside each fold: {', '.join(f'{C:g}' for C in chosen)}" if args.C == AUTO else f"C = {args.C:g}")
+
+
+def _write(path: Path, points: Points, predicted, sure, fold_of) -> None:
+    """A line for each point: its id where it has one, label, prediction, probability of that, and fold."""
+    columns = {
+        "label": points.labels.tolist(),
+        "predicted": predicted.tolist(),
+        "probability": np.round(sure, 9).tolist(),
+        "fold": fold_of.tolist(),
+    }
+    if points.ids is not None:
+        columns = {points.id_name: points.ids, **columns}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))

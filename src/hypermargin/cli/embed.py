@@ -1,0 +1,105 @@
+"""`hypermargin embed`: a graph to points of the hyperbolic plane."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from hypermargin.cli.console import CommandError, say, warn
+from hypermargin.cli.files import check_output, write_csv
+from hypermargin.embedding import embed_graph
+from hypermargin.geometry.validation import GEOMETRIES
+
+EXAMPLES = """examples:
+  hypermargin embed graph.gml --output points.csv
+      Lorentz coordinates of every node, by shortest paths
+  hypermargin embed graph.graphml --label club --geometry poincare --output points.csv
+      on the Poincaré disk, with an attribute of the nodes as the last column: ready for `hypermargin fit`
+  hypermargin embed edges.csv --weight 3 --largest-component --output points.csv
+      pairs of nodes, one a line, with lengths in the third column
+"""
+#: Files of edges, one a line.
+EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".edgelist")
+READERS = {".gml": nx.read_gml, ".graphml": nx.read_graphml, ".gexf": nx.read_gexf, ".net": nx.read_pajek}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("graph", help=f"a graph: {', '.join(READERS)}, or a list of edges ({', '.join(EDGE_LISTS)})")
+    parser.add_argument("--output", "-o", required=True, metavar="FILE", help="the points (.csv)")
+    parser.add_argument(
+        "--weight", metavar="NAME", help="attribute (or column) that holds the lengths of edges (default: all 1)"
+    )
+    parser.add_argument("--label", metavar="NAME", help="attribute of nodes to write as the last column")
+    parser.add_argument("--largest-component", action="store_true", help="take the largest part of a graph in parts")
+    parser.add_argument("--scale", type=float, help="hyperbolic length of one unit (default: 1, or what fits)")
+    parser.add_argument("--max-iter", type=int, default=2000, metavar="N", help="steps at most (%(default)s)")
+    parser.add_argument(
+        "--geometry", choices=GEOMETRIES, default="lorentz", help="the coordinates to write (%(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    output = check_output(args.output, (".csv",))
+    graph, weight = _read(args.graph, args.weight)
+    say(f"{args.graph}: {graph.number_of_nodes()} nodes, {graph.number_of_edges()} edges")
+    labels = None if args.label is None else nx.get_node_attributes(graph, args.label)
+    if labels is not None and not labels:
+        known = sorted({str(name) for _, data in graph.nodes(data=True) for name in data})
+        raise CommandError(
+            f"{args.graph}: no node has {args.label!r}; nodes have {', '.join(known) or 'no attributes'}"
+        )
+    embedding = embed_graph(
+        graph,
+        weight=weight,
+        scale=args.scale,
+        largest_component=args.largest_component,
+        max_iter=args.max_iter,
+        verbose=int(sys.stderr.isatty() or graph.number_of_nodes() > 200),  # small ones take no time
+    )
+    X = embedding.coordinates(args.geometry)
+    names = [f"x{k}" for k in range(X.shape[1])]
+    y = None if labels is None else ["" if labels.get(node) is None else str(labels[node]) for node in embedding.nodes]
+    write_csv(output, X, y, names=names, ids=("node", embedding.nodes), label=args.label or "label")
+    say(str(embedding))
+    if len(embedding.nodes) < graph.number_of_nodes():
+        warn(f"{graph.number_of_nodes() - len(embedding.nodes)} nodes outside the largest component are left out")
+    say(f"wrote {output}")
+    if y is not None:
+        skip = " --skip-unlabelled" if "" in y else ""
+        geometry = "" if args.geometry == "lorentz" else f" --geometry {args.geometry}"
+        say(f"next: hypermargin fit {output} --label {args.label}{geometry}{skip} --output model.npz")
+
+
+def _read(path: str, weight: str | None) -> tuple[Any, str | None]:
+    """The graph, and the name of the attribute that holds lengths."""
+    if not Path(path).is_file():
+        raise CommandError(f"there is no file {path}")
+    kind = Path(path).suffix.lower()
+    if kind in EDGE_LISTS:
+        return _read_edges(path, weight)
+    if kind not in READERS:
+        raise CommandError(f"{path}: unknown kind of graph; give {', '.join(READERS)} or {', '.join(EDGE_LISTS)}")
+    try:
+        return READERS[kind](path), weight
+    except Exception as error:  # the readers raise what their parsers raise
+        raise CommandError(f"{path} cannot be read as {kind}: {error}") from error
+
+
+def _read_edges(path: str, weight: str | None) -> tuple[nx.Graph, str | None]:
+    """A graph from rows whose first two columns are nodes."""
+    from hypermargin.cli.reading.text import read_text
+
+    table = read_text(path)
+    if len(table.columns) < 2:
+        raise CommandError(f"{path}: a list of edges has two nodes in each line")
+    graph = nx.Graph()
+    lengths = None if weight is None else table.numbers(table.find(weight))
+    for row, (a, b) in enumerate(zip(table.columns[0], table.columns[1], strict=True)):
+        a, b = str(a).strip(), str(b).strip()
+        length = None if lengths is None else float(lengths[row])
+        if length is not None and graph.has_edge(a, b):
+            length = min(length, graph[a][b]["length"])
+        graph.add_edge(a, b, length=length)
+    return graph, None if weight is None else "length"

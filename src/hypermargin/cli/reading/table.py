@@ -1,0 +1,224 @@
+"""Which columns of a table are coordinates, labels and ids: said by the user, known from a model, or recognised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hypermargin.cli.console import CommandError, warn
+from hypermargin.cli.reading.points import Place, Points, as_labels
+
+#: What columns of ids are called, in lower case; pandas and R leave the name of theirs empty.
+INDEX_NAMES = ("", "unnamed: 0", "__index_level_0__", "index", "id", "ids", "node", "name", "cell_id", "barcode", "key")
+#: The name of a column of labels that needs no mention.
+LABEL = "label"
+#: What stands for a missing label in text.
+MISSING = frozenset(("", "nan", "NaN", "NA", "<NA>", "None", "null"))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is known of the columns before the file is read.
+
+    `columns`, `label` and `id` are said by the user, by name or by number from 1; `names` are the columns that a model
+    was fitted to, and `width` is their number; with `labels_elsewhere` no column holds labels.
+    """
+
+    columns: tuple[str, ...] | None = None
+    label: str | None = None
+    id: str | None = None
+    names: tuple[str, ...] | None = None
+    width: int | None = None
+    labels_elsewhere: bool = False
+
+    @property
+    def for_a_model(self) -> bool:
+        return self.width is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of text or numbers, all of one length, with their names where the file has them."""
+
+    path: str
+    header: list[str] | None
+    columns: Sequence[Sequence | np.ndarray]
+    place: Place
+
+    def points(self, wanted: Wanted) -> Points:
+        """The points of the table."""
+        return _Choice(self, wanted).points()
+
+    def find(self, column: str) -> int:
+        """The index of a column by its name or its number from 1."""
+        if self.header is not None and column in self.header:
+            if self.header.count(column) > 1:
+                raise CommandError(f"{self.path} has {self.header.count(column)} columns called {column!r}")
+            return self.header.index(column)
+        if column.isdigit() and 1 <= int(column) <= len(self.columns):
+            return int(column) - 1
+        known = ", ".join(self.header) if self.header is not None else f"1 to {len(self.columns)} (it has no header)"
+        raise CommandError(f"{self.path} has no column {column!r}; its columns are {known}")
+
+    def called(self, k: int) -> str:
+        """What a sentence calls column k."""
+        return f"column {self.header[k]!r}" if self.header is not None and self.header[k] else f"column {k + 1}"
+
+    def texts(self, k: int) -> list[str]:
+        """Column k as text; what is missing becomes ''."""
+        texts = ("" if value is None else str(value).strip() for value in self.columns[k])
+        return ["" if text in MISSING else text for text in texts]
+
+    def numbers(self, k: int) -> np.ndarray:
+        """Column k as finite numbers, or an error that names the first cell that is none."""
+        column = self.columns[k]
+        try:
+            values = np.asarray(column, dtype=np.float64)
+        except (TypeError, ValueError):
+            row = next(row for row, cell in enumerate(column) if not is_number(cell))
+            raise CommandError(
+                f"{self.path}: {self.place(row)}, {self.called(k)} is {column[row]!r}, not a number; name the columns "
+                "of coordinates with --columns and that of labels with --label"
+            ) from None
+        if not np.all(np.isfinite(values)):
+            row = int(np.argmin(np.isfinite(values)))
+            raise CommandError(f"{self.path}: {self.place(row)}, {self.called(k)} is {values[row]}")
+        return values
+
+
+class _Choice:
+    """The decision which column is what, for one table."""
+
+    def __init__(self, table: Table, wanted: Wanted) -> None:
+        self.table, self.wanted = table, wanted
+        self.by_name = wanted.names is not None and table.header is not None
+        self.label = None if wanted.label is None else table.find(wanted.label)
+        self.coordinates = [table.find(column) for column in wanted.columns or ()]
+        if self.by_name and not self.coordinates:
+            self.coordinates = [table.find(name) for name in self._of_the_model()]
+        self.id = self._find_id()
+        taken = {self.label, self.id, *self.coordinates}
+        left = [k for k in range(len(table.columns)) if k not in taken]
+        if self.label is None and not wanted.labels_elsewhere:
+            self.label = self._guess_label(left)
+            left = [k for k in left if k != self.label]
+        if not self.coordinates:
+            self.coordinates, left = left, []
+        self.left = left
+
+    def points(self) -> Points:
+        table = self.table
+        if not self.coordinates:
+            raise CommandError(f"{table.path} has no column of coordinates")
+        X = np.column_stack([table.numbers(k) for k in self.coordinates])
+        names = None if table.header is None else tuple(table.header[k] for k in self.coordinates)
+        self._check_names(names)
+        if self.left and self.wanted.for_a_model:
+            kept = ", ".join(table.called(k).removeprefix("column ") for k in self.left)
+            warn(f"{table.path}: left out, because the model does not know them: {kept}")
+        return Points(
+            X,
+            None if self.label is None else self._labels(self.label),
+            names=names,
+            ids=None if self.id is None else [str(value).strip() for value in table.columns[self.id]],
+            id_name="id" if self.id is None or table.header is None else table.header[self.id] or "id",
+            path=table.path,
+            place=table.place,
+        )
+
+    def _of_the_model(self) -> tuple[str, ...]:
+        """The names of the model, which the table must have, in their order."""
+        names, header = self.wanted.names or (), self.table.header or []
+        absent = [name for name in names if name not in header]
+        if absent:
+            raise CommandError(
+                f"{self.table.path} has no column {absent[0]!r}: the model was fitted to {', '.join(names)}, and the "
+                f"columns here are {', '.join(filter(None, header))}"
+            )
+        found = [name for name in header if name in names]
+        if found != list(names):
+            raise CommandError(
+                f"{self.table.path} has the columns in the order {', '.join(found)}, and the model was fitted to "
+                f"{', '.join(names)}: put them in that order, or say --columns {','.join(names)}"
+            )
+        return names
+
+    def _check_names(self, names: tuple[str, ...] | None) -> None:
+        """Columns that the user named must be those of the model."""
+        expected = self.wanted.names
+        if expected is not None and names is not None and names != expected:
+            raise CommandError(
+                f"the model was fitted to the columns {', '.join(expected)}, and --columns names {', '.join(names)}"
+            )
+
+    def _find_id(self) -> int | None:
+        """The column of ids: said, or recognised by its name, by counting the rows, or as words that all differ."""
+        table = self.table
+        if self.wanted.id is not None:
+            return table.find(self.wanted.id)
+        free = [k for k in range(len(table.columns)) if k not in (self.label, *self.coordinates)]
+        named = [k for k in free if table.header is not None and table.header[k].lower() in INDEX_NAMES]
+        if named:
+            return named[0]
+        if 0 not in free or len(free) < 2 or self._is_narrow():
+            return None
+        column = table.columns[0]
+        if counts_rows(column):
+            what = "counts the rows"
+        elif table.header is not None and not is_number(column[0]) and len(set(column)) == len(column) > 1:
+            what = "holds words that all differ"
+        else:
+            return None
+        if not self.coordinates:
+            warn(
+                f"{table.path}: {table.called(0)} {what} and is taken for ids, not for a coordinate (--columns and "
+                "--id say otherwise)"
+            )
+        return 0
+
+    def _is_narrow(self) -> bool:
+        """Whether the table is no wider than a model without names expects, so that no column can be one of ids."""
+        return self.wanted.width is not None and not self.by_name and len(self.table.columns) <= self.wanted.width
+
+    def _guess_label(self, left: list[int]) -> int | None:
+        table, wanted = self.table, self.wanted
+        named = [k for k in left if table.header is not None and table.header[k].lower() == LABEL]
+        if named:
+            return named[0]
+        if wanted.for_a_model:  # labels are welcome there, and not needed
+            spare = len(left) if self.coordinates else len(left) - (wanted.width or 0)
+            return left[-1] if spare == 1 else None
+        if len(left) > 1 and self.coordinates:
+            raise CommandError(
+                f"{table.path}: say with --label which column holds the labels: "
+                f"{', '.join(table.called(k).removeprefix('column ') for k in left)}"
+            )
+        return left[-1] if left else None
+
+    def _labels(self, k: int) -> np.ndarray:
+        texts = self.table.texts(k)
+        labels = as_labels(texts)
+        if labels.dtype.kind == "U" and self.wanted.label is None and not self.wanted.for_a_model:
+            fraction = next((text for text in texts if text and not is_number(text)), None)
+            if fraction is None and any(texts) and "" not in texts:
+                raise CommandError(
+                    f"{self.table.path}: {self.table.called(k)} was taken for the labels and holds numbers with "
+                    f"fractions, such as {texts[0]}; say with --label which column holds the labels"
+                )
+        return labels
+
+
+def is_number(cell: object) -> bool:
+    try:
+        float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def counts_rows(column: Sequence | np.ndarray) -> bool:
+    """Whether a column reads 0, 1, 2, ... or 1, 2, 3, ... over at least four rows."""
+    first = str(column[0]).strip()
+    if len(column) < 4 or first not in ("0", "1"):
+        return False
+    return all(str(cell).strip() == str(number) for number, cell in enumerate(column, start=int(first)))
