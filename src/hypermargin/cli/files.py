@@ -3,7 +3,6 @@
 import csv
 import os
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +10,14 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError
+from hypermargin.reading import Archive, FileError, damage_told, parse_npy
 
-#: What a damaged archive may raise while it is read.
-_DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, OSError)
+NO_ARRAYS = "is not a NumPy file, or it is damaged"
 FORMATS = ".npz (arrays X and y), .npy (with --labels) or .csv"
+
+
+class UnreadableError(CommandError, FileError):
+    """A file of points that is damaged, crafted or foreign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,32 +104,19 @@ def _suffix(path: str) -> str:
     return Path(path).suffix.lower()
 
 
-def _load(path: str) -> dict[str, np.ndarray]:
-    """The arrays of a NumPy file by name; that of a .npy has the name ''."""
-    try:
-        with open(path, "rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            return {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
-    except _DAMAGE as error:
-        if "pickle" in str(error):
-            raise CommandError(
-                f"{path} is damaged or holds more than plain numbers; only those are read, as others can run code"
-            ) from error
-        raise CommandError(f"{path} is not a NumPy file, or it is damaged") from error
-
-
 def _read_npy(path: str) -> np.ndarray:
-    arrays = _load(path)
-    if list(arrays) != [""]:
+    if zipfile.is_zipfile(path):
         raise CommandError(f"{path} is an archive of several arrays; let its name end in .npz")
-    return arrays[""]
+    with open(path, "rb") as file, damage_told(path, NO_ARRAYS, UnreadableError):
+        return parse_npy(file.read(), "it")
 
 
 def _read_npz(path: str) -> tuple[np.ndarray, np.ndarray | None]:
-    arrays = _load(path)
-    if "X" not in arrays:
-        raise CommandError(f"{path} has no array X; it holds {', '.join(filter(None, arrays)) or 'no names'}")
-    return arrays["X"], arrays.get("y")
+    with open(path, "rb") as file, damage_told(path, NO_ARRAYS, UnreadableError):
+        arrays = Archive(file)
+        if "X" not in arrays.names:
+            raise UnreadableError(f"{path} has no array X; it holds {', '.join(filter(None, arrays.names)) or 'no names'}")
+        return arrays["X"], arrays["y"] if "y" in arrays.names else None
 
 
 def _read_labels(path: str) -> np.ndarray:

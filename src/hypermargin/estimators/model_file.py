@@ -6,8 +6,6 @@ pickled, and only classes decorated with `storable` are made, so a file from a s
 
 import json
 import os
-import zipfile
-import zlib
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -15,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.packing import is_plain, pack, unpack
+from hypermargin.reading import Archive, FileError, damage_told, parse_json
 
 FORMAT = "hypermargin-model"
 VERSION = 2
-#: What a damaged archive may raise while it is read.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 _CLASSES: dict[str, type[HyperbolicClassifier]] = {}
 
 Kind = TypeVar("Kind", bound=type[HyperbolicClassifier])
@@ -70,36 +67,44 @@ def save_model(estimator: HyperbolicClassifier, path: str | os.PathLike) -> None
 
 
 def load_model(path: str | os.PathLike) -> HyperbolicClassifier:
-    """Read a classifier that `save_model` wrote; a damaged or foreign file is a `ValueError`."""
-    name = os.fspath(path)
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            header = json.loads(archive["header"].tobytes())
-            known = header["format"] == FORMAT
-            arrays = {key: archive[key] for key in archive.files}
-    except _DAMAGE as error:
-        raise ValueError(f"{name} is not a hypermargin model, or it is damaged") from error
-    if not known:
-        raise ValueError(f"{name} is not a hypermargin model")
-    if header.get("version") not in (1, VERSION):
-        raise ValueError(
-            f"{name} is a model of format version {header.get('version')}; this hypermargin reads versions 1 to "
-            f"{VERSION}: update hypermargin, or save the model again"
-        )
-    if header.get("class", "HyperbolicSVC") not in _CLASSES:
-        raise ValueError(f"{name} holds a {header['class']}, which this hypermargin does not know: update hypermargin")
-    try:
-        return _restore(header if header["version"] == VERSION else _of_version_1(header), arrays)
-    except _DAMAGE as error:
-        raise ValueError(f"{name} is a hypermargin model, but it is damaged") from error
+    """Read a classifier that `save_model` wrote; a damaged, crafted or foreign file is a `FileError` that says why."""
+    foreign = "is not a hypermargin model, or it is damaged"
+    with open(path, "rb") as file:
+        with damage_told(path, foreign):
+            arrays = Archive(file)
+            header = parse_json(_bytes(arrays["header"]))
+            if header["format"] != FORMAT:
+                raise FileError(f"{os.fspath(path)} is not a hypermargin model")
+        if header.get("version") not in (1, VERSION):
+            raise FileError(
+                f"{os.fspath(path)} is a model of format version {str(header.get('version'))[:20]}; this hypermargin "
+                f"reads versions 1 to {VERSION}: update hypermargin, or save the model again"
+            )
+        kind = str(header.get("class", "HyperbolicSVC"))[:80]
+        if kind not in _CLASSES:
+            raise FileError(
+                f"{os.fspath(path)} holds a {kind}, which this hypermargin does not know: update hypermargin"
+            )
+        with damage_told(path, "is a hypermargin model, but it is damaged"):
+            return _restore(header if header["version"] == VERSION else _of_version_1(header), arrays)
 
 
-def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> HyperbolicClassifier:
+def _bytes(array: np.ndarray) -> bytes:
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise ValueError("its header is no text")
+    return array.tobytes()
+
+
+def _restore(header: dict[str, Any], arrays: Archive) -> HyperbolicClassifier:
     estimator = _CLASSES[header["class"]](**unpack(header["parameters"], arrays))
     classes = unpack(header["classes"], arrays)
+    if np.ndim(classes) != 1 or not (isinstance(header["n_features_in"], int) and header["n_features_in"] > 0):
+        raise ValueError("its classes or the number of its features are none")
     estimator.classes_ = classes.astype(object) if header["classes_are_objects"] else classes
     estimator.n_features_in_ = header["n_features_in"]
     if header["feature_names_in"]:
+        if len(header["feature_names_in"]) != estimator.n_features_in_:
+            raise ValueError("it names more or fewer features than it has")
         estimator.feature_names_in_ = np.array(header["feature_names_in"], dtype=object)
     estimator._restore(unpack(header["fitted"], arrays))
     return estimator
@@ -110,7 +115,7 @@ def _of_version_1(header: dict[str, Any]) -> dict[str, Any]:
     for solution in header["solutions"]:
         for pair in solution["dict"]:
             if pair[0] == "certificate" and pair[1] is not None:
-                pair[1] = pack(json.loads(pair[1]), {})
+                pair[1] = pack(parse_json(pair[1].encode()), {})
     solutions = ["solutions", {"list": header["solutions"]}]
     return {**header, "class": "HyperbolicSVC", "fitted": {"dict": [*header["fitted"]["dict"], solutions]}}
 

@@ -6,7 +6,7 @@ this package.
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,12 @@ from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBa
 
 #: The uncertainty sets that a file may name.
 _SETS: dict[str, type] = {kind.__name__: kind for kind in (Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall)}
+
+
+class SupportsGetItem(Protocol):
+    """Arrays by name: a dict, or an archive that unpacks them when they are asked for."""
+
+    def __getitem__(self, name: str, /) -> np.ndarray: ...
 
 
 def is_plain(value: Any) -> bool:
@@ -47,8 +53,8 @@ def pack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def unpack(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The inverse of `pack`."""
+def unpack(value: Any, arrays: SupportsGetItem) -> Any:
+    """The inverse of `pack`; `arrays` is asked for those that the value names."""
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
