@@ -14,6 +14,9 @@ BATCH = 32
 SETS = ("GeodesicBall", "Box", "CrossPolytope", "Ball", "Ellipsoid")
 #: Methods and how often each is drawn. Relaxations take some hundred times as long as the exact method.
 METHODS = {"exact": 0.94, "path": 0.03, "sdp": 0.02, "moment": 0.004, "pgd": 0.003, "euclidean": 0.003}
+#: Most passes of the exact method: few problems need more, and those take a thousand times as long; in one batch of
+#: `PATIENT` they are given more.
+FEW_PASSES, MANY_PASSES, PATIENT = 300, 10_000, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,7 @@ class Case:
     noise: Noise | None = None
     timelike: bool = False
     method: str = "exact"
+    passes: int = FEW_PASSES
 
     @property
     def hard(self) -> bool:
@@ -64,7 +68,10 @@ def draw_batch(seed: int, batch: int) -> list[Case]:
     n = int(rng.choice([1, 2, 3, 4, 5, 6], p=[0.03, 0.22, 0.25, 0.25, 0.15, 0.1]))
     kind = rng.random()
     hard, timelike = kind < 0.15, 0.15 <= kind < 0.27
-    return [_draw(f"{seed}-{batch}-{i}", rng, n, d, hard, timelike) for i in range(BATCH)]
+    passes = FEW_PASSES if batch % PATIENT else MANY_PASSES
+    return [
+        replace(_draw(f"{seed}-{batch}-{i}", rng, n, d, hard, timelike), passes=passes) for i in range(BATCH)
+    ]
 
 
 def _draw(name: str, rng: np.random.Generator, n: int, d: int, hard: bool, timelike: bool) -> Case:

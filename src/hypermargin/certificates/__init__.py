@@ -2,6 +2,7 @@
 
 from hypermargin.certificates.base import Certificate, CertificateError
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
+from hypermargin.certificates.moment import MomentCertificate
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
 from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
 from hypermargin.certificates.soft_margin import SoftMarginCertificate
@@ -14,6 +15,7 @@ __all__ = [
     "DirectionBox",
     "EnvelopeProof",
     "HardMarginCertificate",
+    "MomentCertificate",
     "OverlapCertificate",
     "RegionProof",
     "RobustOverlapCertificate",

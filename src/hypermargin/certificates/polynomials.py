@@ -1,0 +1,45 @@
+"""Polynomials with enclosed coefficients: a dict from monomials, sorted tuples of variables, to balls of Arb."""
+
+from flint import arb, arb_mat
+
+Polynomial = dict[tuple[int, ...], arb]
+
+
+def add(target: Polynomial, other: Polynomial, factor: int = 1) -> None:
+    """Add `factor` times a polynomial in place."""
+    for key, value in other.items():
+        target[key] = target[key] + factor * value if key in target else factor * value
+
+
+def affine(constant: arb, slope: list[arb]) -> Polynomial:
+    """``constant + slope.v`` in the first variables."""
+    return {(): constant, **{(j,): value for j, value in enumerate(slope)}}
+
+
+def square_of_affine(constant: arb, slope: list[arb]) -> Polynomial:
+    """``(constant + slope.v)^2``."""
+    square: Polynomial = {(): constant * constant}
+    for j, value in enumerate(slope):
+        square[(j,)] = 2 * constant * value
+        for i in range(j):
+            square[(i, j)] = 2 * slope[i] * value
+        square[(j, j)] = value * value
+    return square
+
+
+def product_with_squares(g: Polynomial, basis: list[tuple[int, ...]], gram: arb_mat) -> Polynomial:
+    """``g(v) [v]' X [v]`` for the monomials [v] of `basis` and a symmetric matrix X."""
+    squares: Polynomial = {}
+    for a, left in enumerate(basis):
+        for b in range(a, len(basis)):
+            key = tuple(sorted(left + basis[b]))
+            value = gram[a, b] if a == b else 2 * gram[a, b]
+            squares[key] = squares[key] + value if key in squares else value
+    if list(g) == [()]:
+        return {key: g[()] * value for key, value in squares.items()}
+    product: Polynomial = {}
+    for term, coefficient in g.items():
+        for key, value in squares.items():
+            whole = tuple(sorted(key + term))
+            product[whole] = product[whole] + coefficient * value if whole in product else coefficient * value
+    return product
