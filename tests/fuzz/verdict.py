@@ -121,7 +121,7 @@ def judge_solution(
     if not np.all(np.isfinite(w)):
         return Complaint("w", f"w is {w.tolist()}")
     normal, q = exact_normal(w, low)
-    value = exact.objective(normal, q) if solution.intercept == 0.0 else None
+    value = exact.objective(normal, q) if solution.loss == "hinge" and solution.intercept == 0.0 else None
     if value is not None and value > objective:
         return Complaint("objective", f"objective {objective!r}, but w has the value {_shown(value)}")
     if solution.gap < 0.0:

@@ -74,8 +74,11 @@ def bounded_frame(
     low, high, extents = _extent(problem, Z, value, basis, weight * slope)
     centre, radius = 0.5 * (low + high), MARGIN_OF_SAFETY * 0.5 * float(np.linalg.norm(high - low))
     radius = max(radius, 1e-6 * (1.0 + float(np.linalg.norm(centre))))
-    time_axis = basis[:, 0] * np.sign(basis[0, 0]) / np.sqrt(-diagonal_form(basis)[0])
-    extents = [replace(e, price=e.price / radius, weights=e.weights / radius) for e in extents]
+    future = int(np.sign(basis[0, 0]))  # whether the first axis points there, or to the past
+    time_axis = future * basis[:, 0] / np.sqrt(-diagonal_form(basis)[0])
+    extents = [
+        replace(e, half=future * e.half, price=e.price / radius, weights=e.weights / radius) for e in extents
+    ]
     centre, basis = basis @ centre, basis * radius
     proved = (value, time_axis, tuple(extents))
     if problem.is_hard:
