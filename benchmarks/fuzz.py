@@ -14,9 +14,6 @@ from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
-
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -33,6 +30,8 @@ def judged(seed: int, first: int, batches: int, jobs: int) -> Iterator[Report]:
     if jobs == 1:
         yield from map(judge_batch, names)
         return
+    for library in ("OMP", "OPENBLAS", "RAYON"):  # a process per core is enough
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     with get_context("spawn").Pool(jobs) as pool:
         yield from pool.imap_unordered(judge_batch, names)
 

@@ -11,8 +11,9 @@ import numpy as np
 #: What a number, string or list of a JSON file may be replaced by.
 JUNK = (
     None, True, False, 0, -1, 1, 3, 2**31, 2**63, -(2**63), 10**19, 0.5, -0.0, 1e308, -1e308, 5e-324, float("nan"),
-    float("inf"), float("-inf"), "", "x", "[", "nan", "header", [], {}, [[]], [None], [1e308, -1e308], {"array": "header"},
-    {"array": "nothing"}, {"dict": []}, {"list": [1]}, {"tuple": []}, {"set": ["Box", {"dict": [["rho", -1]]}]}, {"a": 1, "b": 2},
+    float("inf"), float("-inf"), "", "x", "[", "nan", "header", [], {}, [[]], [None], [1e308, -1e308],
+    {"array": "header"}, {"array": "nothing"}, {"dict": []}, {"list": [1]}, {"tuple": []}, {"a": 1, "b": 2},
+    {"set": ["Box", {"dict": [["rho", -1]]}]},
 )  # fmt: skip
 
 
@@ -94,7 +95,8 @@ def damaged_archive(whole: bytes, rng: np.random.Generator) -> bytes:
     elif kind == 6:
         members[name] = members[names[rng.integers(len(names))]]
     else:
-        members[name] = npy_bytes([np.zeros(3), np.float64(1.0), np.full((2, 2), np.nan), np.array("x")][rng.integers(4)])
+        strange = (np.zeros(3), np.float64(1.0), np.full((2, 2), np.nan), np.array("x"))
+        members[name] = npy_bytes(strange[rng.integers(4)])
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if rng.random() < 0.5 else zipfile.ZIP_STORED) as archive:
         for member, content in members.items():

@@ -122,7 +122,12 @@ def test_every_part_of_the_package_has_its_arrows():
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("hypermargin.certificates")])
 def test_the_checker_reaches_no_solver(module):
-    assert {part_of(name) for name in reachable_from(module)} <= {*MATHEMATICS, "certificates", "compilation", "reading"}
+    assert {part_of(name) for name in reachable_from(module)} <= {
+        *MATHEMATICS,
+        "certificates",
+        "compilation",
+        "reading",
+    }
 
 
 def test_the_search_for_imports_sees_them():

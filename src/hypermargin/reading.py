@@ -97,13 +97,13 @@ def _depth(text: bytes) -> int:
     deepest = level = 0
     for piece in outside:
         if len(piece) < 64:  # a short one is quicker by hand
-            for level in accumulate((int(step[byte]) for byte in piece if step[byte]), initial=level):
-                deepest = max(deepest, level)
+            levels = list(accumulate((int(step[byte]) for byte in piece), initial=level))
+            deepest, level = max(deepest, max(levels)), levels[-1]
             continue
         for start in range(0, len(piece), 2**20):
             steps = step[np.frombuffer(piece[start : start + 2**20], dtype=np.uint8)]
-            levels = level + np.cumsum(steps, dtype=np.int64)
-            deepest, level = max(deepest, int(levels.max())), int(levels[-1])
+            sums = level + np.cumsum(steps, dtype=np.int64)
+            deepest, level = max(deepest, int(sums.max())), int(sums[-1])
     return deepest
 
 

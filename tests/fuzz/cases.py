@@ -69,9 +69,7 @@ def draw_batch(seed: int, batch: int) -> list[Case]:
     kind = rng.random()
     hard, timelike = kind < 0.15, 0.15 <= kind < 0.27
     passes = FEW_PASSES if batch % PATIENT else MANY_PASSES
-    return [
-        replace(_draw(f"{seed}-{batch}-{i}", rng, n, d, hard, timelike), passes=passes) for i in range(BATCH)
-    ]
+    return [replace(_draw(f"{seed}-{batch}-{i}", rng, n, d, hard, timelike), passes=passes) for i in range(BATCH)]
 
 
 def _draw(name: str, rng: np.random.Generator, n: int, d: int, hard: bool, timelike: bool) -> Case:
@@ -106,7 +104,7 @@ def _labels(rng: np.random.Generator, n: int) -> Array:
 
 
 def _space(rng: np.random.Generator, n: int, d: int) -> Array:
-    """Points near the origin, far out in all directions, or a cluster moved out; some on lattices, some nearly equal."""
+    """Points near the origin, far out in all directions, or a cluster moved out; some on lattices or nearly equal."""
     place = rng.random()
     space = rng.normal(size=(n, d)) * np.exp(rng.uniform(-6.0, 1.5))
     if 0.5 <= place < 0.7:

@@ -29,7 +29,7 @@ class ExactProblem:
         self.y = [int(label) for label in case.y]
         n = len(self.y)
         self.weights = [arb(1)] * n if case.weight is None else [arb(float(v)) for v in case.weight]
-        self.used = [i for i in range(n) if not self.weights[i] == 0]
+        self.used = [i for i in range(n) if self.weights[i] != 0]
         self.rho = [] if case.noise is None else [arb(float(r)) for r in np.broadcast_to(case.noise.rho, n)]
 
     @property
@@ -103,10 +103,7 @@ class ExactProblem:
         """
         Z = [[self.y[i] * v for v in (self.points[i][0], *(-u for u in self.points[i][1:]))] for i in self.used]
         found = [_shortest([Z[i] for i in S]) for k in range(1, len(Z[0]) + 1) for S in combinations(range(len(Z)), k)]
-        for w in [*found, *tries]:
-            if w is not None and all(m > 0 for m in self.margins(w, form(w))):
-                return True
-        return False
+        return any(w is not None and all(m > 0 for m in self.margins(w, form(w))) for w in [*found, *tries])
 
 
 def exact_normal(w: np.ndarray, low: np.ndarray | None) -> tuple[Vector, arb]:
@@ -132,7 +129,7 @@ def spacelike(v: Vector) -> tuple[Vector, arb]:
     if not q >= 0:
         space = dot(v[1:], v[1:]).sqrt()
         if not space > 0:
-            v = [v[0], abs(v[0]), *v[2:]] if not v[0] == 0 else v
+            v = [v[0], abs(v[0]), *v[2:]] if v[0] != 0 else v
             return v, arb(0)
         factor = (abs(v[0]) / space).upper() * (1 + arb(2) ** (-PRECISION // 2))
         v = [v[0], *(factor * u for u in v[1:])]

@@ -1,4 +1,4 @@
-"""Better points than those the package returned: enumeration and a random descent, in doubles, in the frame of the data.
+"""Better points than the package returned: enumeration and a random descent, in doubles, in the frame of the data.
 
 What is found is only a candidate: `exact_values` has the last word.
 """
@@ -34,7 +34,7 @@ def enumerated(points: Array, cases: list[Case]) -> Array:
 
 
 def descended(case: Case, C: float, points: Array, starts: list[Array], rng: np.random.Generator) -> Array:
-    """The best normal of a few rounds of random steps of all sizes from the best start, in the frame; shape (d + 1,)."""
+    """The best normal after a few rounds of random steps of all sizes, in the frame; shape (d + 1,)."""
     best = np.array(starts)
     for _ in range(ROUNDS):
         middle = best[0]

@@ -128,7 +128,9 @@ def judge_solution(
         return Complaint("gap", f"gap {solution.gap!r}: objective {objective!r}, bound {bound!r}")
     if status == "OPTIMAL" and not (solution.gap <= TOL and np.isfinite(objective)):
         return Complaint("optimal", f"said to be optimal with the gap {solution.gap!r}, objective {objective!r}")
-    return _judge_bounds(case, problem, exact, solution, (normal, q, value), to_frame(w, low, centre), centre, points, start)
+    return _judge_bounds(
+        case, problem, exact, solution, (normal, q, value), to_frame(w, low, centre), centre, points, start
+    )
 
 
 def _judge_bounds(case, problem, exact, solution, returned, framed, centre, points, start) -> Complaint | None:

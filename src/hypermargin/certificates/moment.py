@@ -23,10 +23,12 @@ from math import inf, isfinite
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, ctx
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.exact_data import ExactData, dot, half_root, matrix_of
+from hypermargin.certificates.moment_ball import Extent, check_ball
 from hypermargin.certificates.polynomials import Polynomial, add, affine, product_with_squares, square_of_affine
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.reading import as_numbers
@@ -34,20 +36,6 @@ from hypermargin.reading import as_numbers
 #: Bits of the arithmetic: doubles squared, and room for data far from the origin.
 PRECISION = 192
 KINDS = ("one", "cone", "ball", "slack", "range", "margin")
-
-
-@dataclass(frozen=True, eq=False)
-class Extent:
-    """Weights that bound a coordinate of v where the frame's t has the sign `half`, or show that half to be empty.
-
-    ``sign * v[coordinate]`` is bounded from above; a sign of 0 shows that the half is empty. `price` is lambda.
-    """
-
-    half: int
-    coordinate: int
-    sign: int
-    price: float
-    weights: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +49,7 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Samples that have slacks in common polynomials; each entry of `samples` lists one point of the data and its copies."""
+    """Samples with slacks in the same polynomials; each entry of `samples` lists a point of the data and its copies."""
 
     samples: tuple[tuple[int, ...], ...]
     slack_scales: tuple[float, ...]
@@ -111,8 +99,8 @@ class MomentCertificate(Certificate):
         before = ctx.prec
         try:
             ctx.prec = PRECISION
-            data = _Data(problem)
-            self._check_ball(data)
+            data = ExactData(problem)
+            check_ball(data, self.level, self.centre, self.basis, self.frame, self.extents)
             self._check_slacks(data)
             return max(0.0, min(self.level, _round_down(self.scale * self._least(data))))
         except ZeroDivisionError as error:
@@ -127,7 +115,7 @@ class MomentCertificate(Certificate):
         shapes = self.centre.shape == (k,) and self.basis.shape == (k, k) and self.frame.shape == (k - 1,)
         if not shapes or len(set(named)) != len(named) or not all(0 <= i < n for i in named):
             raise CertificateError("the certificate does not fit the problem")
-        numbers = [self.centre, self.basis, self.frame, [self.level, self.scale]]
+        numbers: list[Any] = [self.centre, self.basis, self.frame, [self.level, self.scale]]
         numbers += [[e.price, *e.weights] for e in self.extents]
         numbers += [square.factor for group in self.groups for square in group.squares]
         if not all(np.all(np.isfinite(values)) for values in numbers) or not (self.level > 0.0 and self.scale > 0.0):
@@ -144,79 +132,42 @@ class MomentCertificate(Certificate):
                 ):
                     raise CertificateError("samples are taken for one that are not the same point")
         for e in self.extents:
-            if e.weights.shape != (n,) or e.half not in (-1, 1) or e.sign not in (-1, 0, 1) or not 0 <= e.coordinate < k:
+            if (
+                e.weights.shape != (n,)
+                or e.half not in (-1, 1)
+                or e.sign not in (-1, 0, 1)
+                or not 0 <= e.coordinate < k
+            ):
                 raise CertificateError("an extent of the ball does not fit the problem")
-
-    # -- 1: the ball ---------------------------------------------------------------------------------------------------
-
-    def _check_ball(self, data: "_Data") -> None:
-        k = len(self.centre)
-        inverse, centre = _matrix(self.basis).inv(), [arb(v) for v in self.centre.tolist()]
-        reached: dict[tuple[int, int, int], arb] = {}
-        for e in self.extents:
-            row = [e.sign * inverse[e.coordinate, j] for j in range(k)]
-            height = self._height(data, e, row) - _dot(row, centre)
-            key = (e.half, e.coordinate, e.sign)
-            reached[key] = height if key not in reached else reached[key].min(height)
-        square = arb(0)
-        for j in range(k):
-            largest = arb(0)
-            for half in (-1, 1):
-                if any(reached.get((half, i, 0), arb(0)) < 0 for i in range(k)):
-                    continue  # this half is empty
-                for sign in (-1, 1):
-                    if (half, j, sign) not in reached:
-                        raise CertificateError("a coordinate of the ball is not bounded")
-                    largest = largest.max(reached[half, j, sign])
-            square += largest * largest
-        if not square <= 1:
-            raise CertificateError("the ball of the certificate is too small")
-
-    def _height(self, data: "_Data", e: Extent, row: list[arb]) -> arb:
-        """The bound on ``row.w`` that the weights prove."""
-        level, price = arb(self.level), arb(e.price)
-        p, total = list(row), arb(0)
-        for i in np.flatnonzero(e.weights).tolist():
-            a = arb(float(e.weights[i]))
-            if not (a > 0 and (data.hard or a <= price * data.costs[i] * HALF_ROOT())):
-                raise CertificateError("a weight of the ball is out of range")
-            if data.unused(i):
-                raise CertificateError("the certificate uses a sample of weight 0")
-            p, total = [u + a * v for u, v in zip(p, data.rows[i], strict=True)], total + a
-        time, space = _covector_in_frame([arb(c) for c in self.frame.tolist()], p)
-        length = _dot(space, space).nonnegative_part().sqrt()
-        if not e.half * time + length <= 0:
-            raise CertificateError("weights of the ball bound nothing")
-        return length * (2 * level).sqrt() - total + (arb(0) if data.hard else price * level)
 
     # -- 2: the slacks -------------------------------------------------------------------------------------------------
 
-    def _check_slacks(self, data: "_Data") -> None:
+    def _check_slacks(self, data: ExactData) -> None:
         for group in self.groups:
             for copies, size in zip(group.samples, group.slack_scales, strict=not data.hard):
                 if not (isfinite(size) and size > 0.0):
                     raise CertificateError("the scale of a slack must be positive")
                 constant, slope = self._margin(data, copies[0])
-                largest = (1 - constant + _dot(slope, slope).nonnegative_part().sqrt()) * HALF_ROOT()
+                largest = (1 - constant + dot(slope, slope).nonnegative_part().sqrt()) * half_root()
                 if not (largest <= size or data.cost(copies) * size >= self.level):
                     raise CertificateError("the scale of a slack is too small for the ball")
 
-    def _margin(self, data: "_Data", i: int) -> tuple[arb, list[arb]]:
+    def _margin(self, data: ExactData, i: int) -> tuple[arb, list[arb]]:
         """Constant and slope of ``m_i`` as a function of v."""
         z, k = data.rows[i], len(self.centre)
         columns = [[arb(float(self.basis[r, j])) for r in range(k)] for j in range(k)]
-        return _dot(z, [arb(v) for v in self.centre.tolist()]), [_dot(z, column) for column in columns]
+        return dot(z, [arb(v) for v in self.centre.tolist()]), [dot(z, column) for column in columns]
 
     # -- 3: the squares ------------------------------------------------------------------------------------------------
 
-    def _least(self, data: "_Data") -> arb:
+    def _least(self, data: ExactData) -> arb:
         """``gamma - sum |coefficients of r|`` of the objective divided by the scale; variables are v, then eta."""
         k, scale = len(self.centre), arb(self.scale)
         cone = self._cone()
         shared: Polynomial = {key: value / (2 * scale) for key, value in cone.items()}
         for i in self.linear:
             constant, slope = self._margin(data, i)
-            price = data.costs[i] * HALF_ROOT() / scale
+            price = data.costs[i] * half_root() / scale
             add(shared, affine(price * (1 - constant), [-price * u for u in slope]))
         private = arb(0)
         for group in self.groups:
@@ -228,7 +179,7 @@ class MomentCertificate(Certificate):
                 basis = list(_monomials(k + len(group.slack_scales), degree))
                 if square.factor.ndim != 2 or square.factor.shape[0] != len(basis):
                     raise CertificateError("the factor of a square has not the size that its degree asks for")
-                F = _matrix(square.factor)
+                F = matrix_of(square.factor)
                 add(rest, product_with_squares(g, basis, F * F.transpose()), -1)
             for key, value in rest.items():
                 if all(variable < k for variable in key):
@@ -245,7 +196,7 @@ class MomentCertificate(Certificate):
             add(cone, square_of_affine(arb(constant), [arb(v) for v in row]), -1 if r == 0 else 1)
         return cone
 
-    def _constraint(self, square: Squares, group: Group, data: "_Data", cone: Polynomial) -> tuple[Polynomial, int]:
+    def _constraint(self, square: Squares, group: Group, data: ExactData, cone: Polynomial) -> tuple[Polynomial, int]:
         """The polynomial of a constraint, and the degree of the squares it is multiplied with."""
         k, s = len(self.centre), square.sample
         if square.kind == "one":
@@ -316,51 +267,10 @@ class MomentCertificate(Certificate):
         )
 
 
-class _Data:
-    """The exact problem: rows ``z_i = y_i (sqrt(1 + |xr|^2), -xr)`` and costs ``C`` times the weight."""
-
-    def __init__(self, problem: MarginProblem) -> None:
-        self.hard = problem.is_hard
-        self.rows = []
-        for label, space in zip(problem.y.tolist(), problem.X[:, 1:].tolist(), strict=True):
-            exact = [arb(v) for v in space]
-            self.rows.append([label * (1 + _dot(exact, exact)).sqrt(), *(-label * v for v in exact)])
-        weights = np.ones(problem.n_samples) if problem.sample_weight is None else problem.sample_weight
-        self._weights = weights.tolist()
-        self.costs = [] if self.hard else [arb(problem.C) * weight for weight in self._weights]
-
-    def unused(self, i: int) -> bool:
-        """Whether sample i of a hard margin has no weight, and so demands nothing."""
-        return self.hard and self._weights[i] == 0.0
-
-    def cost(self, copies: tuple[int, ...]) -> arb:
-        return sum((self.costs[i] for i in copies), arb(0))
-
-
-def HALF_ROOT() -> arb:  # noqa: N802 - a constant, but for the precision
-    return arb(2).rsqrt()
-
-
 def _monomials(variables: int, degree: int) -> Iterator[tuple[int, ...]]:
     """Monomials by degree and then lexicographically, each as the sorted tuple of its variables."""
     for k in range(degree + 1):
         yield from combinations_with_replacement(range(variables), k)
-
-
-def _covector_in_frame(centre: list[arb], p: list[arb]) -> tuple[arb, list[arb]]:
-    """``p.w`` as a function of the frame's (t, wr): the frame's w is moved out by the boost to the centre."""
-    time = (1 + _dot(centre, centre)).sqrt()
-    along = _dot(centre, p[1:])
-    stretch = p[0] + along / (1 + time)
-    return time * p[0] + along, [v + c * stretch for c, v in zip(centre, p[1:], strict=True)]
-
-
-def _matrix(values: Array) -> arb_mat:
-    return arb_mat([[arb(v) for v in row] for row in values.tolist()])
-
-
-def _dot(a: list[arb], b: list[arb]) -> arb:
-    return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
 
 
 def _round_down(value: arb) -> float:

@@ -115,7 +115,9 @@ def _read_npz(path: str) -> tuple[np.ndarray, np.ndarray | None]:
     with open(path, "rb") as file, damage_told(path, NO_ARRAYS, UnreadableError):
         arrays = Archive(file)
         if "X" not in arrays.names:
-            raise UnreadableError(f"{path} has no array X; it holds {', '.join(filter(None, arrays.names)) or 'no names'}")
+            raise UnreadableError(
+                f"{path} has no array X; it holds {', '.join(filter(None, arrays.names)) or 'no names'}"
+            )
         return arrays["X"], arrays["y"] if "y" in arrays.names else None
 
 

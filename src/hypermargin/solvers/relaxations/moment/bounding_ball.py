@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.moment import Extent
+from hypermargin.certificates.moment_ball import Extent
 from hypermargin.problems.losses import SQRT2, get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.common.conic import ConicStatus, solve_conic
@@ -76,9 +76,7 @@ def bounded_frame(
     radius = max(radius, 1e-6 * (1.0 + float(np.linalg.norm(centre))))
     future = int(np.sign(basis[0, 0]))  # whether the first axis points there, or to the past
     time_axis = future * basis[:, 0] / np.sqrt(-diagonal_form(basis)[0])
-    extents = [
-        replace(e, half=future * e.half, price=e.price / radius, weights=e.weights / radius) for e in extents
-    ]
+    extents = [replace(e, half=future * e.half, price=e.price / radius, weights=e.weights / radius) for e in extents]
     centre, basis = basis @ centre, basis * radius
     proved = (value, time_axis, tuple(extents))
     if problem.is_hard:
@@ -118,9 +116,7 @@ def screen(samples: Samples, frame: Frame, loss: str) -> Screening:
     if np.all(left_out):
         left_out[0] = False
     weights = np.where(missed & left_out, costs / SQRT2, 0.0)
-    return Screening(
-        np.flatnonzero(~left_out), np.flatnonzero(missed & left_out), float(np.sum(weights)), -weights @ Z
-    )
+    return Screening(np.flatnonzero(~left_out), np.flatnonzero(missed & left_out), float(np.sum(weights)), -weights @ Z)
 
 
 def _taylor3_slope(largest_slack: Array) -> Array:
@@ -163,10 +159,8 @@ def _extent(
     return low, high, extents
 
 
-def _farthest(
-    cuts: "_Cuts", objective: Array, half: int, lengths: Array, reach: float
-) -> tuple[Array | None, Array]:
-    """The point of the set farthest against `objective`, None where the set is empty, and the multipliers of the cuts."""
+def _farthest(cuts: "_Cuts", objective: Array, half: int, lengths: Array, reach: float) -> tuple[Array | None, Array]:
+    """The point of the set farthest against `objective`, None where the set is empty, and the cuts' multipliers."""
     k = len(lengths)
     time, space = half * lengths[0] * np.eye(1, k), np.diag(lengths)[1:]
     outer = np.concatenate((np.eye(k), -np.eye(k), -time, -time, -space))  # a box, t >= 0, (t + reach, wr) in the cone

@@ -6,11 +6,12 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, MomentCertificate
-from hypermargin.certificates.moment import Extent, Group, Squares
+from hypermargin.certificates.moment import Group, Squares
+from hypermargin.certificates.moment_ball import Extent
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.relaxations.dual_weights import Samples
 from hypermargin.solvers.relaxations.moment.bounding_ball import BoundedFrame
-from hypermargin.solvers.relaxations.moment.relaxation import Relaxation
+from hypermargin.solvers.relaxations.moment.relaxation import Index, Relaxation
 
 #: The checker's names of the constraints.
 KINDS = {
@@ -22,8 +23,8 @@ def certify_squares(
     problem: MarginProblem,
     samples: Samples,
     frame: BoundedFrame,
-    kept: Array,
-    missed: Array,
+    kept: Index,
+    missed: Index,
     relaxation: Relaxation,
     grams: tuple[Array, ...],
 ) -> tuple[MomentCertificate | None, float]:
@@ -60,7 +61,7 @@ def _groups(
     problem: MarginProblem,
     frame: BoundedFrame,
     copies: list[tuple[int, ...]],
-    kept: Array,
+    kept: Index,
     relaxation: Relaxation,
     grams: tuple[Array, ...],
 ) -> tuple[Group, ...]:

@@ -55,7 +55,7 @@ class Polynomials:
         return powers @ self.coefficients.T
 
     def largest(self) -> Array:
-        """The size of the largest coefficient of each row, 1 where all are 0; a constraint divided by it means the same."""
+        """The largest coefficient of each row in size, 1 where all are 0: a constraint divided by it means the same."""
         largest = np.max(np.abs(self.coefficients), axis=1)
         return np.where(largest > 0.0, largest, 1.0)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import Certificate
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.refine import refine
@@ -27,7 +28,7 @@ from hypermargin.solvers.relaxations.moment.flatness import flatness
 from hypermargin.solvers.relaxations.moment.interior import InteriorResult
 from hypermargin.solvers.relaxations.moment.model import build_relaxation, check_size
 from hypermargin.solvers.relaxations.moment.progress import progress
-from hypermargin.solvers.relaxations.moment.relaxation import Relaxation
+from hypermargin.solvers.relaxations.moment.relaxation import Index, Relaxation
 from hypermargin.solvers.relaxations.moment.sos import SumOfSquares, sum_of_squares
 from hypermargin.solvers.relaxations.sdp import Relaxed, infeasible_outcome, solve_sdp
 from hypermargin.solvers.relaxations.worst_margins import WorstMargins
@@ -191,19 +192,17 @@ class Moment(Solver):
         shor: Relaxed | None,
         relaxation: Relaxation,
         result: InteriorResult,
-        kept: Array,
-        missed: Array,
+        kept: Index,
+        missed: Index,
     ) -> Outcome:
         squares = sum_of_squares(relaxation, result.grams)
         bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, squares)
-        certificate, proved = None, -np.inf
+        certificate: Certificate | None = None
         if self.verify and problem.uncertainty is None and self.loss == "hinge":
             if dual is not None:
                 certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
             elif isinstance(frame, BoundedFrame):
-                certificate, proved = certify_squares(
-                    problem, samples, frame, kept, missed, relaxation, squares.blocks
-                )
+                certificate, proved = certify_squares(problem, samples, frame, kept, missed, relaxation, squares.blocks)
             bound = max(proved, 0.0) if certificate is not None else bound
         W, w = read_off(frame, relaxation, result.moments)
         found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
