@@ -38,6 +38,6 @@ def matrix_of(values: Array) -> arb_mat:
     return arb_mat([[arb(v) for v in row] for row in values.tolist()])
 
 
-def dot(a: list[arb], b: list[arb]) -> arb:
-    """The sum of products."""
+def dot(a: list[arb], b: list[arb] | list[float]) -> arb:
+    """The sum of products; doubles are exact numbers."""
     return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))

@@ -16,10 +16,8 @@ Hence f is nowhere below the smaller of that and `level`. With the hard margin t
 is a constraint, and the weights a_i have no limit and no price.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
-from math import inf, isfinite
+from math import comb, inf, isfinite
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -154,9 +152,8 @@ class MomentCertificate(Certificate):
 
     def _margin(self, data: ExactData, i: int) -> tuple[arb, list[arb]]:
         """Constant and slope of ``m_i`` as a function of v."""
-        z, k = data.rows[i], len(self.centre)
-        columns = [[arb(float(self.basis[r, j])) for r in range(k)] for j in range(k)]
-        return dot(z, [arb(v) for v in self.centre.tolist()]), [dot(z, column) for column in columns]
+        z = data.rows[i]
+        return dot(z, self.centre.tolist()), [dot(z, column) for column in self.basis.T.tolist()]
 
     # -- 3: the squares ------------------------------------------------------------------------------------------------
 
@@ -176,11 +173,11 @@ class MomentCertificate(Certificate):
                 rest[(k + s,)] = data.cost(copies) * size / scale
             for square in group.squares:
                 g, degree = self._constraint(square, group, data, cone)
-                basis = list(_monomials(k + len(group.slack_scales), degree))
-                if square.factor.ndim != 2 or square.factor.shape[0] != len(basis):
+                variables = k + len(group.slack_scales)
+                if square.factor.ndim != 2 or square.factor.shape[0] != comb(variables + degree, degree):
                     raise CertificateError("the factor of a square has not the size that its degree asks for")
                 F = matrix_of(square.factor)
-                add(rest, product_with_squares(g, basis, F * F.transpose()), -1)
+                add(rest, product_with_squares(g, variables, degree, F * F.transpose()), -1)
             for key, value in rest.items():
                 if all(variable < k for variable in key):
                     add(shared, {key: value})
@@ -265,12 +262,6 @@ class MomentCertificate(Certificate):
             ),
             linear=tuple(int(i) for i in data["linear"]),
         )
-
-
-def _monomials(variables: int, degree: int) -> Iterator[tuple[int, ...]]:
-    """Monomials by degree and then lexicographically, each as the sorted tuple of its variables."""
-    for k in range(degree + 1):
-        yield from combinations_with_replacement(range(variables), k)
 
 
 def _round_down(value: arb) -> float:

@@ -1,5 +1,9 @@
 """Polynomials with enclosed coefficients: a dict from monomials, sorted tuples of variables, to balls of Arb."""
 
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
 from flint import arb, arb_mat
 
 Polynomial = dict[tuple[int, ...], arb]
@@ -27,19 +31,35 @@ def square_of_affine(constant: arb, slope: list[arb]) -> Polynomial:
     return square
 
 
-def product_with_squares(g: Polynomial, basis: list[tuple[int, ...]], gram: arb_mat) -> Polynomial:
-    """``g(v) [v]' X [v]`` for the monomials [v] of `basis` and a symmetric matrix X."""
+def product_with_squares(g: Polynomial, variables: int, degree: int, gram: arb_mat) -> Polynomial:
+    """``g(v) [v]' X [v]`` for the monomials [v] up to `degree` (see `monomials`) and a symmetric matrix X."""
     squares: Polynomial = {}
-    for a, left in enumerate(basis):
-        for b in range(a, len(basis)):
-            key = tuple(sorted(left + basis[b]))
-            value = gram[a, b] if a == b else 2 * gram[a, b]
-            squares[key] = squares[key] + value if key in squares else value
+    for a, b, key in _products(variables, degree):
+        value = gram[a, b] if a == b else 2 * gram[a, b]
+        squares[key] = squares[key] + value if key in squares else value
     if list(g) == [()]:
         return {key: g[()] * value for key, value in squares.items()}
     product: Polynomial = {}
     for term, coefficient in g.items():
         for key, value in squares.items():
-            whole = tuple(sorted(key + term))
+            whole = _times(key, term)
             product[whole] = product[whole] + coefficient * value if whole in product else coefficient * value
     return product
+
+
+def monomials(variables: int, degree: int) -> Iterator[tuple[int, ...]]:
+    """Monomials by degree and then lexicographically, each as the sorted tuple of its variables."""
+    for k in range(degree + 1):
+        yield from combinations_with_replacement(range(variables), k)
+
+
+@lru_cache(maxsize=64)
+def _products(variables: int, degree: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+    """Positions of every two monomials, and their product."""
+    basis = list(monomials(variables, degree))
+    return tuple((a, b, tuple(sorted(basis[a] + basis[b]))) for a in range(len(basis)) for b in range(a, len(basis)))
+
+
+@lru_cache(maxsize=2**16)
+def _times(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(left + right))
