@@ -1,5 +1,8 @@
 """The exact problem in the ball arithmetic of Arb, and a few operations on vectors of balls."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from flint import arb, arb_mat
 
@@ -38,6 +41,6 @@ def matrix_of(values: Array) -> arb_mat:
     return arb_mat([[arb(v) for v in row] for row in values.tolist()])
 
 
-def dot(a: list[arb], b: list[arb] | list[float]) -> arb:
+def dot(a: Sequence[arb], b: Sequence[Any]) -> arb:
     """The sum of products; doubles are exact numbers."""
     return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
