@@ -13,7 +13,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.refine import refine
 from hypermargin.solvers.relaxations.dual_certificate import certify_weights
-from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair
+from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair, unchecked
 from hypermargin.solvers.relaxations.extraction import extract, paper_eta
 from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
 from hypermargin.solvers.relaxations.moment.backends import BACKENDS, solve_relaxation
@@ -198,12 +198,13 @@ class Moment(Solver):
         squares = sum_of_squares(relaxation, result.grams)
         bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, squares)
         certificate: Certificate | None = None
+        proved = -np.inf
         if self.verify and problem.uncertainty is None and self.loss == "hinge":
             if dual is not None:
                 certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
             elif isinstance(frame, BoundedFrame):
                 certificate, proved = certify_squares(problem, samples, frame, kept, missed, relaxation, squares.blocks)
-            bound = max(proved, 0.0) if certificate is not None else bound
+        bound = max(proved, 0.0) if certificate is not None else unchecked(bound)
         W, w = read_off(frame, relaxation, result.moments)
         found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))
