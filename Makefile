@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help build demo test test-slow lint docs bench fuzz wheel clean
+.PHONY: help build demo test test-slow lint docs bench fuzz fuzz-files wheel clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,8 +45,11 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 	$(BIN)/python benchmarks/bench_kernels.py
 	$(BIN)/python benchmarks/bench_asinh.py
 
-fuzz: $(INSTALLED)  ## Look for a false certificate among a million tiny problems
-	$(BIN)/python benchmarks/fuzz.py --instances 1000000 --jobs 2
+fuzz: $(INSTALLED)  ## Look for a false word among a million problems of every kind
+	$(BIN)/python benchmarks/fuzz.py --problems 1000000 --jobs 2
+
+fuzz-files: $(INSTALLED)  ## Damage 5,000 models and 20,000 certificates
+	$(BIN)/python -m pytest -n 2 -m slow tests/test_reading.py
 
 wheel: $(INSTALLED)  ## Build the source distribution and the wheel into dist/, and check the wheel in a clean environment
 	rm -rf dist

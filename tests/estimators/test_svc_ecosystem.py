@@ -56,7 +56,7 @@ def test_pandas_input_keeps_names_and_refuses_others(two_blobs):
         model.predict(frame.rename(columns={"east": "west"}))
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_workers_do_not_change_the_answer(four_blobs, backend):
     X, y = four_blobs
     alone = HyperbolicSVC(solver="euclidean").fit(X, y)

@@ -14,7 +14,7 @@ from scipy.linalg import expm
 
 from hypermargin import MarginProblem, Status, available_methods, solve
 from hypermargin.problems import GeodesicBall
-from hypermargin.solvers import get_solver, make_solver, relative_gap
+from hypermargin.solvers import get_solver, make_solver, relative_gap, solve_path
 from reference.brute import brute_force
 from reference.objective import lift
 
@@ -182,3 +182,14 @@ def test_unknown_methods_and_tolerances_are_refused():
         solve(PROBLEMS["overlapping"], "magic")
     with pytest.raises(ValueError, match="tol must be positive"):
         solve(PROBLEMS["overlapping"], "euclidean", tol=0.0)
+
+
+@pytest.mark.parametrize("weight", [1e308, 1e101, 1e-101, 5e-324])
+@pytest.mark.parametrize("method", ["exact", "sdp", "moment", "pgd", "euclidean"])
+def test_costs_that_doubles_cannot_square_are_refused(method, weight):
+    X = np.sqrt(1.0 + np.array([[0.26], [0.26], [1.09]])), np.array([[0.5, 0.1], [0.5, 0.1], [-1.0, 0.3]])
+    problem = MarginProblem(np.hstack(X), [1.0, 1.0, -1.0], sample_weight=[weight, weight, 1.0])
+    with pytest.raises(ValueError, match="must lie between 1e-100 and 1e\\+100"):
+        solve(problem, method)
+    with pytest.raises(ValueError, match="must lie between"):
+        solve_path(MarginProblem(problem.X, problem.y), [1.0, weight], method)

@@ -6,6 +6,7 @@ from hypermargin.certificates.base import Certificate, CertificateError
 from hypermargin.certificates.curve import CurveCertificate
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
 from hypermargin.certificates.kernel import KernelCertificate
+from hypermargin.certificates.moment import MomentCertificate
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
 from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
 from hypermargin.certificates.soft_margin import SoftMarginCertificate
@@ -23,6 +24,7 @@ __all__ = [
     "EnvelopeProof",
     "HardMarginCertificate",
     "KernelCertificate",
+    "MomentCertificate",
     "OverlapCertificate",
     "RegionProof",
     "RobustOverlapCertificate",

@@ -8,12 +8,17 @@ from typing import Any, ClassVar, Self
 
 from hypermargin.certificates.statement import Statement
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.reading import FileError, damage_told, read_json
 
 _FORMATS: dict[str, type["Certificate"]] = {}
 
 
 class CertificateError(ValueError):
     """The certificate is damaged, or does not belong to the problem it is checked against."""
+
+
+class CertificateFileError(CertificateError, FileError):
+    """A file that should hold a certificate does not; the message begins with its name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,8 +114,10 @@ class Certificate(ABC):
         try:
             proof, stated = kind._from_content(data), data.get("statement")
             return proof if stated is None else replace(proof, statement=Statement.from_dict(stated))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CertificateError(f"the certificate is damaged: {error}") from error
+        except CertificateError:
+            raise
+        except Exception as error:  # whatever it is, the content of `data` has raised it
+            raise CertificateError(f"the certificate is damaged: {type(error).__name__} {error}") from error
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
@@ -118,15 +125,10 @@ class Certificate(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a certificate written by `save`; an error names the file."""
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise CertificateError(f"{path} is not a certificate file, which is text in JSON") from error
-        try:
+        """Read a certificate written by `save`; a `FileError` names the file and what is wrong with it."""
+        data = read_json(path, "is not a certificate file, which is text in JSON", CertificateFileError)
+        with damage_told(path, "is not a certificate that can be read", CertificateFileError):
             return cls.from_dict(data)
-        except CertificateError as error:
-            raise CertificateError(f"{path}: {error}") from error
 
 
 def require_hard_margin(problem: MarginProblem) -> None:

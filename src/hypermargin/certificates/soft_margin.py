@@ -9,6 +9,7 @@ from hypermargin.certificates.base import Certificate
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
 from hypermargin.certificates.verify import verified_lower_bound
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.reading import as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +40,11 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
     @classmethod
     def _from_content(cls, data: dict[str, Any]) -> "SoftMarginCertificate":
         return cls(
-            centre=np.array(data["centre"], dtype=np.float64),
+            centre=as_numbers(data["centre"], ndim=1),
             points=np.array(data["points"], dtype=np.float64).reshape(-1, len(data["centre"]) + 1),
             regions=tuple(_region_from_dict(region) for region in data["regions"]),
             threshold=float(data["threshold"]),
-            duals=None if data["duals"] is None else np.array(data["duals"], dtype=np.float64),
+            duals=None if data["duals"] is None else as_numbers(data["duals"], ndim=2),
             precise=bool(data.get("precise", False)),
         )
 
@@ -61,7 +62,7 @@ def _region_from_dict(data: dict[str, Any]) -> RegionProof:
     return RegionProof(
         sign=int(data["sign"]),
         box=_box_from_list(data["box"]),
-        nodes=np.array(data["nodes"], dtype=np.float64),
+        nodes=as_numbers(data["nodes"], ndim=1),
         minorants=tuple(
             Combination(
                 tuple(int(j) for j in cuts), tuple(float(v) for v in weights), float(chord), _box_from_list(box)
@@ -79,4 +80,4 @@ def _box_from_list(data: list[Any] | None) -> DirectionBox | None:
     if data is None:
         return None
     axis, side, low, high = data
-    return DirectionBox(int(axis), int(side), np.array(low, dtype=np.float64), np.array(high, dtype=np.float64))
+    return DirectionBox(int(axis), int(side), as_numbers(low, ndim=1), as_numbers(high, ndim=1))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
@@ -44,7 +45,9 @@ def solve_problems(
         solutions = _solve_rows(samples, code, choices, Cs, allow_timelike, method, tol)
     else:
         pieces = np.array_split(np.arange(n_problems), min(n_problems, workers * PIECES_PER_WORKER))
-        done = Parallel(n_jobs=n_jobs, return_as="generator")(
+        # Some backends ("multiprocessing") hand everything back at the end; progress is then not seen, no more.
+        in_turn = getattr(get_active_backend()[0], "supports_return_generator", False)
+        done = Parallel(n_jobs=n_jobs, return_as="generator" if in_turn else "list")(
             delayed(_solve_piece)(samples, code[rows], [choices[k] for k in rows], Cs, allow_timelike, method, tol)
             for rows in pieces
         )

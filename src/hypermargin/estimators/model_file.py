@@ -7,8 +7,6 @@ made, so a file from a stranger can do no more than be wrong.
 
 import json
 import os
-import zipfile
-import zlib
 from contextlib import nullcontext
 from io import IOBase
 from typing import IO, Any, TypeVar, cast
@@ -18,13 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.packing import Pieces, is_plain, pack, unpack
+from hypermargin.reading import Archive, FileError, damage_told, parse_json
 
 FORMAT = "hypermargin-model"
 VERSION = 3
 #: The members that are no arrays but text.
 HEADER, CERTIFICATES = "header", "certificates"
-#: What a damaged archive may raise while it is read.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 _CLASSES: dict[str, type[HyperbolicClassifier]] = {}
 
 Kind = TypeVar("Kind", bound=type[HyperbolicClassifier])
@@ -82,33 +79,36 @@ def save_model(
 
 
 def load_model(path: str | os.PathLike | IO[bytes], *, certificates: bool = True) -> HyperbolicClassifier:
-    """Read a classifier that `save_model` wrote, from a path or an open file; damage is a `ValueError`.
+    """Read a classifier that `save_model` wrote, from a path or an open file.
 
-    ``certificates=False`` leaves the proofs in the file, which is quicker: enough to predict.
+    A damaged, crafted or foreign file is a `FileError` that says why. ``certificates=False`` leaves the proofs in the
+    file, which is quicker: enough to predict.
     """
     name = str(getattr(path, "name", "the file")) if isinstance(path, IOBase) else os.fspath(cast(str, path))
     opened = nullcontext(path) if isinstance(path, IOBase) else open(cast(str, path), "rb")  # noqa: SIM115
-    try:
-        with opened as file, np.load(file, allow_pickle=False) as archive:
-            header = json.loads(archive[HEADER].tobytes())
-            known = header["format"] == FORMAT
-            proofs = json.loads(archive[CERTIFICATES].tobytes()) if _has_proofs(header, certificates) else None
-            arrays = {key: archive[key] for key in archive.files if key not in (HEADER, CERTIFICATES)}
-    except _DAMAGE as error:
-        raise ValueError(f"{name} is not a hypermargin model, or it is damaged") from error
-    if not known:
-        raise ValueError(f"{name} is not a hypermargin model")
-    if header.get("version") not in (1, 2, VERSION):
-        raise ValueError(
-            f"{name} is a model of format version {header.get('version')}; this hypermargin reads versions 1 to "
-            f"{VERSION}: update hypermargin, or save the model again"
-        )
-    if header.get("class", "HyperbolicSVC") not in _CLASSES:
-        raise ValueError(f"{name} holds a {header['class']}, which this hypermargin does not know: update hypermargin")
-    try:
-        return _restore(_of_version_1(header) if header["version"] == 1 else header, Pieces.of(arrays, proofs))
-    except _DAMAGE as error:
-        raise ValueError(f"{name} is a hypermargin model, but it is damaged") from error
+    with opened as file:
+        with damage_told(name, "is not a hypermargin model, or it is damaged"):
+            arrays = Archive(file)
+            header = parse_json(_bytes(arrays[HEADER]))
+            if header["format"] != FORMAT:
+                raise FileError(f"{name} is not a hypermargin model")
+        if header.get("version") not in (1, 2, VERSION):
+            raise FileError(
+                f"{name} is a model of format version {str(header.get('version'))[:20]}; this hypermargin reads "
+                f"versions 1 to {VERSION}: update hypermargin, or save the model again"
+            )
+        kind = str(header.get("class", "HyperbolicSVC"))[:80]
+        if kind not in _CLASSES:
+            raise FileError(f"{name} holds a {kind}, which this hypermargin does not know: update hypermargin")
+        with damage_told(name, "is a hypermargin model, but it is damaged"):
+            proofs = parse_json(_bytes(arrays[CERTIFICATES])) if _has_proofs(header, certificates) else None
+            return _restore(_of_version_1(header) if header["version"] == 1 else header, Pieces.of(arrays, proofs))
+
+
+def _bytes(array: np.ndarray) -> bytes:
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise ValueError("its header is no text")
+    return array.tobytes()
 
 
 def _has_proofs(header: dict[str, Any], wanted: bool) -> bool:
@@ -119,9 +119,13 @@ def _has_proofs(header: dict[str, Any], wanted: bool) -> bool:
 def _restore(header: dict[str, Any], pieces: Pieces) -> HyperbolicClassifier:
     estimator = _CLASSES[header["class"]](**unpack(header["parameters"], pieces))
     classes = unpack(header["classes"], pieces)
+    if np.ndim(classes) != 1 or not (isinstance(header["n_features_in"], int) and header["n_features_in"] > 0):
+        raise ValueError("its classes or the number of its features are none")
     estimator.classes_ = classes.astype(object) if header["classes_are_objects"] else classes
     estimator.n_features_in_ = header["n_features_in"]
     if header["feature_names_in"]:
+        if len(header["feature_names_in"]) != estimator.n_features_in_:
+            raise ValueError("it names more or fewer features than it has")
         estimator.feature_names_in_ = np.array(header["feature_names_in"], dtype=object)
     estimator._restore(unpack(header["fitted"], pieces))
     return estimator
@@ -132,7 +136,7 @@ def _of_version_1(header: dict[str, Any]) -> dict[str, Any]:
     for solution in header["solutions"]:
         for pair in solution["dict"]:
             if pair[0] == "certificate" and pair[1] is not None:
-                pair[1] = pack(json.loads(pair[1]), Pieces())
+                pair[1] = pack(parse_json(pair[1].encode()), Pieces())
     solutions = ["solutions", {"list": header["solutions"]}]
     return {**header, "class": "HyperbolicSVC", "fitted": {"dict": [*header["fitted"]["dict"], solutions]}}
 

@@ -8,7 +8,7 @@ classes has some ten thousand small ones, and an archive with as many members ta
 from collections.abc import Mapping
 from dataclasses import fields
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBa
 _SETS: dict[str, type] = {kind.__name__: kind for kind in (Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall)}
 #: What the members of an archive are called that hold all arrays of a dtype.
 PREFIX = "values_"
+
+
+class SupportsGetItem(Protocol):
+    """Arrays by name: a dict, or an archive that unpacks them when they are asked for."""
+
+    def __getitem__(self, name: str, /) -> np.ndarray: ...
 
 
 class Pieces:
@@ -32,10 +38,10 @@ class Pieces:
         self._keep_certificates = keep_certificates
         self._arrays: dict[str, list[np.ndarray]] = {}
         self._sizes: dict[str, int] = {}
-        self._read: Mapping[str, np.ndarray] = {}
+        self._read: SupportsGetItem = {}
 
     @classmethod
-    def of(cls, members: Mapping[str, np.ndarray], certificates: list[dict[str, Any]] | None) -> "Pieces":
+    def of(cls, members: "SupportsGetItem", certificates: list[dict[str, Any]] | None) -> "Pieces":
         """Those of an archive; None for certificates that are not to be read."""
         pieces = cls(certificates is not None)
         pieces._read, pieces.certificates = members, certificates or []

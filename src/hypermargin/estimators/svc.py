@@ -360,6 +360,9 @@ class HyperbolicSVC(SchemeClassifier):
         return {"probA_": self.probA_, "probB_": self.probB_, "solutions": solutions}
 
     def _restore(self, state: dict[str, Any]) -> None:
+        # Every scheme has at least that many problems; the matrix of a scheme for more classes would fill the memory.
+        if self.classes_.size - 1 > len(state["solutions"]):
+            raise ValueError("there are fewer solutions than the number of classes asks for")
         n_problems = make_scheme(self.multi_class, self.classes_.size).n_problems
         if any(len(part) != n_problems for part in (state["probA_"], state["probB_"], state["solutions"])):
             raise ValueError("calibration and solutions do not fit the number of classes")

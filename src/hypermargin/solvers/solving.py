@@ -9,6 +9,9 @@ from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution, Solver, judge, make_solver, solvers_that_handle
 
+#: Costs outside of these are beyond reach: their squares are no doubles.
+SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
+
 
 def solve(
     problem: MarginProblem,
@@ -61,6 +64,7 @@ def solve_path(
         raise ValueError("Cs is empty: give at least one C")
     Cs = [float(C) for C in Cs]
     problem, solver = _prepare(problem.with_C(max(Cs)), method, tol, allow_timelike, refine, options)
+    _require_within_reach(problem.with_C(min(Cs)))
     order = sorted(range(len(Cs)), key=Cs.__getitem__)
     solutions: list[Solution | None] = [None] * len(Cs)
     outcomes = solver.run_path(problem, [Cs[i] for i in order], tol)
@@ -103,9 +107,23 @@ def _prepare(
     return problem, solver
 
 
+def _require_within_reach(problem: MarginProblem) -> None:
+    """Refuse costs whose squares and sums doubles cannot hold."""
+    if problem.is_hard:
+        return
+    costs = problem.costs[:1] if problem.sample_weight is None else problem.costs[problem.costs > 0.0]
+    least, most = float(costs.min(initial=LARGEST_COST)), float(costs.max(initial=0.0))
+    if not SMALLEST_COST <= least <= most <= LARGEST_COST:
+        raise ValueError(
+            f"C times the sample weights runs from {least:.3g} to {most:.3g}; positive ones must lie between "
+            f"{SMALLEST_COST:g} and {LARGEST_COST:g}: scale C or the weights, or give a weight of 0"
+        )
+
+
 def _require(solver: Solver, problem: MarginProblem) -> None:
     """Refuse problems that the solver does not claim to handle, rather than solve a different problem."""
     get_loss(solver.loss)
+    _require_within_reach(problem)
     for needed, wanted, what in (
         (problem.is_hard, "hard", "the hard margin (C = inf)"),
         (problem.allow_timelike, "timelike", "allow_timelike=True"),

@@ -1,6 +1,6 @@
 """Never a false certificate: 10,000 tiny instances against the enumeration of all stationary points.
 
-`python benchmarks/fuzz.py --instances 1000000` runs as many as one likes.
+`make fuzz` draws from more kinds of problems, and judges in high precision.
 """
 
 import pytest

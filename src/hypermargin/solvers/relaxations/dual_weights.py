@@ -15,6 +15,15 @@ from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
 
+#: What rounding may have added to a bound that nobody checks, relatively: so much is taken off.
+UNCHECKED_ROOM = 1e-9
+
+
+def unchecked(bound: float) -> float:
+    """A floating-point bound as it is told: less than was computed, and not below 0, as the objective never is."""
+    return max(bound * (1.0 - UNCHECKED_ROOM), 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """The samples that count: covectors z_i of distinct (x_i, y_i) with positive cost, and their summed costs."""

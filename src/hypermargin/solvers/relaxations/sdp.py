@@ -20,7 +20,7 @@ from hypermargin.solvers.base import Outcome, Solver, Status, register, relative
 from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
 from hypermargin.solvers.common.overlap import prove_overlap
 from hypermargin.solvers.relaxations.dual_certificate import certify_weights
-from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair
+from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair, unchecked
 from hypermargin.solvers.relaxations.extraction import Candidate, extract, paper_eta
 from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
 from hypermargin.solvers.relaxations.risk_program import least_risk
@@ -77,7 +77,7 @@ class SDP(Solver):
         if problem.is_hard and relaxed.finds_no_separator:
             return infeasible_outcome(problem, samples, relaxed)
         weights = samples.spread(relaxed.bound.weights, problem)
-        bound = max(relaxed.bound.value, 0.0)  # f is never negative
+        bound = unchecked(relaxed.bound.value)
         certificate, proved = None, -np.inf
         if self.verify and not problem.is_hard and robust is None:
             certificate, proved = certify_weights(problem, weights)

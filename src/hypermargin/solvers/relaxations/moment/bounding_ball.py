@@ -7,7 +7,7 @@ programs find the extent of both in every coordinate. The Lorentz frame (t, wr) 
 moves with the data under isometries.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import clarabel
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.moment_ball import Extent
 from hypermargin.problems.losses import SQRT2, get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.common.conic import ConicStatus, solve_conic
@@ -32,13 +33,25 @@ FARTHEST = 1e5
 CUT_ROUNDS = 30
 
 
+@dataclass(frozen=True, eq=False)
+class BoundedFrame(Frame):
+    """A frame whose unit ball holds every w with ``f(w) <= level``, and weights that prove it (nominal margins only).
+
+    `time_axis` is the point in whose Lorentz frame the extents are, shape (d + 1,).
+    """
+
+    level: float
+    time_axis: Array
+    extents: tuple[Extent, ...]
+
+
 class UnboundedError(ValueError):
     """No ball is known to contain a minimiser."""
 
 
 def bounded_frame(
     problem: MarginProblem, samples: Samples, value: float, loss: str, robust: WorstMargins | None = None
-) -> Frame:
+) -> BoundedFrame:
     """The frame whose unit ball contains every w with ``f(w) <= value`` and whose slacks then lie in [0, 1].
 
     Parameters
@@ -58,24 +71,33 @@ def bounded_frame(
     weight = np.ones(len(Z)) if problem.is_hard else costs
     basis = whitened_basis(Z, weight)
     slope = np.full(len(Z), 1.0 / SQRT2) if loss == "hinge" else _taylor3_slope(value / costs)
-    low, high = _extent(problem, Z, value, basis, weight * slope)
+    low, high, extents = _extent(problem, Z, value, basis, weight * slope)
     centre, radius = 0.5 * (low + high), MARGIN_OF_SAFETY * 0.5 * float(np.linalg.norm(high - low))
     radius = max(radius, 1e-6 * (1.0 + float(np.linalg.norm(centre))))
+    future = int(np.sign(basis[0, 0]))  # whether the first axis points there, or to the past
+    time_axis = future * basis[:, 0] / np.sqrt(-diagonal_form(basis)[0])
+    extents = [replace(e, half=future * e.half, price=e.price / radius, weights=e.weights / radius) for e in extents]
     centre, basis = basis @ centre, basis * radius
+    proved = (value, time_axis, tuple(extents))
     if problem.is_hard:
-        return Frame(centre, basis, np.ones(len(Z)), max(value, 1e-12))
+        return BoundedFrame(centre, basis, np.ones(len(Z)), max(value, 1e-12), *proved)
     lowest_margin = Z @ centre - np.linalg.norm(Z @ basis, axis=1)
     if robust is not None:
         lowest_margin = lowest_margin - robust.reach * robust.spread_bound(centre, basis)
     largest_slack = np.minimum(get_loss(loss).value(lowest_margin), MARGIN_OF_SAFETY * value / costs)
-    return Frame(centre, basis, np.maximum(largest_slack, SMALLEST_SLACK_SCALE), max(value, 1e-12))
+    slack_scale = np.maximum(largest_slack * (1.0 + 1e-9), SMALLEST_SLACK_SCALE)
+    return BoundedFrame(centre, basis, slack_scale, max(value, 1e-12), *proved)
 
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """Which samples need a slack in the ball (`kept`), and the risk ``offset + slope.w`` of those that do not."""
+    """Which samples need a slack in the ball (`kept`), and the risk ``offset + slope.w`` of those that do not.
+
+    `missed` are those whose margins are at most 1 in all of it.
+    """
 
     kept: NDArray[np.int64]
+    missed: NDArray[np.int64]
     offset: float
     slope: Array
 
@@ -94,7 +116,7 @@ def screen(samples: Samples, frame: Frame, loss: str) -> Screening:
     if np.all(left_out):
         left_out[0] = False
     weights = np.where(missed & left_out, costs / SQRT2, 0.0)
-    return Screening(np.flatnonzero(~left_out), float(np.sum(weights)), -weights @ Z)
+    return Screening(np.flatnonzero(~left_out), np.flatnonzero(missed & left_out), float(np.sum(weights)), -weights @ Z)
 
 
 def _taylor3_slope(largest_slack: Array) -> Array:
@@ -103,24 +125,30 @@ def _taylor3_slope(largest_slack: Array) -> Array:
     return 1.0 / np.maximum(SQRT2, at_end)
 
 
-def _extent(problem: MarginProblem, Z: Array, value: float, basis: Array, slope: Array) -> tuple[Array, Array]:
-    """Smallest and largest coordinates of a set that contains all w with ``f(w) <= value``; shape (d + 1,) each.
+def _extent(
+    problem: MarginProblem, Z: Array, value: float, basis: Array, slope: Array
+) -> tuple[Array, Array, list[Extent]]:
+    """Smallest and largest coordinates of a set that contains all w with ``f(w) <= value``, shape (d + 1,) each.
 
     The risk is replaced by the cuts that matter: solve, cut where the risk is above `value`, repeat. Stopping before
-    the last cut makes the set larger, never too small.
+    the last cut makes the set larger, never too small. With them come the weights that bound each coordinate.
     """
     k = Z.shape[1]
-    directions = Z @ basis
-    cuts = _Cuts(directions, problem, value, slope)
+    cuts = _Cuts(Z @ basis, problem, value, slope)
     low, high = np.full(k, np.inf), np.full(k, -np.inf)
     lengths = np.sqrt(np.abs(diagonal_form(basis)))  # t and wr in the Lorentz frame that the basis spans
-    for half in (1.0, -1.0):
+    extents: list[Extent] = []
+    for half in (1, -1):
         for j in range(k):
-            for sign in (1.0, -1.0):
-                reached = _farthest(cuts, sign * np.eye(k)[j], half, lengths, np.sqrt(2.0 * value))
-                if reached is None:
-                    break  # this half of the set is empty
+            for sign in (1, -1):
+                reached, dual = _farthest(cuts, -sign * np.eye(k)[j], half, lengths, np.sqrt(2.0 * value))
+                if reached is None:  # this half of the set is empty
+                    extents.append(cuts.extent(dual, half, 0, 0, lengths))
+                    break
+                extents.append(cuts.extent(dual, half, j, sign, lengths))
                 low[j], high[j] = min(low[j], reached[j]), max(high[j], reached[j])
+            if reached is None:
+                break
     if not np.all(low <= high):
         raise UnboundedError("the set of better w is empty to rounding; use bounded=False")
     if max(np.max(high), np.max(-low)) > 0.5 * FARTHEST:
@@ -128,11 +156,11 @@ def _extent(problem: MarginProblem, Z: Array, value: float, basis: Array, slope:
             "no ball is known to contain the best w: the risk does not bound w, as when all labels are the same; "
             "use bounded=False"
         )
-    return low, high
+    return low, high, extents
 
 
-def _farthest(cuts: "_Cuts", objective: Array, half: float, lengths: Array, reach: float) -> Array | None:
-    """The point of the set farthest against `objective`; None where the set is empty."""
+def _farthest(cuts: "_Cuts", objective: Array, half: int, lengths: Array, reach: float) -> tuple[Array | None, Array]:
+    """The point of the set farthest against `objective`, None where the set is empty, and the cuts' multipliers."""
     k = len(lengths)
     time, space = half * lengths[0] * np.eye(1, k), np.diag(lengths)[1:]
     outer = np.concatenate((np.eye(k), -np.eye(k), -time, -time, -space))  # a box, t >= 0, (t + reach, wr) in the cone
@@ -142,11 +170,12 @@ def _farthest(cuts: "_Cuts", objective: Array, half: float, lengths: Array, reac
         b = np.concatenate((cuts.limits, right))
         cones = [clarabel.NonnegativeConeT(len(b) - k), clarabel.SecondOrderConeT(k)]
         found = solve_conic(objective, A, b, cones, tol=1e-8, max_iter=200)
+        dual = found.dual[: len(cuts.limits)]
         if found.status is ConicStatus.INFEASIBLE:
-            return None
+            return None, dual
         if not cuts.add(found.x):
             break
-    return found.x
+    return found.x, dual
 
 
 class _Cuts:
@@ -156,6 +185,7 @@ class _Cuts:
         self._directions, self._value, self._hard = directions, value, problem.is_hard
         self._weights = np.ones(len(directions)) if problem.is_hard else slope
         self.slopes, self.limits = np.zeros((0, directions.shape[1])), np.zeros(0)
+        self._chosen: list[Array] = []
 
     def add(self, v: Array) -> bool:
         """Cut v off; False where it satisfies the inequality nearly already."""
@@ -172,4 +202,25 @@ class _Cuts:
         size = float(np.linalg.norm(slope)) or 1.0
         self.slopes = np.concatenate((self.slopes, slope[None, :] / size))
         self.limits = np.append(self.limits, (limit - constant) / size)
+        self._chosen.append(weights / size)
         return True
+
+    def extent(self, dual: Array, half: int, coordinate: int, sign: int, lengths: Array) -> Extent:
+        """The bound that multipliers of the cuts prove (`certificates.moment`), strengthened where rounding spoilt it.
+
+        A little of all samples against the half makes ``half p_t + |p_r|`` negative: their slope is timelike.
+        """
+        dual = np.maximum(dual, 0.0)
+        if sign == 0:  # a ray: its size is free
+            dual = dual / max(float(np.max(dual, initial=0.0)), 1e-300)
+        weights = sum((y * chosen for y, chosen in zip(dual, self._chosen, strict=False)), np.zeros(len(self._weights)))
+        price = float(sum(y * np.max(chosen / self._weights) for y, chosen in zip(dual, self._chosen, strict=False)))
+        in_frame = self._directions / lengths  # covectors of (t, wr)
+        against = np.where(half * in_frame[:, 0] < 0.0, self._weights, 0.0)
+        p = weights @ in_frame + sign * np.eye(len(lengths))[coordinate] / lengths
+        tail = against @ in_frame
+        excess = half * p[0] + float(np.linalg.norm(p[1:])) + 1e-9 * float(np.abs(p).sum())
+        gain = -(half * tail[0] + float(np.linalg.norm(tail[1:])))
+        share = max(0.0, excess / gain) if gain > 0.0 else 0.0
+        # The cost of each sample is its largest weight; what is said to the checker stays a little below it.
+        return Extent(half, coordinate, sign, (price + share) * (1.0 + 1e-12), weights + share * against)

@@ -54,10 +54,10 @@ class Polynomials:
         powers = np.prod(np.asarray(v)[..., None, :] ** self.exponents, axis=-1)
         return powers @ self.coefficients.T
 
-    def normalised(self) -> "Polynomials":
-        """Each row divided by its largest coefficient: a constraint means the same, and its block is well scaled."""
-        largest = np.max(np.abs(self.coefficients), axis=1, keepdims=True)
-        return Polynomials(self.exponents, self.coefficients / np.where(largest > 0.0, largest, 1.0))
+    def largest(self) -> Array:
+        """The largest coefficient of each row in size, 1 where all are 0: a constraint divided by it means the same."""
+        largest = np.max(np.abs(self.coefficients), axis=1)
+        return np.where(largest > 0.0, largest, 1.0)
 
 
 def affine(constant: Array, linear: Array, variables: list[int], n_variables: int) -> Polynomials:

@@ -23,7 +23,7 @@ class Block:
     """Matrices ``B_k[a, b] = E[g_k(v) v^(a+b)]``, a and b running over a basis of monomials.
 
     They are made in two steps: the localised moments ``y_k[c] = sum_p coefficients[k, p] z[groups[k], shift[c, p]]``,
-    then ``B_k[a, b] = y_k[hankel[a, b]]``.
+    then ``B_k[a, b] = y_k[hankel[a, b]]``. The constraints g_k are divided by their largest coefficients, `divisors`.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Block:
     shift: Index
     coefficients: Array
     groups: Index
+    divisors: Array
 
     @property
     def size(self) -> int:
@@ -122,7 +123,8 @@ class RelaxationBuilder:
         hankel = MonomialIndex(localised)(basis[:, None, :] + basis[None, :, :])
         shift = self._find(localised[:, None, :] + g.exponents[None, :, :])
         chosen = np.arange(self.n_groups) if groups is None else np.asarray(groups, dtype=np.int64)
-        self._blocks.append(Block(name, hankel, shift, g.normalised().coefficients, chosen))
+        divisors = g.largest()
+        self._blocks.append(Block(name, hankel, shift, g.coefficients / divisors[:, None], chosen, divisors))
 
     def minimise(self, p: Polynomials, groups: Index | None = None) -> None:
         """Add ``p_k`` to the objective of group ``groups[k]``."""

@@ -8,20 +8,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import Certificate
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.refine import refine
 from hypermargin.solvers.relaxations.dual_certificate import certify_weights
-from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair
+from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair, unchecked
 from hypermargin.solvers.relaxations.extraction import extract, paper_eta
 from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
 from hypermargin.solvers.relaxations.moment.backends import BACKENDS, solve_relaxation
-from hypermargin.solvers.relaxations.moment.bounding_ball import UnboundedError, bounded_frame, screen
+from hypermargin.solvers.relaxations.moment.bounding_ball import (
+    BoundedFrame,
+    UnboundedError,
+    bounded_frame,
+    screen,
+)
+from hypermargin.solvers.relaxations.moment.certify import certify_squares
 from hypermargin.solvers.relaxations.moment.flatness import flatness
 from hypermargin.solvers.relaxations.moment.interior import InteriorResult
 from hypermargin.solvers.relaxations.moment.model import build_relaxation, check_size
 from hypermargin.solvers.relaxations.moment.progress import progress
-from hypermargin.solvers.relaxations.moment.relaxation import Relaxation
+from hypermargin.solvers.relaxations.moment.relaxation import Index, Relaxation
 from hypermargin.solvers.relaxations.moment.sos import SumOfSquares, sum_of_squares
 from hypermargin.solvers.relaxations.sdp import Relaxed, infeasible_outcome, solve_sdp
 from hypermargin.solvers.relaxations.worst_margins import WorstMargins
@@ -62,7 +69,8 @@ class Moment(Solver):
     max_iter, time_limit : int, float
         Limits; a solve that meets one still returns a valid bound.
     verify : bool
-        Make and check a certificate where the bound rests on dual weights. Sums of squares are not checked by others.
+        Make and check a certificate of the bound: dual weights or, with a ball, sums of squares. There is none for
+        uncertainty sets and for taylor3, whose bounds are floating-point numbers and are not called proved.
     verbose : bool
         Show progress.
     callback : callable, optional
@@ -116,10 +124,10 @@ class Moment(Solver):
             frame = self._bounding_ball(problem, samples, robust, shor) if wants_bound else None
         bounded = frame is not None
         frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
-        kept, linear = np.arange(len(samples.Z)), None
+        kept, missed, linear = np.arange(len(samples.Z)), np.arange(0), None
         if bounded and self.screen and not problem.is_hard and robust is None:
             screening = screen(samples, frame, self.loss)
-            kept, linear = screening.kept, (screening.offset, screening.slope)
+            kept, missed, linear = screening.kept, screening.missed, (screening.offset, screening.slope)
         self._check_size(problem, len(kept))
         relaxation = build_relaxation(
             samples.Z[kept],
@@ -146,7 +154,7 @@ class Moment(Solver):
                 verbose=self.verbose,
                 callback=callback,
             )
-        return self._outcome(problem, samples, frame, bounded, shor, relaxation, result)
+        return self._outcome(problem, samples, frame, bounded, shor, relaxation, result, kept, missed)
 
     def _check_size(self, problem: MarginProblem, n: int) -> None:
         groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
@@ -184,13 +192,19 @@ class Moment(Solver):
         shor: Relaxed | None,
         relaxation: Relaxation,
         result: InteriorResult,
+        kept: Index,
+        missed: Index,
     ) -> Outcome:
         squares = sum_of_squares(relaxation, result.grams)
         bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, squares)
-        certificate = None
-        if dual is not None and self.verify and problem.uncertainty is None:
-            certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
-            bound = max(proved, 0.0) if certificate is not None else bound
+        certificate: Certificate | None = None
+        proved = -np.inf
+        if self.verify and problem.uncertainty is None and self.loss == "hinge":
+            if dual is not None:
+                certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
+            elif isinstance(frame, BoundedFrame):
+                certificate, proved = certify_squares(problem, samples, frame, kept, missed, relaxation, squares.blocks)
+        bound = max(proved, 0.0) if certificate is not None else unchecked(bound)
         W, w = read_off(frame, relaxation, result.moments)
         found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))

@@ -26,12 +26,15 @@ class SumOfSquares:
         The largest coefficient of r.
     residual_sum : float
         The sum of its absolute coefficients. Where all variables lie in [-1, 1], ``|r| <= residual_sum``.
+    blocks : tuple of (copies, size, size) arrays
+        The Gram matrices in the order of the relaxation's blocks.
     """
 
     grams: dict[str, Array]
     value: float
     residual: float
     residual_sum: float
+    blocks: tuple[Array, ...]
 
     @property
     def bound_in_unit_box(self) -> float:
@@ -53,6 +56,7 @@ def sum_of_squares(relaxation: Relaxation, grams: tuple[Array, ...]) -> SumOfSqu
         value=float(np.sum(difference[:, 0])),
         residual=float(max(np.max(np.abs(shared), initial=0.0), np.max(private, initial=0.0))),
         residual_sum=float(np.sum(np.abs(shared)) + np.sum(private)),
+        blocks=grams,
     )
 
 

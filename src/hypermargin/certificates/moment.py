@@ -1,0 +1,269 @@
+"""The certificate of a moment relaxation with a ball: sums of squares, and why the ball is large enough.
+
+Suppose that ``f(w) < level`` for some feasible w. Then
+
+1. w lies in the ball ``w = centre + basis v``, ``|v| <= 1``. In the Lorentz frame of a point, w is ``(t, wr)`` with
+   ``|wr| <= |t| + sqrt(2 level)``, and its risk is below `level`, so ``sum a_i (1 - z_i.w) <= lambda level`` for all
+   weights ``0 <= a_i <= lambda c_i/sqrt2``. For a linear function l of w let ``p = l + sum a_i z_i``. Where ``sign(t)
+   p_t + |p_r| <= 0``, ``l.w <= |p_r| sqrt(2 level) + lambda level - sum a_i``. Such weights bound every coordinate of v
+   on both sides of ``t = 0``, and the corner of these bounds farthest from 0 is in the ball.
+2. The slacks ``xi_i = s_i eta_i``, ``xi_i = max(0, 1 - m_i)/sqrt2``, have ``eta_i`` in [0, 1], because s_i is large
+   enough for the ball or for the level. So the polynomials ``g`` of the constraints are not negative at (v, eta).
+3. ``f = gamma + sum g (F' [v])^2 + r``. The squares are given by their factors F, which makes them squares whatever the
+   rounding. All monomials are at most 1 in size, so ``f >= gamma - sum |coefficients of r|``.
+
+Hence f is nowhere below the smaller of that and `level`. With the hard margin there are no slacks, every ``m_i >= 1``
+is a constraint, and the weights a_i have no limit and no price.
+"""
+
+from dataclasses import dataclass
+from math import comb, inf, isfinite
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb, ctx
+
+from hypermargin.arrays import Array
+from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.exact_data import ExactData, dot, half_root, matrix_of
+from hypermargin.certificates.moment_ball import Extent, check_ball
+from hypermargin.certificates.polynomials import Polynomial, add, affine, product_with_squares, square_of_affine
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.reading import as_numbers
+
+#: Bits of the arithmetic: doubles squared, and room for data far from the origin.
+PRECISION = 192
+KINDS = ("one", "cone", "ball", "slack", "range", "margin")
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """The multiplier ``sum (F' [v])^2`` of a constraint of the group: its kind, and of which of the group's samples."""
+
+    kind: str
+    sample: int
+    factor: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Samples with slacks in the same polynomials; each entry of `samples` lists a point of the data and its copies."""
+
+    samples: tuple[tuple[int, ...], ...]
+    slack_scales: tuple[float, ...]
+    squares: tuple[Squares, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MomentCertificate(Certificate):
+    """A lower bound for the hinge objective by a moment relaxation with a ball.
+
+    Parameters
+    ----------
+    order : int
+        That of the relaxation: squares are of polynomials of this degree in (v, eta), or one less for constraints.
+    level : float
+        The bound is at most this.
+    scale : float
+        Squares are of the objective divided by this.
+    centre, basis : (d + 1,), (d + 1, d + 1) arrays
+        The ball.
+    frame : (d,) array
+        Space coordinates of the point whose Lorentz frame the extents are in.
+    extents : tuple of Extent
+    groups : tuple of Group
+    linear : tuple of int
+        Samples whose loss is replaced by its tangent ``(1 - m)/sqrt2``; that of samples named nowhere by 0.
+    """
+
+    FORMAT: ClassVar[str] = "hypermargin-moment-1"
+    PROVES: ClassVar[str] = "no boundary has a smaller objective than the lower bound"
+
+    order: int
+    level: float
+    scale: float
+    centre: Array
+    basis: Array
+    frame: Array
+    extents: tuple[Extent, ...]
+    groups: tuple[Group, ...]
+    linear: tuple[int, ...]
+
+    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+        """See `Certificate.bound_for`. All of it is done by Arb, whatever `by_arb` says."""
+        if problem.uncertainty is not None or problem.allow_timelike:
+            raise CertificateError("this certificate is for nominal margins and hyperplanes")
+        self._check_form(problem)
+        before = ctx.prec
+        try:
+            ctx.prec = PRECISION
+            data = ExactData(problem)
+            check_ball(data, self.level, self.centre, self.basis, self.frame, self.extents)
+            self._check_slacks(data)
+            return max(0.0, min(self.level, _round_down(self.scale * self._least(data))))
+        except ZeroDivisionError as error:
+            raise CertificateError("the basis of the certificate is singular") from error
+        finally:
+            ctx.prec = before
+
+    def _check_form(self, problem: MarginProblem) -> None:
+        """Sizes and indices; numbers must be finite, and no sample may be used twice."""
+        k, n = problem.dim + 1, problem.n_samples
+        named = [i for group in self.groups for copies in group.samples for i in copies] + list(self.linear)
+        shapes = self.centre.shape == (k,) and self.basis.shape == (k, k) and self.frame.shape == (k - 1,)
+        if not shapes or len(set(named)) != len(named) or not all(0 <= i < n for i in named):
+            raise CertificateError("the certificate does not fit the problem")
+        numbers: list[Any] = [self.centre, self.basis, self.frame, [self.level, self.scale]]
+        numbers += [[e.price, *e.weights] for e in self.extents]
+        numbers += [square.factor for group in self.groups for square in group.squares]
+        if not all(np.all(np.isfinite(values)) for values in numbers) or not (self.level > 0.0 and self.scale > 0.0):
+            raise CertificateError("the certificate holds numbers that are not finite, or not positive")
+        if not 1 <= self.order <= 8 or (problem.is_hard and self.linear):
+            raise CertificateError("the certificate is not of a kind that is checked")
+        for group in self.groups:
+            if len(group.slack_scales) != (0 if problem.is_hard else len(group.samples)):
+                raise CertificateError("a group has not as many slacks as samples")
+            for copies in group.samples:
+                if not copies or any(
+                    problem.y[i] != problem.y[copies[0]] or np.any(problem.X[i, 1:] != problem.X[copies[0], 1:])
+                    for i in copies
+                ):
+                    raise CertificateError("samples are taken for one that are not the same point")
+        for e in self.extents:
+            if (
+                e.weights.shape != (n,)
+                or e.half not in (-1, 1)
+                or e.sign not in (-1, 0, 1)
+                or not 0 <= e.coordinate < k
+            ):
+                raise CertificateError("an extent of the ball does not fit the problem")
+
+    # -- 2: the slacks -------------------------------------------------------------------------------------------------
+
+    def _check_slacks(self, data: ExactData) -> None:
+        for group in self.groups:
+            for copies, size in zip(group.samples, group.slack_scales, strict=not data.hard):
+                if not (isfinite(size) and size > 0.0):
+                    raise CertificateError("the scale of a slack must be positive")
+                constant, slope = self._margin(data, copies[0])
+                largest = (1 - constant + dot(slope, slope).nonnegative_part().sqrt()) * half_root()
+                if not (largest <= size or data.cost(copies) * size >= self.level):
+                    raise CertificateError("the scale of a slack is too small for the ball")
+
+    def _margin(self, data: ExactData, i: int) -> tuple[arb, list[arb]]:
+        """Constant and slope of ``m_i`` as a function of v."""
+        z = data.rows[i]
+        return dot(z, self.centre.tolist()), [dot(z, column) for column in self.basis.T.tolist()]
+
+    # -- 3: the squares ------------------------------------------------------------------------------------------------
+
+    def _least(self, data: ExactData) -> arb:
+        """``gamma - sum |coefficients of r|`` of the objective divided by the scale; variables are v, then eta."""
+        k, scale = len(self.centre), arb(self.scale)
+        cone = self._cone()
+        shared: Polynomial = {key: value / (2 * scale) for key, value in cone.items()}
+        for i in self.linear:
+            constant, slope = self._margin(data, i)
+            price = data.costs[i] * half_root() / scale
+            add(shared, affine(price * (1 - constant), [-price * u for u in slope]))
+        private = arb(0)
+        for group in self.groups:
+            rest: Polynomial = {}
+            for s, (copies, size) in enumerate(zip(group.samples, group.slack_scales, strict=not data.hard)):
+                rest[(k + s,)] = data.cost(copies) * size / scale
+            for square in group.squares:
+                g, degree = self._constraint(square, group, data, cone)
+                variables = k + len(group.slack_scales)
+                if square.factor.ndim != 2 or square.factor.shape[0] != comb(variables + degree, degree):
+                    raise CertificateError("the factor of a square has not the size that its degree asks for")
+                F = matrix_of(square.factor)
+                add(rest, product_with_squares(g, variables, degree, F * F.transpose()), -1)
+            for key, value in rest.items():
+                if all(variable < k for variable in key):
+                    add(shared, {key: value})
+                else:
+                    private += abs(value)
+        constant = shared.pop((), arb(0))
+        return constant - private - sum((abs(value) for value in shared.values()), arb(0))
+
+    def _cone(self) -> Polynomial:
+        """``q(centre + basis v)``."""
+        cone: Polynomial = {}
+        for r, (constant, row) in enumerate(zip(self.centre.tolist(), self.basis.tolist(), strict=True)):
+            add(cone, square_of_affine(arb(constant), [arb(v) for v in row]), -1 if r == 0 else 1)
+        return cone
+
+    def _constraint(self, square: Squares, group: Group, data: ExactData, cone: Polynomial) -> tuple[Polynomial, int]:
+        """The polynomial of a constraint, and the degree of the squares it is multiplied with."""
+        k, s = len(self.centre), square.sample
+        if square.kind == "one":
+            return {(): arb(1)}, self.order
+        if square.kind == "cone":
+            return cone, self.order - 1
+        if square.kind == "ball":
+            return {(): arb(1), **{(j, j): arb(-1) for j in range(k)}}, self.order - 1
+        if square.kind not in KINDS or not 0 <= s < len(group.samples):
+            raise CertificateError("a square belongs to no constraint")
+        if square.kind == "margin":
+            constant, slope = self._margin(data, group.samples[s][0])
+            if data.unused(group.samples[s][0]):
+                raise CertificateError("the certificate uses a sample of weight 0")
+            g = affine(constant - 1, slope)
+            return (g if data.hard else {**g, (k + s,): arb(2).sqrt() * group.slack_scales[s]}), self.order - 1
+        if data.hard:
+            raise CertificateError("the hard margin has no slacks")
+        return {(k + s,): arb(1), **({(k + s, k + s): arb(-1)} if square.kind == "range" else {})}, self.order - 1
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "order": self.order,
+            "level": self.level,
+            "scale": self.scale,
+            "centre": self.centre.tolist(),
+            "basis": self.basis.tolist(),
+            "frame": self.frame.tolist(),
+            "extents": [[e.half, e.coordinate, e.sign, e.price, e.weights.tolist()] for e in self.extents],
+            "groups": [
+                {
+                    "samples": [list(copies) for copies in group.samples],
+                    "slack_scales": list(group.slack_scales),
+                    "squares": [[square.kind, square.sample, square.factor.tolist()] for square in group.squares],
+                }
+                for group in self.groups
+            ],
+            "linear": list(self.linear),
+        }
+
+    @classmethod
+    def _from_content(cls, data: dict[str, Any]) -> Self:
+        return cls(
+            order=int(data["order"]),
+            level=float(data["level"]),
+            scale=float(data["scale"]),
+            centre=as_numbers(data["centre"], ndim=1),
+            basis=as_numbers(data["basis"], ndim=2),
+            frame=as_numbers(data["frame"], ndim=1),
+            extents=tuple(
+                Extent(int(half), int(coordinate), int(sign), float(price), as_numbers(weights, ndim=1))
+                for half, coordinate, sign, price, weights in data["extents"]
+            ),
+            groups=tuple(
+                Group(
+                    tuple(tuple(int(i) for i in copies) for copies in group["samples"]),
+                    tuple(float(size) for size in group["slack_scales"]),
+                    tuple(
+                        Squares(str(kind), int(sample), as_numbers(factor, ndim=2))
+                        for kind, sample, factor in group["squares"]
+                    ),
+                )
+                for group in data["groups"]
+            ),
+            linear=tuple(int(i) for i in data["linear"]),
+        )
+
+
+def _round_down(value: arb) -> float:
+    nearest = float(value.lower())
+    return float(np.nextafter(nearest, -inf)) if isfinite(nearest) else -inf
