@@ -66,7 +66,7 @@ def embed_graph(
     """Embed a graph in the hyperbolic plane, so that distances follow those of shortest paths.
 
     Labels of nodes play no part. The answer is the same each time. Time and memory grow with the square of the number
-    of nodes: 1,000 take some ten seconds, 20,000 are the most.
+    of nodes: 1,000 take about a minute, and 20,000 are the most it accepts.
 
     Parameters
     ----------

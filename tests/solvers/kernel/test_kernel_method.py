@@ -105,7 +105,9 @@ def test_scikit_learn_agrees_up_to_its_tolerance():
     beta = np.zeros(150)
     beta[theirs.support_] = theirs.dual_coef_[0]
     solution = solve_kernel(problem)
-    assert solution.objective <= problem.objective(beta, float(theirs.intercept_[0])) * (1.0 + 1e-9)
+    reached = problem.objective(beta, float(theirs.intercept_[0]))
+    assert solution.lower_bound <= reached  # what is proved of all functions holds for theirs
+    assert solution.objective <= reached * (1.0 + 1e-6)  # the gap asked for
     np.testing.assert_allclose(
         problem.gram @ solution.w + solution.intercept, theirs.decision_function(problem.gram), atol=1e-3
     )
