@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from reference.browser import EXECUTABLE, Browser
 
-
 progress.INTERVAL = 600.0  # a busy machine makes short work long, and what is printed would depend on it
 
 

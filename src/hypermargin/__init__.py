@@ -12,8 +12,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors, which do not 
     from hypermargin.certificates import Certificate, SoftMarginCertificate
     from hypermargin.estimators import (
         HyperbolicForestClassifier,
-        HyperbolicKNeighborsClassifier,
         HyperbolicKernelSVC,
+        HyperbolicKNeighborsClassifier,
         HyperbolicSVC,
         HyperbolicSVCCV,
         HyperbolicTreeClassifier,
@@ -52,13 +52,39 @@ __all__ = [
 ]
 
 #: The packages that are public, each for one step from points to pictures.
-PACKAGES = ("anndata", "certificates", "datasets", "embedding", "estimators", "explorer", "geometry", "kernels", "plotting", "problems", "solvers")
+PACKAGES = (
+    "anndata",
+    "certificates",
+    "datasets",
+    "embedding",
+    "estimators",
+    "explorer",
+    "geometry",
+    "kernels",
+    "plotting",
+    "problems",
+    "solvers",
+)
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
-    **dict.fromkeys(("HyperbolicForestClassifier", "HyperbolicKNeighborsClassifier", "HyperbolicKernelSVC", "HyperbolicSVC", "HyperbolicSVCCV", "HyperbolicTreeClassifier", "load_model", "save_model"), "hypermargin.estimators"),
+    **dict.fromkeys(
+        (
+            "HyperbolicForestClassifier",
+            "HyperbolicKNeighborsClassifier",
+            "HyperbolicKernelSVC",
+            "HyperbolicSVC",
+            "HyperbolicSVCCV",
+            "HyperbolicTreeClassifier",
+            "load_model",
+            "save_model",
+        ),
+        "hypermargin.estimators",
+    ),
     "explore": "hypermargin.explorer",
-    **dict.fromkeys(("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"),
+    **dict.fromkeys(
+        ("Ball", "Box", "CrossPolytope", "Ellipsoid", "GeodesicBall", "MarginProblem"), "hypermargin.problems"
+    ),
     **dict.fromkeys(("Solution", "Status", "available_methods", "solve", "solve_path"), "hypermargin.solvers"),
     **{package: f"hypermargin.{package}" for package in PACKAGES},
 }

@@ -88,7 +88,8 @@ def test_the_relation_is_found_where_linear_programming_finds_one(seed):
     rng = np.random.default_rng(seed)
     proved = 0
     for _ in range(30):
-        Z = signed_rows(lift(rng.normal(size=(4, 2))), np.where(rng.random(4) < 0.5, -1.0, 1.0))
+        X, y = lift(rng.normal(size=(4, 2))), np.where(rng.random(4) < 0.5, -1.0, 1.0)
+        Z = signed_rows(X, y)
         # Largest t with Z w >= t, |w| <= 1: positive iff the four samples can be separated.
         bounds = [(-1.0, 1.0)] * 3 + [(None, None)]
         widest = -linprog([0.0, 0.0, 0.0, -1.0], A_ub=np.c_[-Z, np.ones(4)], b_ub=np.zeros(4), bounds=bounds).fun

@@ -1,7 +1,7 @@
 """What the intervals of a certificate prove, in the ball arithmetic of Arb (python-flint).
 
-A second opinion on `compiled_intervals`, whose compiled balls are several times quicker, by a library that many others have
-tested; and what is used where there was no compiler.
+A second opinion on `compiled_intervals`, whose compiled balls are several times quicker, by a library that many others
+have tested; and what is used where there was no compiler.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,14 @@ from pathlib import Path
 
 from hypermargin.cli.console import CommandError, say
 from hypermargin.cli.files import Points, check_output, read_points
-from hypermargin.cli.options import add_data_arguments, add_geometry_arguments, add_problem_arguments, make_classifier
+from hypermargin.cli.options import (
+    add_data_arguments,
+    add_geometry_arguments,
+    add_problem_arguments,
+    make_classifier,
+    points_of,
+    without_names,
+)
 from hypermargin.estimators import load_model
 
 #: Values of C of a path where the option has no number.
@@ -59,8 +66,10 @@ def run(args: argparse.Namespace) -> None:
     models = {Path(name).name: load_model(name) for name in args.model}
     if len(models) < len(args.model):
         raise CommandError("two models have the same file name: give each a name of its own")
-    width = next(iter(models.values())).n_features_in_ if models else None
-    points = read_points(args.data, args.labels, args.label, width=width)
+    first = next(iter(models.values())) if models else None
+    width = None if first is None else first.n_features_in_
+    points = points_of(args, first)
+    models = {name: without_names(model) for name, model in models.items()}
     test = read_points(args.test, None, args.label, width=width) if args.test else Points(None, None)  # type: ignore[arg-type]
     if args.test and (test.y is None) != (points.y is None):
         raise CommandError(f"{args.data} and {args.test} must both have labels, or neither")
@@ -74,7 +83,7 @@ def run(args: argparse.Namespace) -> None:
         points.y,
         X_test=test.X,
         y_test=test.y,
-        ids=_names(args.ids, len(points.X)) if args.ids else None,
+        ids=_names(args.ids, len(points.X)) if args.ids else points.ids,
         path=args.path,
         geometry=None if models else args.geometry,
         curvature=None if models else args.curvature,

@@ -86,7 +86,7 @@ def solve_curves(
         tasks = (delayed(_curves_of_row)(samples, row, Cs, tol) for row in code)
         done = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
     if progress:
-        done = track(done, "binary problems", total=len(code), console=Console(stderr=True))
+        done = tracked(done, "binary problems", len(code), closing=True)
     return list(done)
 
 

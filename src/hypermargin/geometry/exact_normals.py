@@ -1,7 +1,7 @@
 """Normals of hyperplanes far from the origin, as sums ``w + low`` of two vectors of doubles that are meant exactly.
 
-At radius r a change of w by its last bit moves products with points by ``eps e^(2r)``; with `low` the normal has twice as
-many digits. It is moved between frames in ball arithmetic, a vector at a time.
+At radius r a change of w by its last bit moves products with points by ``eps e^(2r)``; with `low` the normal has twice
+as many digits. It is moved between frames in ball arithmetic, a vector at a time.
 """
 
 from fractions import Fraction

@@ -18,9 +18,9 @@ The half-space with the metric ``|du|^2/(c h^2)`` needs no factor: its coordinat
 live there; `from_lorentz` is its inverse. Lengths of the space of curvature ``-c`` are ``1/s`` times those on the unit
 hyperboloid. `convert` stays at curvature ``-c`` on both sides.
 
-Accuracy. Coordinates are taken as exact numbers, and ``1 - c |p|^2``, which near the rim of a ball decides where a point
-is, is made from them in double-double arithmetic: the space part of the unit point is right to a few units in the last
-place. Rounding a *given* coordinate moves a point at radius r by about ``eps cosh(r)`` in the Lorentz, Poincaré,
+Accuracy. Coordinates are taken as exact numbers, and ``1 - c |p|^2``, which near the rim of a ball decides where a
+point is, is made from them in double-double arithmetic: the space part of the unit point is right to a few units in the
+last place. Rounding a *given* coordinate moves a point at radius r by about ``eps cosh(r)`` in the Lorentz, Poincaré,
 half-space and tangent models, and by ``eps cosh(r)^2`` in the Klein model.
 """
 

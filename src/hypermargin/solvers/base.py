@@ -52,10 +52,10 @@ class Status(Enum):
 class Outcome:
     """What a solver returns to `solve`. `lower_bound` and `status` are its claims; the objective is recomputed.
 
-    The answer is ``w + w_low``, exactly (`w_low` None: w itself). `status_if_met` replaces `status` where the recomputed
-    gap is within the tolerance; `checked` says whether `lower_bound` is what a check of `certificate` has proved.
-    `frame` is the frame in which the objective is best recomputed: the space part of its centre, and whether data is to
-    be moved there in double-double arithmetic.
+    The answer is ``w + w_low``, exactly (`w_low` None: w itself). `status_if_met` replaces `status` where the
+    recomputed gap is within the tolerance; `checked` says whether `lower_bound` is what a check of `certificate` has
+    proved. `frame` is the frame in which the objective is best recomputed: the space part of its centre, and whether
+    data is to be moved there in double-double arithmetic.
     """
 
     w: Array

@@ -211,8 +211,8 @@ class Intervals:
         """A lower bound of ``g0 - |gr|`` where it follows from where the points lie; 0 where it does not.
 
         If all samples are of one class, (g0, gr) is a sum of vectors of one light cone, of Minkowski length 1 at least
-        and with weights that sum to b. So is the length of the sum at least b, and ``g0 - |gr| >= b^2/(g0 + |gr|)``. Far
-        from the origin the difference itself is lost to rounding.
+        and with weights that sum to b. So the length of the sum is at least b, and ``g0 - |gr| >= b^2/(g0 + |gr|)``.
+        Far from the origin the difference itself is lost to rounding.
         """
         i: cython.Py_ssize_t
         b: cython.double = _lower(self.b)

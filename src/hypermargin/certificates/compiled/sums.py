@@ -35,8 +35,8 @@ def selected_sums(
 
     Row j holds three sums of each term: of its high part, of its low part (`_split`), and of its size.
     ``charges[j]`` becomes the sum of ``reaches[i]``, times the cost if `weighted`; ``counts[j]`` the numbers of samples
-    taken of the classes -1 and +1. ``sigma[k]``, a power of two of at least ``2 n`` times the size of any term k, splits
-    it.
+    taken of the classes -1 and +1. ``sigma[k]``, a power of two of at least ``2 n`` times the size of any term k,
+    splits it.
     """
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]

@@ -12,10 +12,11 @@ So p is a member if ``sqrt(1 + B^2 T^2) <= A + B m <= cosh rho`` for some ``T^2 
 from the exact ones by at most ``e_m = (4d + 32) u sum |x_k W_k|`` and ``e_q = (4d + 32) u |W|^2``, which gives an upper
 bound of T. With B a little less than ``sinh(rho)`` over it there is room for A: exactly ``cosh(rho) - B m`` (for m < 0,
 where it is worse) or ``sqrt(1 + B^2 T^2) - B m``. The computed A differs from that number by at most ``B e_m + 16 u
-(cosh(rho) + B (|m| + e_m))``, so p from a member by that times x. As W and B are doubles, and x0 is rounded by (d + 8) u
-relatively, nothing else is rounded. Where T is lost in rounding (`uncertainty.FLAT`) p is x, or ``cosh(rho) x``. A timelike W with m > 0 may itself, normalised, be in the ball: A = 0,
-``B^2 (-q) >= 1``. Where ``q + m^2`` cancels, T is bounded as the length of the tangent part of W itself,
-``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W) xr`` of at most ``|vr|``: errors of vr count in full.
+(cosh(rho) + B (|m| + e_m))``, so p from a member by that times x. As W and B are doubles, and x0 is rounded by (d + 8)
+u relatively, nothing else is rounded. Where T is lost in rounding (`uncertainty.FLAT`) p is x, or ``cosh(rho) x``. A
+timelike W with m > 0 may itself, normalised, be in the ball: A = 0, ``B^2 (-q) >= 1``. Where ``q + m^2`` cancels, T is
+bounded as the length of the tangent part of W itself, ``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W)
+xr`` of at most ``|vr|``: errors of vr count in full.
 
 *Linearised sets.* ``p = x + J z``. The z of a box are doubles that lie in it exactly, and those of a cross-polytope as
 well, shortened by 2^-40 where entries share rho. Those of a ball or an ellipsoid are ``rho S u`` with the computed u at

@@ -70,7 +70,8 @@ def _sums_outside(
 ) -> tuple[Array, Array]:
     """The sums in the coordinates of the problem.
 
-    Its points are within ``rounding |x_j| + offset`` of the exact ones, in every coordinate, besides the rounding of x0.
+    Its points are within ``rounding |x_j| + offset`` of the exact ones, coordinate by coordinate, besides the rounding
+    of x0.
     """
     totals = np.zeros((len(proof.points), problem.dim + 2))
     errors = np.zeros_like(totals)

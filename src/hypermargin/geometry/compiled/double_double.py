@@ -225,7 +225,7 @@ def scaled_squares(
     high: cython.double[::1],
     low: cython.double[::1],
 ):
-    """``scale |p|^2`` of every row p as a sum of two doubles: near the rim of a ball ``1 - |p|^2`` has only low digits."""
+    """``scale |p|^2`` of every row p as a sum of two doubles: near the rim ``1 - |p|^2`` has only low digits."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     total: Pair

@@ -14,7 +14,6 @@ from hypermargin.arrays import Array
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
-
 #: What rounding may have added to a bound that nobody checks, relatively: so much is taken off.
 UNCHECKED_ROOM = 1e-9
 
