@@ -119,7 +119,7 @@ def _embed(parent: Parents, capacity: float, noise: float, misplaced: float, rng
     radius = capacity * np.tanh(place / capacity)
     # Misplaced families turn as a whole, to where a random node of the taxonomy is.
     turn = np.zeros(n)
-    for v in np.flatnonzero(rng.uniform(size=n) < misplaced):
+    for v in np.flatnonzero(rng.uniform(size=n) < misplaced).tolist():
         turn[v] = middle[rng.randint(n)] - middle[v]
     for v in range(1, n):
         turn[v] += turn[parent[v]]

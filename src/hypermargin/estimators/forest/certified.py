@@ -32,6 +32,7 @@ class CertifiedSplit:
 
     def verify(self, points: Array) -> float:
         """The lower bound of the objective, checked anew from the training points of the forest."""
+        assert self.solution.certificate is not None
         return self.solution.certificate.verify(self.problem(points))
 
     def to_dict(self) -> dict[str, Any]:

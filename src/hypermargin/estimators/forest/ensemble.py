@@ -92,9 +92,9 @@ class TreeEnsemble(HyperbolicClassifier):
         most = getattr(self, "max_samples", None)
         if most is None:
             return n
-        if isinstance(most, Integral) and not isinstance(most, bool) and most >= 1:
+        if isinstance(most, Integral) and not isinstance(most, bool) and int(most) >= 1:
             return int(most)
-        if isinstance(most, Real) and not isinstance(most, Integral) and 0.0 < most <= 1.0:
+        if isinstance(most, Real) and not isinstance(most, Integral) and 0.0 < float(most) <= 1.0:
             return max(1, round(float(most) * n))
         raise ValueError(f"max_samples must be a share in (0, 1], a number of samples or None, got {most!r}")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,8 @@ class Tree:
     @cached_property
     def levels(self) -> list[Integers]:
         """The inner nodes of each depth, from the root."""
-        levels, nodes = [], np.zeros(1, dtype=np.intc)
+        levels: list[Integers] = []
+        nodes = np.zeros(1, dtype=np.intc)
         while True:
             nodes = nodes[self.children[nodes, 0] >= 0]
             if nodes.size == 0:
@@ -111,10 +113,9 @@ class Tree:
     @classmethod
     def from_dict(cls, state: dict[str, np.ndarray], width: int, n_classes: int) -> "Tree":
         """From what `to_dict` made, or a `ValueError` where that is no tree: nothing in it may lead astray."""
-        tree = cls(
-            *(np.ascontiguousarray(state[name], dtype=np.intc) for name in ("children", "slot")),
-            *(np.ascontiguousarray(state[name], dtype=np.float64) for name in ("splits", "values", "masses")),
-        )
+        kinds = {"children": np.intc, "slot": np.intc, "splits": np.float64, "values": np.float64, "masses": np.float64}
+        arrays: dict[str, Any] = {name: np.ascontiguousarray(state[name], dtype=kind) for name, kind in kinds.items()}
+        tree = cls(**arrays)
         n, inner = tree.n_nodes, tree.children[:, 0] >= 0
         shapes = tree.children.shape == (n, 2) and tree.splits.shape == (int(inner.sum()), width + 1)
         if not (n > 0 and shapes and tree.values.shape == (n - int(inner.sum()), n_classes) == tree.values.shape):
