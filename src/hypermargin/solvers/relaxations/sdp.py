@@ -178,11 +178,11 @@ def solve_sdp(
         bound = repair(margin_multipliers, samples)
     else:
         members = robust.members(conic.dual * frame.objective_scale, margin_multipliers)
-        # No certificate will look at a bound with sets, so for the soft margin only the one is used that charges rounding.
-        hard = problem.is_hard
-        bound = (
-            repair(margin_multipliers, members) if hard else robust.bound(margin_multipliers, members, problem.centre)
-        )
+        # No certificate looks at a bound with sets, so the soft margin takes the one that charges rounding.
+        if problem.is_hard:
+            bound = repair(margin_multipliers, members)
+        else:
+            bound = robust.bound(margin_multipliers, members, problem.centre)
     relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
     return settled(relaxed, problem, samples, frame, time_limit=time_limit - (perf_counter() - started))
 
