@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from hypermargin.certificates.statement import Statement
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.reading import FileError, read_json
+from hypermargin.reading import FileError, read_json, reason
 
 _FORMATS: dict[str, type["Certificate"]] = {}
 
@@ -117,7 +117,7 @@ class Certificate(ABC):
         except CertificateError:
             raise
         except Exception as error:  # whatever it is, the content of `data` has raised it
-            raise CertificateError(f"the certificate is damaged: {type(error).__name__} {str(error)[:300]}") from error
+            raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
