@@ -74,7 +74,7 @@ def table(endings: Counter) -> Table:
     shown = Table(title="How solves ended")
     shown.add_column("method")
     for name in names:
-        shown.add_column(name, justify="right")
+        shown.add_column(name.lower().replace("_", " "), justify="right")
     for method in methods:
         shown.add_row(method, *(f"{endings[method, name]:,}" for name in names))
     return shown

@@ -50,10 +50,10 @@ def damage_told(path: str | os.PathLike, what: str, error_type: type[FileError] 
     except FileError:
         raise
     except Exception as error:
-        raise error_type(f"{os.fspath(path)} {what}: {_reason(error)}") from error
+        raise error_type(f"{os.fspath(path)} {what}: {reason(error)}") from error
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """One line about an exception that damaged content has raised."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"

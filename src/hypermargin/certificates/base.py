@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from hypermargin.certificates.statement import Statement
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.reading import FileError, damage_told, read_json
+from hypermargin.reading import FileError, read_json, reason
 
 _FORMATS: dict[str, type["Certificate"]] = {}
 
@@ -117,7 +117,7 @@ class Certificate(ABC):
         except CertificateError:
             raise
         except Exception as error:  # whatever it is, the content of `data` has raised it
-            raise CertificateError(f"the certificate is damaged: {type(error).__name__} {error}") from error
+            raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON."""
@@ -127,8 +127,10 @@ class Certificate(ABC):
     def load(cls, path: str | Path) -> Self:
         """Read a certificate written by `save`; a `FileError` names the file and what is wrong with it."""
         data = read_json(path, "is not a certificate file, which is text in JSON", CertificateFileError)
-        with damage_told(path, "is not a certificate that can be read", CertificateFileError):
+        try:
             return cls.from_dict(data)
+        except CertificateError as error:
+            raise CertificateFileError(f"{path}: {error}") from error
 
 
 def require_hard_margin(problem: MarginProblem) -> None:

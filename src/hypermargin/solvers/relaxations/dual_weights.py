@@ -14,6 +14,8 @@ from hypermargin.arrays import Array
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
+#: The error of a sum of rounded rows z_i, relative to the sum of the sizes of its terms.
+ROUNDING = 32.0 * float(np.finfo(float).eps)
 #: What rounding may have added to a bound that nobody checks, relatively: so much is taken off.
 UNCHECKED_ROOM = 1e-9
 
@@ -101,7 +103,7 @@ def _repaired(a: Array, samples: Samples, rounds: int = 6) -> DualBound:
             break
         a = a - room * needed * min(1.0, 0.5 / largest)
     room, inverse, needed = _correction(a, Z, upper)
-    rounding = 4.0 * np.finfo(float).eps * (np.abs(Z).T @ a)
+    rounding = ROUNDING * (np.abs(Z).T @ a)
     left = np.abs(needed) + np.abs(inverse) @ rounding
     # The pseudo-inverse must really solve the equation: it cannot where weights with room do not span all directions.
     defect = Z.T @ (room * needed) - Z.T @ a

@@ -14,6 +14,7 @@ from hypermargin.arrays import Array
 from hypermargin.geometry.lorentz import quadratic_form
 from hypermargin.problems.margin import MarginProblem
 
+EPS = float(np.finfo(np.float64).eps)
 #: Entries of w smaller than this fraction of the largest divide no column of W: the quotient would be noise.
 SMALLEST_DIVISOR = 1e-6
 
@@ -112,7 +113,7 @@ def mend(problem: MarginProblem, candidate: Candidate) -> Candidate:
     """Make a candidate feasible where that is possible; the others keep an infinite objective and so drop out.
 
     Where ``q < 0``: the nearest vector of the light cone. With the hard margin, where all margins have the right sign:
-    the multiple whose smallest margin is 1.
+    the multiple whose smallest margin is 1, or larger by as much as rounding could take off.
     """
     w, mended = candidate.w, False
     if not problem.allow_timelike and quadratic_form(w) < 0.0:
@@ -120,11 +121,14 @@ def mend(problem: MarginProblem, candidate: Candidate) -> Candidate:
         if space == 0.0:
             return candidate
         nearest = 0.5 * (space + abs(w[0]))
-        w, mended = np.concatenate(([np.copysign(nearest, w[0])], w[1:] * (nearest / space))), True
+        stretch = nearest / space * (1.0 + 4.0 * EPS)  # on the cone or outside, however it is rounded
+        w, mended = np.concatenate(([np.copysign(nearest, w[0])], w[1:] * stretch)), True
     if problem.is_hard:
         smallest = float(np.min(problem.margins(w)[problem.costs > 0.0]))
         if smallest > 0.0:
             w, mended = w / smallest, mended or smallest < 1.0
+            rounding = 8.0 * EPS * w.size * float(np.max(problem.X[:, 0]) * np.max(np.abs(w)))
+            w = w * (1.0 + rounding)  # no margin is below 1, however it is rounded
     return Candidate(candidate.name, w, mended)
 
 

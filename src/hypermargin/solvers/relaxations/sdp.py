@@ -178,10 +178,11 @@ def solve_sdp(
         bound = repair(margin_multipliers, samples)
     else:
         members = robust.members(conic.dual * frame.objective_scale, margin_multipliers)
-        bound = repair(margin_multipliers, members)
-        if not problem.is_hard:
-            nearly = robust.bound(margin_multipliers, members, problem.centre)
-            bound = nearly if nearly.value > bound.value else bound
+        # No certificate looks at a bound with sets, so the soft margin takes the one that charges rounding.
+        if problem.is_hard:
+            bound = repair(margin_multipliers, members)
+        else:
+            bound = robust.bound(margin_multipliers, members, problem.centre)
     relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
     return settled(relaxed, problem, samples, frame, time_limit=time_limit - (perf_counter() - started))
 

@@ -20,7 +20,7 @@ from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
-from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples
+from hypermargin.solvers.relaxations.dual_weights import ROUNDING, DualBound, Samples
 
 #: Boxes have 2^d corners; where those are listed, up to this many.
 MAX_CORNERS = 64
@@ -164,18 +164,24 @@ class WorstMargins:
         """
         a, outwards = np.clip(weights, 0.0, self.samples.upper), boost(centre)
         total = float(np.sum(a)) * (1.0 - 1e-12)  # rounding of the sums
-        slope = -outwards @ (a @ members.Z)
-        length, value = float(np.linalg.norm(slope[1:])), total
+        slope, error = -outwards @ (a @ members.Z), _moved_error(outwards, a, members.Z)
+        length, value = float(np.linalg.norm(slope[1:]) + np.linalg.norm(error[1:])), total
         for sign in (1.0, -1.0):
             tail = np.where(sign * self.samples.Z[:, 0] < 0.0, self.samples.upper, 0.0)
-            against = -outwards @ (tail @ self.samples.Z)
-            across = float(np.linalg.norm(against[1:]))
-            rise, offset = sign * float(against[0]) - across, float(np.sum(tail))
+            against, off = -outwards @ (tail @ self.samples.Z), _moved_error(outwards, tail, self.samples.Z)
+            across = float(np.linalg.norm(against[1:]) + np.linalg.norm(off[1:]))
+            rise, offset = sign * float(against[0]) - float(off[0]) - across, float(np.sum(tail)) * (1.0 - 1e-12)
             if not rise > 0.0:
                 return DualBound(np.zeros_like(a), 0.0)
             # The share theta of the tail gives theta (offset + rise s) for s >= theta across.
             s = 2.0 * total * across / (offset + np.sqrt(offset**2 + 4.0 * rise * across * total))
             s = 1.01 * max(s, (total - offset) / rise, 0.0)
             loss = 0.5 * (length**2 + s**2) if length >= s else length * s
-            value = min(value, total - 0.5 * length**2, total + sign * float(slope[0]) * s - loss)
+            along = sign * float(slope[0]) - float(error[0])
+            value = min(value, total - 0.5 * length**2, total + along * s - loss)
         return DualBound(a, value)
+
+
+def _moved_error(outwards: Array, weights: Array, Z: Array) -> Array:
+    """Errors of the entries of ``outwards @ (weights @ Z)``: far from the origin they are of the size of the sum."""
+    return ROUNDING * (np.abs(outwards) @ (weights @ np.abs(Z)))
