@@ -80,7 +80,7 @@ def test_binary_problems_are_those_that_fit_solved(four_blobs, solver, multi_cla
     problems = model.binary_problems(X, y, weight)
     assert len(problems) == len(model.solutions_)
     for k, (problem, solution) in enumerate(zip(problems, model.solutions_, strict=True)):
-        assert problem.objective(solution.w) == solution.objective
+        assert 0.0 <= solution.objective / problem.objective(solution.w) - 1.0 <= 1e-11  # an upper end, rounding apart
         if solution.certificate is not None:
             assert solution.certificate.verify(problem) <= solution.objective
         if multi_class == "ovr":

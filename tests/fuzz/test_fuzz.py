@@ -101,7 +101,6 @@ def test_far_out_falsehoods_are_found():
 @pytest.mark.parametrize("name", SETS)
 def test_worst_margins_are_the_least_over_members(name):
     """Members made by mpmath from the definition of each set: none is below the worst margin, one comes near."""
-    mp.dps = 40
     rng = np.random.default_rng(3)
     space, rho = rng.normal(size=(1, 2)), 0.3
     shape = rng.normal(size=(2, 2)) if name == "Ellipsoid" else None

@@ -11,8 +11,6 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import Combination, DirectionBox, RegionProof, SoftMarginCertificate
 from hypermargin.certificates.sums import cut_sums
-from hypermargin.geometry.isometries import boost
-from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 
 
@@ -42,9 +40,8 @@ class ProofCurves:
     """
 
     def __init__(self, certificate: SoftMarginCertificate, problem: MarginProblem):
-        sums = cut_sums(certificate, problem)[0] / np.sqrt(2.0)
-        frame = boost(lift(certificate.centre))
-        self._offsets, self._slopes = sums[:, 0], -sums[:, 1:] @ frame
+        sums = cut_sums(certificate, problem).totals / np.sqrt(2.0)
+        self._offsets, self._slopes = sums[:, 0], -sums[:, 1:]
         self.regions = certificate.regions
         self.n_regions, self.n_cuts = len(self.regions), len(sums)
         self.n_intervals = sum(len(region.minorants) for region in self.regions)

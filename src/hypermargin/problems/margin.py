@@ -60,7 +60,8 @@ class MarginProblem:
             if not isinstance(self.uncertainty, UncertaintySet):
                 raise TypeError(f"uncertainty must be a set such as GeodesicBall(0.1), got {self.uncertainty!r}")
             self.uncertainty.check(X.shape[0], X.shape[1] - 1)
-        X = lift(X[:, 1:])
+        if not all(np.array_equal(X[rows, 0], lift(X[rows, 1:])[:, 0]) for rows in row_blocks(X.shape[0])):
+            X = lift(X[:, 1:])
         for name, value in (("X", X), ("y", y), ("C", C), ("sample_weight", weight)):
             object.__setattr__(self, name, _read_only(value))
 

@@ -188,8 +188,7 @@ class Master:
     def _point(self, s: cython.double, mu: cython.double) -> cython.void:
         """The primal point of the minorant at hand, from the equations of its columns where ``-G lam / mu`` is blurred.
 
-        Steep cuts cancel in ``G lam``. Where nothing but rounding is left of it the shortest wr at which the active
-        columns are level is the point: wr is a combination of them.
+        Where nothing but rounding is left of it, that is the shortest wr at which the active columns are level.
         """
         j: cython.Py_ssize_t
         if BLURRED * self.noise >= self.A:
