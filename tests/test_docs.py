@@ -50,7 +50,8 @@ def test_code_that_needs_more_runs_where_that_is_installed(page, tmp_path, monke
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        if not target.startswith(("gallery/", "api/")):  # those are made with the site, whose links `make docs` checks
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 SOURCES = {

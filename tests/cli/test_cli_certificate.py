@@ -130,7 +130,7 @@ def test_errors_name_the_file(capsys, folder):
     assert "m.npz is not a certificate file" in run_wrong(capsys, "certificate", "show", "m.npz")
     (folder / "broken.json").write_text('{"format": "hypermargin-certificate-1", "centre": [0]}')
     message = run_wrong(capsys, "certificate", "show", "broken.json")
-    assert "broken.json is not a certificate that can be read: the certificate is damaged" in message
+    assert "broken.json: the certificate is damaged" in message
     (folder / "foreign.json").write_text("[1, 2]")
     assert "foreign.json: this is not a certificate" in run_wrong(
         capsys, "certificate", "check", "foreign.json", "points.csv"

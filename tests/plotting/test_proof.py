@@ -101,7 +101,7 @@ def test_objective_curve_lies_above_and_touches_the_optimum(name):
     t, values = (np.asarray(data) for data in display.objective_.get_data())
     assert np.all(values >= display.curves.envelope(t) * (1.0 - 1e-9))
     ((t_best,), (best,)) = display.optimum_.get_data()
-    assert best == solution.objective == pytest.approx(problem.objective(solution.w), rel=1e-12)
+    assert best == solution.objective == pytest.approx(problem.objective(solution.w), rel=1e-10)  # an upper end
     assert values.min() == pytest.approx(best, rel=1e-6)
     assert t[np.argmin(values)] == t_best
 

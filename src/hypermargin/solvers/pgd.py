@@ -76,8 +76,10 @@ def project(w: Array, eps: float = 0.0) -> Array:
     ``a b = eps``, and the nearest point on it from ``(a0, b0)`` is a root of ``a^4 - a0 a^3 + b0 eps a - eps^2``.
     """
     time, space = w[0], w[1:]
-    size = float(np.max(np.abs(space)))
-    radius = size * float(np.linalg.norm(space / size)) if size > 0.0 else 0.0  # squares of tiny numbers underflow
+    radius = float(np.linalg.norm(space))
+    if radius < 1e-150 and np.any(space):  # squares of such numbers underflow
+        size = float(np.max(np.abs(space)))
+        radius = size * float(np.linalg.norm(space / size))
     sum_, difference = radius + abs(time), radius - abs(time)
     if sum_ * difference >= eps:
         return w

@@ -189,9 +189,10 @@ class Exact(Solver):
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)
-        w, low = oracle.to_original(search.best)
-        if not problem.allow_timelike:
-            w, low = pushed_out(w, low)
+        if problem.allow_timelike:
+            w, low = oracle.to_original(search.best)
+        else:  # once in the frame, where a lightlike w may be far longer than outside, and once for the way out
+            w, low = pushed_out(*oracle.to_original(pushed_out(search.best)[0]))
         free = None if search.n_regions else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
             w, low = free, None

@@ -127,8 +127,8 @@ def mend(problem: MarginProblem, candidate: Candidate) -> Candidate:
         smallest = float(np.min(problem.margins(w)[problem.costs > 0.0]))
         if smallest > 0.0:
             w, mended = w / smallest, mended or smallest < 1.0
-            rounding = 8.0 * EPS * w.size * float(np.max(problem.X[:, 0]) * np.max(np.abs(w)))
-            w = w * (1.0 + rounding)  # no margin is below 1, however it is rounded
+            reach = float(problem.centre[0] * np.max(problem.X[:, 0]) * np.max(np.abs(w)))
+            w = w * (1.0 + 128.0 * EPS * w.size * (1.0 + reach))  # no margin is proved below 1, however it is rounded
     return Candidate(candidate.name, w, mended)
 
 
