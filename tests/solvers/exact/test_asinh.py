@@ -46,7 +46,7 @@ def test_agrees_with_a_search_of_another_kind():
     proved = 0
     for _ in range(100):
         problem = tiny_problem(rng, d=2, n=int(rng.integers(2, 5)))
-        solution = solve(problem, "exact", loss="asinh", tol=5e-3, max_nodes=400)
+        solution = solve(problem, "exact", loss="asinh", tol=5e-3, max_nodes=1500)
         found = best_by_random_search(problem.X, problem.y, problem.costs, rng, rounds=14, size=160)
         objective = asinh_objective(solution.w, problem.X, problem.y, problem.costs)[0]
         assert objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-12)
