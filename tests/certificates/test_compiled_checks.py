@@ -215,8 +215,9 @@ def test_the_interpreted_pass_gives_the_same_bits(weighted):
     answers = []
     for module in (compiled_sums, PLAIN_SUMS):
         out = np.zeros((4, 12)), np.zeros(4), np.zeros(4)
-        frame = np.eye(3) * [1.0, -1.0, -1.0]
-        module.selected_sums(problem.X, problem.y, problem.costs, weighted, frame, certificate.points, 0.5, *out)
+        apart, starts = np.array([2, 7, 11], dtype=np.intp), np.array([0, 0, 2, 3, 3], dtype=np.intp)
+        samples = problem.X, problem.y, problem.costs, weighted
+        module.selected_sums(*samples, problem.centre, certificate.points, 0.5, apart, starts, *out)
         answers.append(out)
     for compiled, plain in zip(*answers, strict=True):
         assert np.array_equal(compiled, plain)

@@ -2,7 +2,7 @@
 
 from hypermargin.certificates.base import Certificate, CertificateError
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
-from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
 from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.certificates.statement import Statement
@@ -17,6 +17,7 @@ __all__ = [
     "OverlapCertificate",
     "RegionProof",
     "RobustOverlapCertificate",
+    "SharedCut",
     "SoftMarginCertificate",
     "Statement",
 ]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.certificates.base import Certificate
-from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.verify import verified_lower_bound
 from hypermargin.problems.margin import MarginProblem
 
@@ -33,6 +33,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             "points": self.points.tolist(),
             "duals": None if self.duals is None else self.duals.tolist(),
             "regions": [_region_to_dict(region) for region in self.regions],
+            **({"shared": [_shared_to_list(cut) for cut in self.shared]} if self.shared else {}),
         }
 
     @classmethod
@@ -43,7 +44,15 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             regions=tuple(_region_from_dict(region) for region in data["regions"]),
             threshold=float(data["threshold"]),
             duals=None if data["duals"] is None else np.array(data["duals"], dtype=np.float64),
+            shared=tuple(
+                SharedCut(int(point), np.array(samples, dtype=np.intp), np.array(shares, dtype=np.float64))
+                for point, samples, shares in data.get("shared", ())
+            ),
         )
+
+
+def _shared_to_list(cut: SharedCut) -> list[Any]:
+    return [cut.point, cut.samples.tolist(), cut.shares.tolist()]
 
 
 def _region_to_dict(region: RegionProof) -> dict[str, Any]:

@@ -9,11 +9,10 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled import sums as compiled_sums
-from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.compilation import is_compiled
-from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
@@ -30,36 +29,56 @@ def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
     instead (`robust_sums`); explicit weights are for the nominal points, which belong to every set.
     """
     if problem.uncertainty is not None:
-        at_points = robust_cut_sums(proof, problem)
-    elif is_compiled(compiled_sums):
-        at_points = _compiled_sums(proof, problem)
+        totals, errors = robust_cut_sums(proof, problem)
     else:
-        at_points = _array_sums(proof, problem)
+        choice = _Choice(proof)
+        totals, errors = (_compiled_sums if is_compiled(compiled_sums) else _array_sums)(choice, problem)
+        _add_shares(proof, problem, totals, errors)
     if proof.duals is None:
-        return at_points
-    explicit = _explicit_sums(proof.duals, problem)
-    return np.vstack([at_points[0], explicit[0]]), np.vstack([at_points[1], explicit[1]])
+        return totals, errors
+    J = len(proof.points)
+    explicit = zip((totals, errors), _explicit_sums(proof.duals, problem), strict=True)
+    totals, errors = (np.vstack([parts[:J], given, parts[J:]]) for parts, given in explicit)
+    return totals, errors
 
 
-def _compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
+class _Choice:
+    """Which samples the cuts at points take: those of margin below the threshold, but none of those with shares.
+
+    Cuts with shares come after the others. Samples ``apart[starts[j]]`` to ``apart[starts[j + 1] - 1]`` have shares in
+    cut j.
+    """
+
+    def __init__(self, proof: EnvelopeProof):
+        shared = proof.shared
+        numbers = [*range(len(proof.points)), *(cut.point for cut in shared)]
+        sizes = [0] * len(proof.points) + [cut.samples.size for cut in shared]
+        self.centre, self.threshold = lift(proof.centre), proof.threshold
+        self.points = np.ascontiguousarray(proof.points[numbers], dtype=np.float64)
+        self.apart = np.concatenate([np.zeros(0, dtype=np.intp), *(cut.samples for cut in shared)], dtype=np.intp)
+        self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)], dtype=np.intp)
+
+
+def _compiled_sums(choice: _Choice, problem: MarginProblem) -> Sums:
     """The cuts at the points, the samples as they are, in one pass.
 
     A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
     (see `compiled.sums`). Then both are added, and multiplied by C where that is not part of the terms;
     where costs are, each term is a rounded product.
     """
-    width, n_points = problem.dim + 2, proof.points.shape[0]
+    width, n_points = problem.dim + 2, choice.points.shape[0]
     weighted = problem.sample_weight is not None
-    frame = covector(translation_to_origin(lift(proof.centre)).T)  # as in `MarginProblem.covectors_around`
     sums, counts, sigma = np.zeros((n_points, 3 * width)), np.zeros(n_points), np.zeros(width)
     compiled_sums.selected_sums(
         np.ascontiguousarray(problem.X),
         problem.y,
         problem.costs,
         weighted,
-        np.ascontiguousarray(frame),
-        np.ascontiguousarray(proof.points, dtype=np.float64),
-        proof.threshold,
+        choice.centre,
+        choice.points,
+        choice.threshold,
+        choice.apart,
+        choice.starts,
         sums,
         counts,
         sigma,
@@ -71,17 +90,19 @@ def _compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
     return totals, _rounded_up(errors, problem.n_samples)
 
 
-def _array_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
+def _array_sums(choice: _Choice, problem: MarginProblem) -> Sums:
     """`_compiled_sums` without a compiler, block by block."""
-    points, centre = proof.points, lift(proof.centre)
-    totals = np.zeros((points.shape[0], problem.dim + 2))
+    totals = np.zeros((choice.points.shape[0], problem.dim + 2))
     errors = np.zeros_like(totals)
     uniform = problem.sample_weight is None
+    cut_of = np.repeat(np.arange(len(totals)), np.diff(choice.starts))
     for start in range(0, problem.n_samples, BLOCK):
         rows = slice(start, start + BLOCK)
         terms = _terms(problem, rows, weighted=not uniform)
-        margins = fixed_order_product(problem.covectors_around(centre, rows), points.T)
-        chosen = np.less(margins, proof.threshold, out=margins).T  # ones and zeros, in the memory of the margins
+        margins = fixed_order_product(problem.covectors_around(choice.centre, rows), choice.points.T)
+        chosen = np.less(margins, choice.threshold, out=margins).T  # ones and zeros, in the memory of the margins
+        here = (start <= choice.apart) & (choice.apart < start + BLOCK)
+        chosen[cut_of[here], choice.apart[here] - start] = 0.0
         sums, slack = _selected_sums(chosen, terms)
         if uniform:  # the common cost is multiplied last
             sums, slack = problem.C * sums, problem.C * slack + UNIT_ROUNDOFF * np.abs(problem.C * sums)
@@ -89,6 +110,17 @@ def _array_sums(proof: EnvelopeProof, problem: MarginProblem) -> Sums:
             slack += UNIT_ROUNDOFF * (chosen @ np.abs(terms))
         _accumulate(totals, errors, sums, slack)
     return totals, _rounded_up(errors, problem.n_samples)
+
+
+def _add_shares(proof: EnvelopeProof, problem: MarginProblem, totals: Array, errors: Array) -> None:
+    """Add to the last rows what the samples with shares contribute to their cuts, in place."""
+    for row, cut in enumerate(proof.shared, start=len(proof.points)):
+        y = problem.y[cut.samples, None]
+        terms = np.hstack([np.ones_like(y), y * covector(problem.X[cut.samples])])
+        weights = cut.shares * problem.costs[cut.samples]
+        slack = rounding_factor(weights.size + 3) * (weights @ np.abs(terms))
+        _accumulate(totals[row], errors[row], weights @ terms, slack)
+        errors[row] = _rounded_up(errors[row], problem.n_samples)
 
 
 def _explicit_sums(duals: Array, problem: MarginProblem) -> Sums:

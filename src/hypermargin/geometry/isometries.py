@@ -97,6 +97,26 @@ def move_from_origin(X: ArrayLike, point: ArrayLike) -> Array:
     return move_to_origin(X, covector(_one_point(point)))
 
 
+def covectors_around(X: ArrayLike, point: ArrayLike) -> Array:
+    """Covectors of ``X @ translation_to_origin(point).T``, shape (n, d + 1), in the time that reading X takes.
+
+    ``(x * p, -(xr - pr (x0 - pr.xr/(1 + p0))))``. The scalar product is summed in the order of the coordinates without
+    fused operations, so that code which shares nothing else comes to the same bits for a row. The transpose is
+    contiguous: passes over the data read columns.
+    """
+    X, p = np.asarray(X, dtype=np.float64), _one_point(point)
+    columns = np.empty(X.shape[::-1])
+    columns[1:] = X[:, 1:].T
+    along = p[1] * columns[1]
+    for j in range(2, p.size):
+        along += p[j] * columns[j]
+    columns[0] = p[0] * X[:, 0] - along
+    shift = X[:, 0] - along / (1.0 + p[0])
+    for j in range(1, p.size):
+        np.subtract(p[j] * shift, columns[j], out=columns[j])
+    return columns.T
+
+
 def is_isometry(L: ArrayLike, rtol: float = 1e-9) -> bool:
     """Whether ``L' G L = G`` up to `rtol` relative to ``|L|^2``, and L keeps the upper sheet (``L00 > 0``)."""
     L = np.asarray(L, dtype=np.float64)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.geometry.isometries import translation_to_origin
-from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.isometries import covectors_around
+from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.uncertainty import UncertaintySet
@@ -113,11 +113,10 @@ class MarginProblem:
 
         The transpose is contiguous: passes over the data read columns.
         """
-        lowered = covector(translation_to_origin(centre).T)
         X, y = self.X[rows], self.y[rows]
         columns = np.empty(X.shape[::-1])
         for block in row_blocks(X.shape[0]):
-            np.multiply(fixed_order_product(X[block], lowered).T, y[block], out=columns[:, block])
+            np.multiply(covectors_around(X[block], centre).T, y[block], out=columns[:, block])
         return columns.T
 
     # -- the objective -----------------------------------------------------------------------------------------------

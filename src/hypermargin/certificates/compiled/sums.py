@@ -9,9 +9,12 @@ import cython
 import numpy as np
 
 if cython.compiled:
+    from cython.cimports.hypermargin.certificates.compiled.frame import covector_around
     from cython.cimports.libc.math import fabs, frexp, ldexp
 else:
     from math import fabs, frexp, ldexp
+
+    from hypermargin.certificates.compiled.frame import covector_around
 
 
 def selected_sums(
@@ -19,9 +22,11 @@ def selected_sums(
     y: cython.const[cython.double][:],
     costs: cython.const[cython.double][:],
     weighted: cython.bint,
-    frame: cython.const[cython.double][:, ::1],
+    centre: cython.const[cython.double][::1],
     points: cython.const[cython.double][:, ::1],
     threshold: cython.double,
+    apart: cython.const[cython.Py_ssize_t][::1],
+    starts: cython.const[cython.Py_ssize_t][::1],
     sums: cython.double[:, ::1],
     counts: cython.double[::1],
     sigma: cython.double[::1],
@@ -29,7 +34,9 @@ def selected_sums(
     """Add to row j of `sums` the terms of the samples whose margin at ``points[j]`` is below `threshold`.
 
     A sample has the d + 2 terms ``(1, z_i)``, ``z_i = y_i (x_i0, -x_ir)``, times ``costs[i]`` if `weighted`. Margins
-    are ``(y_i x_i @ frame) @ points[j]``, each sum in the order of its index, as `fixed_order_product` has it.
+    are products of ``points[j]`` with the sample in the frame around `centre`, each sum in the order of its index, as
+    `fixed_order_product` has it. Samples ``apart[starts[j]]`` to ``apart[starts[j + 1] - 1]``, in ascending order, are
+    left out of cut j whatever their margin.
 
     Row j holds three sums of each term: of its high part, of its low part (`_split`), and, if `weighted`, of its size.
     ``counts[j]`` becomes the number of samples taken, and ``sigma[k]`` the power of two that split term k.
@@ -44,19 +51,19 @@ def selected_sums(
     weight: cython.double = 1.0
     z: cython.double[::1] = np.empty(width)
     parts: cython.double[::1] = np.zeros(3 * (width + 1))
+    ahead: cython.Py_ssize_t[::1] = np.array(starts)  # for each cut the next sample that is left out
     _largest_terms(X, costs, weighted, sigma)
     for k in range(width + 1):
         sigma[k] = _power_of_two_above(2.0 * n * sigma[k])
     for i in range(n):
-        for j in range(width):
-            value = X[i, 0] * frame[0, j]
-            for k in range(1, width):
-                value += X[i, k] * frame[k, j]
-            z[j] = y[i] * value
+        covector_around(X, i, y[i], centre, z)
         if weighted:
             weight = costs[i]
         _split(X, i, y[i] * weight, weight, sigma, parts)
         for j in range(points.shape[0]):
+            if ahead[j] < starts[j + 1] and apart[ahead[j]] == i:
+                ahead[j] += 1
+                continue
             value = z[0] * points[j, 0]
             for k in range(1, width):
                 value += z[k] * points[j, k]

@@ -39,6 +39,11 @@ class HingeOracle:
         """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
         return (self._columns, self._costs, self._factor, self.threshold) if is_compiled(evaluator) else None
 
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """The points z_i as columns, (d + 1, n), and k_i, (n,)."""
+        return self._columns[:, : self._costs.size], self._factor * self._costs
+
     def scaled(self, factor: float) -> "HingeOracle":
         """The oracle of the risk times `factor`; the data is shared, not copied."""
         other = copy(self)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import DirectionBox
@@ -49,6 +50,14 @@ class Leaf:
     exhausted: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How the weights of a cut differ from those of the plain cut at its point: ``a_i = values_i k_i`` for `samples`."""
+
+    samples: NDArray[np.intp]
+    values: Array
+
+
 class Search:
     """State of the search; `history` holds (bound, objective) after each pass that was asked for by a region."""
 
@@ -57,6 +66,7 @@ class Search:
         self.pool = CutPool(dim + 1)
         self.evaluator = Evaluator(self.pool, oracle, allow_timelike)
         self.history: list[tuple[float, float]] = []
+        self.shares: dict[int, Shares] = {}  # of those cuts that are not the plain cut of their point
         self.n_splits = 0
         self._passes_per_step = max(1, min(PASSES_PER_STEP, WORK_PER_STEP // oracle.work))
         self._order = itertools.count()
@@ -112,6 +122,7 @@ class Search:
             evaluate(first)
             if not self.allow_timelike and quadratic_form(first) < 0.0:
                 evaluate(lift(first))
+        self._deepen()
         self.master = Master(self.pool)
         ahead, behind = (self.pool.tail(cut, self.upper) for cut in TAIL_CUTS)
         if ahead is None or behind is None:
@@ -119,12 +130,15 @@ class Search:
         self._add_half(1.0, TAIL_CUTS[0], *ahead)
         self._add_half(-1.0, TAIL_CUTS[1], *behind)
 
+    def _deepen(self) -> None:
+        """A chance to add cuts before there are regions."""
+
     def rescaled(self, factor: float, oracle: Oracle, n_passes: int = 0) -> "Search":
         """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one.
 
         It counts `n_passes` as made already.
         """
-        other = Search(oracle, self.dim, self.allow_timelike)
+        other = type(self)(oracle, self.dim, self.allow_timelike)
         other.evaluator.passes = n_passes
         for c in range(1, self.pool.count()):
             b, g, w, risk = self.pool.cut(c)
@@ -135,11 +149,15 @@ class Search:
         """Advance the weakest region. `tol` is the relative gap at which a region counts as settled."""
         _, _, leaf = heapq.heappop(self._heap)
         rival = self._heap[0][0] if self._heap else np.inf
-        action = self.evaluator.rounds(leaf.region, tol, rival, self._passes_per_step, self.history)
+        action = self._rounds(leaf, tol, rival)
         if action == STALLED and self._split(leaf):
             return
         leaf.exhausted = action in (STALLED, EXHAUSTED)
         self._push(leaf)
+
+    def _rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
+        """Advance a leaf while it is the weakest, for some passes; returns what its region asked for last."""
+        return self.evaluator.rounds(leaf.region, tol, rival, self._passes_per_step, self.history)
 
     def _push(self, leaf: Leaf) -> None:
         leaf.bound = leaf.region.lower_bound()

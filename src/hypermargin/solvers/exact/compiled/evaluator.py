@@ -118,15 +118,15 @@ class Evaluator:
                 break
             timelike = region.absorb(self.evaluate(region.query), self._target(tol))
             if timelike or region.lifted:
-                self._follow_up(region.query, tol)
+                self.follow_up(region.query, tol)
             lower = region.lower_bound()
             history.append((lower if lower < rival else rival, self.upper))
             if lower >= self._target(tol):
                 return SETTLED
         return action
 
-    @cython.cfunc
-    def _follow_up(self, w: cython.double[::1], tol: cython.double):
+    @cython.ccall
+    def follow_up(self, w: cython.double[::1], tol: cython.double):
         """A region asked for a point in or on the light cone: try multiples of the lightlike point over it.
 
         The scale of a point on the cone is a dimension of its own: the relaxation says little about it, because its

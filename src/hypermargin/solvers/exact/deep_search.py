@@ -1,0 +1,156 @@
+"""The search in many dimensions: cuts from the interior-point method instead of one pass each.
+
+In many dimensions the minimum of the risk at one t takes hundreds of plain cuts to pin down. `engines` finds it in some
+twenty iterations, and its weights are one cut that is as good as all of those. First comes a local optimum over all w;
+from there the weights for other slopes along t are had almost for free (`MarginEngine.tilted`), and with the two cuts that
+bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t.
+
+A cut with arbitrary weights would be n numbers. But at an optimum all samples on one side of the margin have weight 0
+and all on the other side k_i, so a cut is kept as the plain cut of its point and the shares of the samples in between.
+"""
+
+import time
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.solvers.common.hinge_engine import HingeEngine
+from hypermargin.solvers.exact.compiled.cuts import quadratic_form
+from hypermargin.solvers.exact.compiled.master import phi
+from hypermargin.solvers.exact.compiled.region import EXHAUSTED, QUERY
+from hypermargin.solvers.exact.engines import ExcessEngine, MarginEngine
+from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.search import Leaf, Search, Shares
+
+MOST_ITERATIONS = 60
+#: Iterations at timelike points in a row after which no spacelike optimum is expected.
+MOST_TIMELIKE = 4
+#: Slopes along t beyond that of the optimum, in units of the distance to which its own weights prove the tolerance.
+TILTS = (1.0, 4.0, 16.0, 64.0)
+#: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i.
+ROUNDINGS = (0.1, 0.01, 1e-3, 1e-5)
+#: A solution at fixed t begins near the point of the central path with this relative gap.
+WARM_GAP = 0.1
+
+
+class DeepSearch(Search):
+    """`Search` with the interior-point method in place of single passes, until directions have to be split.
+
+    `tol` is the relative gap that is asked for in the end, `deadline` a time of `time.perf_counter`.
+    """
+
+    tol: float = 1e-6
+    deadline: float = np.inf
+
+    def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
+        super().__init__(oracle, dim, allow_timelike)
+        self._threshold = oracle.threshold
+        self._columns, self._costs = oracle.samples
+        self._used = np.flatnonzero(self._costs > 0.0)
+        if self._used.size < self._costs.size:
+            self._columns, self._costs = self._columns[:, self._used], self._costs[self._used]
+
+    # -- before there are regions --------------------------------------------------------------------------------------
+
+    def _deepen(self) -> None:
+        """The cuts of a local optimum over all w, and of slopes beside it."""
+        start = self.best if np.any(self.best) else None
+        engine, timelike = MarginEngine(self._columns, self._costs, start), 0
+        for _ in range(MOST_ITERATIONS):
+            timelike = timelike + 1 if quadratic_form(engine.v) < 0.0 else 0
+            value = engine.objective()
+            if value - engine.bound() <= self._accuracy * abs(value) or timelike > MOST_TIMELIKE:
+                break
+            if not self._step(engine):
+                break
+        self._wr = engine.v[1:]
+        self._evaluate(engine.v)
+        reach = np.sqrt(self.tol * self.upper)
+        self._add(engine.a, engine.v[0])
+        if timelike or engine.reads < 4:
+            return
+        for tilt in TILTS:
+            for side in (1.0, -1.0):
+                self._add(engine.tilted(side * tilt * reach))
+
+    # -- regions -------------------------------------------------------------------------------------------------------
+
+    def _rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
+        region = leaf.region
+        if leaf.box is not None:
+            return super()._rounds(leaf, tol, rival)
+        target = self._target(tol)
+        action = region.advance(target)
+        if action == EXHAUSTED:  # rounding ends the interior-point method first
+            return super()._rounds(leaf, tol, rival)
+        if action == QUERY:
+            relaxed = self._solve_at(region.query_point()[0], target, region.lower_bound())
+            timelike = region.absorb(relaxed, self._target(tol))
+            if timelike:
+                self.evaluator.follow_up(self._point, tol)
+            self.history.append((min(region.lower_bound(), rival), self.upper))
+        return action
+
+    def _target(self, tol: float) -> float:
+        return self.upper - tol * max(abs(self.upper), 1e-12)
+
+    def _solve_at(self, t: float, target: float, lower: float) -> float:
+        """The cut of the minimum at t, as far as it is needed; returns the relaxed objective there."""
+        offsets = 1.0 - t * self._columns[0]
+        mu = WARM_GAP * self.upper / (2.0 * self._costs.size)
+        engine = ExcessEngine(self._columns[1:], offsets, self._costs, abs(t), self._wr, mu)
+        for _ in range(MOST_ITERATIONS):
+            value, bound = engine.objective(), engine.bound()
+            gap = value - bound
+            if gap <= max(0.1 * (target - lower), self._accuracy * abs(value)):
+                break
+            if bound >= target and gap <= 0.3 * (value - target):
+                break
+            if not self._step(engine):
+                break
+        self._wr = engine.v
+        relaxed = self._evaluate(np.append(t, engine.v))
+        self._add(engine.a[:-1], t)
+        return relaxed
+
+    # -- the engine's work as passes and cuts --------------------------------------------------------------------------
+
+    @property
+    def _accuracy(self) -> float:
+        return max(0.01 * self.tol, 1e-11)
+
+    def _step(self, engine: HingeEngine) -> bool:
+        """A step of the engine, if there is time for it; its reads of the data count, two for a pass."""
+        if self.n_passes >= self.evaluator.most_passes or time.perf_counter() >= self.deadline:
+            return False
+        before = engine.reads
+        moved = engine.step()
+        self.evaluator.passes += (engine.reads - before) // 2
+        return moved
+
+    def _evaluate(self, w: Array) -> float:
+        """A pass at w; its cut is what `_add` describes others by. Returns the relaxed objective."""
+        relaxed = self.evaluator.evaluate(w)
+        self._point, self._below = w, w @ self._columns < self._threshold
+        self._plain = self.pool.count() - 1
+        return relaxed
+
+    def _add(self, weights: Array, t: float | None = None) -> None:
+        """Add the cut of the given weights, rounded to the plain cut where its bound at t (or its best) hardly suffers."""
+        b, g, w, risk = self.pool.cut(self._plain)
+        difference = weights / self._costs - self._below
+        wanted = self._value(float(weights.sum()), -(self._columns @ weights), t) - 0.1 * self._accuracy * self.upper
+        for least in (*ROUNDINGS, 0.0):
+            samples = np.flatnonzero(np.abs(difference) > least)
+            change = difference[samples] * self._costs[samples]
+            offset, slope = b + float(change.sum()), g - self._columns[:, samples] @ change
+            if self._value(offset, slope, t) >= wanted:
+                break
+        self.evaluator.record(w, risk, offset, slope)
+        shares = np.clip(weights[samples] / self._costs[samples], 0.0, 1.0)
+        self.shares[self.pool.count() - 1] = Shares(self._used[samples], shares)
+
+    @staticmethod
+    def _value(b: float, g: Array, t: float | None) -> float:
+        t = g[0] if t is None else t
+        return b + g[0] * t + phi(abs(t), float(np.linalg.norm(g[1:])))
