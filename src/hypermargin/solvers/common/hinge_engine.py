@@ -46,13 +46,17 @@ class HingeEngine:
     v : (m,) array
     margins : (n,) array
         ``z_i.v - o_i``.
-    a : (n,) array
-        The weights, strictly between 0 and k_i.
+    a, u : (n,) arrays
+        The weights, and ``k_i - a_i``; both are positive, however small.
     slope : (m,) array
         ``-sum a_i z_i``.
     reads : int
         How often the data has been read: once for the matrix and four times for products per step.
     """
+
+    u: Array
+    e: Array
+    xi: Array
 
     def __init__(
         self, columns: Array, offsets: Array, costs: Array, weights: Array, start: Array | None = None, mu: float = 0.0
@@ -67,13 +71,10 @@ class HingeEngine:
     def _centre(self, mu: float) -> None:
         """The point of the central path over v: ``mu/a - mu/(k - a) = z.v - o`` for every sample."""
         ratio = self.margins * self.costs / mu
-        self.a = self.costs * (2.0 / (ratio + 2.0 + np.hypot(ratio, 2.0)))
-        # The smaller slack by the equation, the larger by their difference, which is the margin.
-        self.xi = np.maximum(-self.margins, 0.0) + mu / np.maximum(self.a, self.costs - self.a)
-        self.e = self.margins + self.xi
-        small = self.e <= mu / self.costs
-        self.e[small] = mu / self.a[small]
-        self.xi[small] = self.e[small] - self.margins[small]
+        both = 2.0 + np.hypot(ratio, 2.0)
+        self.a, self.u = self.costs * (2.0 / (both + ratio)), self.costs * (2.0 / (both - ratio))
+        smaller = mu / np.maximum(self.a, self.u)  # the larger slack is as much larger as the margin
+        self.e, self.xi = smaller + np.maximum(self.margins, 0.0), smaller + np.maximum(-self.margins, 0.0)
 
     # -- what is known of the iterate ----------------------------------------------------------------------------------
 
@@ -98,8 +99,7 @@ class HingeEngine:
 
     def step(self) -> bool:
         """One iteration; False if nothing can be gained in double precision."""
-        a, e, xi = self.a, self.e, self.xi
-        u = self.costs - a
+        a, u, e, xi = self.a, self.u, self.e, self.xi
         ratio_e, ratio_xi = e / a, xi / u
         weight = 1.0 / (ratio_e + ratio_xi)
         if not self._factorise(weight):
@@ -129,7 +129,8 @@ class HingeEngine:
         if not (np.isfinite(dv).all() and length > 1e-10):
             return False
         self.v = self.v + length * dv
-        self.a, self.e, self.xi = a + length * da, e + length * de, xi + length * dxi
+        self.a, self.u = a + length * da, u - length * da
+        self.e, self.xi = e + length * de, xi + length * dxi
         self._move_margins(length * rise)
         self.slope = -self._across(self.a)
         return True

@@ -23,8 +23,9 @@ from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Leaf, Search, Shares
 
 MOST_ITERATIONS = 60
-#: Iterations at timelike points in a row after which no spacelike optimum is expected.
-MOST_TIMELIKE = 4
+#: Iterations in a row at timelike points, or where the risk is hardly curved along t, after which to stop. Few samples
+#: decide then, as when the classes can be separated, and plain cuts, so many of them first, do well.
+MOST_STRANGE, PLAIN_FIRST = 4, 300
 #: Slopes along t beyond that of the optimum, in units of the distance to which its own weights prove the tolerance.
 TILTS = (1.0, 4.0, 16.0, 64.0)
 #: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i.
@@ -34,13 +35,9 @@ WARM_GAP = 0.1
 
 
 class DeepSearch(Search):
-    """`Search` with the interior-point method in place of single passes, until directions have to be split.
+    """`Search` with the interior-point method in place of single passes, until directions have to be split."""
 
-    `tol` is the relative gap that is asked for in the end, `deadline` a time of `time.perf_counter`.
-    """
-
-    tol: float = 1e-6
-    deadline: float = np.inf
+    AIM = 0.1, 1e-9
 
     def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
         super().__init__(oracle, dim, allow_timelike)
@@ -53,23 +50,22 @@ class DeepSearch(Search):
     # -- before there are regions --------------------------------------------------------------------------------------
 
     def _deepen(self) -> None:
-        """The cuts of a local optimum over all w, and of slopes beside it."""
+        """The cuts of a local optimum over all w, and of slopes beside it, if there is one that is easy to find."""
         start = self.best if np.any(self.best) else None
-        engine, timelike = MarginEngine(self._columns, self._costs, start), 0
+        engine, strange = MarginEngine(self._columns, self._costs, start), 0
         for _ in range(MOST_ITERATIONS):
-            timelike = timelike + 1 if quadratic_form(engine.v) < 0.0 else 0
             value = engine.objective()
-            if value - engine.bound() <= self._accuracy * abs(value) or timelike > MOST_TIMELIKE:
+            if value - engine.bound() <= self._accuracy * abs(value) or not self._step(engine):
                 break
-            if not self._step(engine):
+            strange = strange + 1 if quadratic_form(engine.v) < 0.0 or not engine.is_curved else 0
+            if strange > MOST_STRANGE:
                 break
         self._wr = engine.v[1:]
         self._evaluate(engine.v)
-        reach = np.sqrt(self.tol * self.upper)
         self._add(engine.a, engine.v[0])
-        if timelike or engine.reads < 4:
-            return
-        for tilt in TILTS:
+        self._plain_until = self.n_passes + PLAIN_FIRST if strange else 0
+        reach = np.sqrt(self.tol * self.upper)
+        for tilt in () if strange else TILTS:
             for side in (1.0, -1.0):
                 self._add(engine.tilted(side * tilt * reach))
 
@@ -77,41 +73,46 @@ class DeepSearch(Search):
 
     def _rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
         region = leaf.region
-        if leaf.box is not None:
+        if leaf.box is not None or self.n_passes < self._plain_until:
             return super()._rounds(leaf, tol, rival)
         target = self._target(tol)
         action = region.advance(target)
-        if action == EXHAUSTED:  # rounding ends the interior-point method first
-            return super()._rounds(leaf, tol, rival)
         if action == QUERY:
-            relaxed = self._solve_at(region.query_point()[0], target, region.lower_bound())
-            timelike = region.absorb(relaxed, self._target(tol))
+            t = region.query_point()[0]
+            if not any(self._solve_at(t, target, region.lower_bound(), warm) for warm in (True, False)):
+                return super()._rounds(leaf, tol, rival)
+            timelike = region.absorb(self._relaxed, self._target(tol))
             if timelike:
                 self.evaluator.follow_up(self._point, tol)
             self.history.append((min(region.lower_bound(), rival), self.upper))
-        return action
+        # Rounding ends the interior-point method first.
+        return super()._rounds(leaf, tol, rival) if action == EXHAUSTED else action
 
     def _target(self, tol: float) -> float:
         return self.upper - tol * max(abs(self.upper), 1e-12)
 
-    def _solve_at(self, t: float, target: float, lower: float) -> float:
-        """The cut of the minimum at t, as far as it is needed; returns the relaxed objective there."""
+    def _solve_at(self, t: float, target: float, lower: float, warm: bool) -> bool:
+        """Add the cut of the minimum at t, as far as it is needed; False if that could not be had."""
         offsets = 1.0 - t * self._columns[0]
-        mu = WARM_GAP * self.upper / (2.0 * self._costs.size)
-        engine = ExcessEngine(self._columns[1:], offsets, self._costs, abs(t), self._wr, mu)
+        start, mu = np.zeros(self.dim), 0.0
+        if warm:
+            start, mu = self._wr, WARM_GAP * self.upper / (2.0 * self._costs.size)
+        engine = ExcessEngine(self._columns[1:], offsets, self._costs, abs(t), start, mu)
+        if warm and engine.objective() > 2.0 * self.upper:
+            return False
         for _ in range(MOST_ITERATIONS):
             value, bound = engine.objective(), engine.bound()
             gap = value - bound
-            if gap <= max(0.1 * (target - lower), self._accuracy * abs(value)):
-                break
-            if bound >= target and gap <= 0.3 * (value - target):
-                break
+            if gap <= max(0.1 * (target - lower), self._accuracy * abs(value)) or (
+                bound >= target and gap <= 0.3 * (value - target)
+            ):
+                self._wr = engine.v
+                self._evaluate(np.append(t, engine.v))
+                self._add(engine.a[:-1], t)
+                return True
             if not self._step(engine):
                 break
-        self._wr = engine.v
-        relaxed = self._evaluate(np.append(t, engine.v))
-        self._add(engine.a[:-1], t)
-        return relaxed
+        return False
 
     # -- the engine's work as passes and cuts --------------------------------------------------------------------------
 
@@ -128,19 +129,22 @@ class DeepSearch(Search):
         self.evaluator.passes += (engine.reads - before) // 2
         return moved
 
-    def _evaluate(self, w: Array) -> float:
-        """A pass at w; its cut is what `_add` describes others by. Returns the relaxed objective."""
-        relaxed = self.evaluator.evaluate(w)
+    def _evaluate(self, w: Array) -> None:
+        """A pass at w; its cut is what `_add` describes others by."""
+        self._relaxed = self.evaluator.evaluate(w)
         self._point, self._below = w, w @ self._columns < self._threshold
         self._plain = self.pool.count() - 1
-        return relaxed
 
     def _add(self, weights: Array, t: float | None = None) -> None:
-        """Add the cut of the given weights, rounded to the plain cut where its bound at t (or its best) hardly suffers."""
+        """Add the cut of the given weights, rounded to the plain cut where its bound at t hardly suffers.
+
+        Without t it is its best bound, and a cut that cannot be rounded is not worth it."""
         b, g, w, risk = self.pool.cut(self._plain)
         difference = weights / self._costs - self._below
         wanted = self._value(float(weights.sum()), -(self._columns @ weights), t) - 0.1 * self._accuracy * self.upper
         for least in (*ROUNDINGS, 0.0):
+            if least == 0.0 and t is None:
+                return  # a slope too far from that of the optimum
             samples = np.flatnonzero(np.abs(difference) > least)
             change = difference[samples] * self._costs[samples]
             offset, slope = b + float(change.sum()), g - self._columns[:, samples] @ change

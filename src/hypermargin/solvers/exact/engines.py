@@ -43,6 +43,11 @@ class MarginEngine(HingeEngine):
         moved = self.a - self._weight * self._along(change * self._lever)
         return np.clip(moved, 0.0, self.costs)
 
+    @property
+    def is_curved(self) -> bool:
+        """Whether the risk was curved enough along t at the last step."""
+        return CURVED * self._lever[0] <= 1.0
+
     def _gradient(self) -> Array:
         gradient = self.weights * self.v
         gradient[0] = -self.v[0]
@@ -60,7 +65,7 @@ class MarginEngine(HingeEngine):
     def _solve(self, right: Array) -> Array:
         """With the matrix less 1 in the corner of t (Sherman and Morrison), where it stays positive definite."""
         v, share = super()._solve(right), self._lever[0]
-        return v + self._lever * (v[0] / (1.0 - share)) if CURVED * share <= 1.0 else v
+        return v + self._lever * (v[0] / (1.0 - share)) if self.is_curved else v
 
 
 class ExcessEngine(HingeEngine):

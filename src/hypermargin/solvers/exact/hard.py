@@ -26,10 +26,10 @@ LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
 
-def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver) -> Outcome:
+def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver, cuts: str = "auto") -> Outcome:
     """The hard-margin optimum, or the proof that there is none; `solve_soft` solves a soft margin from a search."""
     soft = problem.with_C(1.0)
-    oracle, search = fresh_search(soft)
+    oracle, search = fresh_search(soft, cuts)
     outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     for _ in range(MAX_ROUNDS):
         w = _scaled_to_margin(problem, outcome.w)

@@ -17,15 +17,13 @@ from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
-from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.begin import CUTS, fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
 from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
 
-#: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
-AIM, SMALLEST_AIM = 0.01, 1e-10
 #: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
 PROVED = 0.5
 #: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
@@ -49,6 +47,10 @@ class Exact(Solver):
         Check the certificate; without it the status is `Status.UNVERIFIED` at best.
     start : (d + 1,) array, optional
         A normal to begin with, from a similar problem.
+    cuts : {"auto", "plain", "deep"}
+        Where lower bounds come from: "plain" asks for the risk at one point after another, which is quickest in few
+        dimensions, "deep" solves for all coordinates but one by an interior-point method, "auto" goes by the dimension.
+        Uncertainty sets have plain cuts.
     """
 
     name: ClassVar[str] = "exact"
@@ -60,16 +62,19 @@ class Exact(Solver):
     time_limit: float = np.inf
     verify: bool = True
     start: Array | None = None
+    cuts: str = "auto"
 
     def __post_init__(self) -> None:
+        if self.cuts not in CUTS:
+            raise ValueError(f"cuts must be one of {', '.join(map(repr, CUTS))}, got {self.cuts!r}")
         if self.max_iter < 1 or self.max_regions < 1 or not self.time_limit > 0.0:
             raise ValueError("max_iter, max_regions and time_limit must be positive")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
         deadline = self._deadline()
         if problem.is_hard:
-            return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
-        return self.run_from(deadline, problem, tol, *fresh_search(problem))
+            return solve_hard_margin(problem, tol, partial(self.run_from, deadline), self.cuts)
+        return self.run_from(deadline, problem, tol, *fresh_search(problem, self.cuts))
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before."""
@@ -80,7 +85,7 @@ class Exact(Solver):
                 yield self.run(at_C, tol)
                 continue
             if oracle is None or search is None:
-                oracle, search = fresh_search(at_C)
+                oracle, search = fresh_search(at_C, self.cuts)
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
@@ -94,11 +99,10 @@ class Exact(Solver):
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
     ) -> Outcome:
         """The main loop, from a search that may already hold cuts (see `Search.rescaled`)."""
-        search.evaluator.most_passes = self.max_iter
+        search.limit(tol, self.max_iter, deadline)
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         limit = self._limit_reached(problem, search, deadline)
-        # The last digits cost little, and a bound far better than asked for leaves room for the check.
-        aim = max(AIM * tol, SMALLEST_AIM)
+        aim = search.aim
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)

@@ -6,8 +6,9 @@ is advanced: it asks for the risk at a point, or is settled, or has to be split.
 
 import heapq
 import itertools
+import sys
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,10 @@ class Shares:
 class Search:
     """State of the search; `history` holds (bound, objective) after each pass that was asked for by a region."""
 
+    #: The search aims at this share of the tolerance, but not below the second number, where rounding sets in: the last
+    #: digits cost little, and bounds far better than asked for leave the check of the certificate room.
+    AIM: ClassVar[tuple[float, float]] = 0.01, 1e-10
+
     def __init__(self, oracle: Oracle, dim: int, allow_timelike: bool = False) -> None:
         self.dim, self.allow_timelike = dim, allow_timelike
         self.pool = CutPool(dim + 1)
@@ -71,6 +76,16 @@ class Search:
         self._passes_per_step = max(1, min(PASSES_PER_STEP, WORK_PER_STEP // oracle.work))
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Leaf]] = []
+        self.limit(1e-6)
+
+    def limit(self, tol: float, most_passes: int = sys.maxsize, deadline: float = np.inf) -> None:
+        """Set the relative gap that is asked for, the most passes, and the time (`time.perf_counter`) to stop at."""
+        self.tol, self.evaluator.most_passes, self.deadline = tol, most_passes, deadline
+
+    @property
+    def aim(self) -> float:
+        """The relative gap to stop at."""
+        return max(self.AIM[0] * self.tol, self.AIM[1])
 
     @property
     def upper(self) -> float:
