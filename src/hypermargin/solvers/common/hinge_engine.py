@@ -23,6 +23,9 @@ from hypermargin.arrays import Array
 TO_BOUNDARY = 0.995
 #: Samples of a block of the matrix product: its columns, scaled by ``D^-1/2``, stay in the cache.
 BLOCK = 1024
+MOST_ITERATIONS = 100
+#: Relative to the sum of the costs: objectives below this are 0 but for rounding.
+UNSEEN = 1e-15
 
 
 class HingeEngine:
@@ -51,7 +54,9 @@ class HingeEngine:
     slope : (m,) array
         ``-sum a_i z_i``.
     reads : int
-        How often the data has been read: once for the matrix and four times for products per step.
+        How often the data has been read: once for the matrix and five times for products per step.
+    n_iter : int
+        Steps made.
     """
 
     u: Array
@@ -63,9 +68,9 @@ class HingeEngine:
     ):
         self.columns, self.offsets, self.costs, self.weights = columns, offsets, costs, weights
         self.v = np.zeros(len(columns)) if start is None else np.array(start)
-        self.reads = 1
+        self.reads = self.n_iter = 0
         self.margins = self._margins()
-        self._centre(mu or float(costs.mean() * np.abs(self.margins).mean()))
+        self._centre(mu or 2.0 * float(np.mean(costs) * np.mean(np.abs(self.margins))))
         self.slope = -self._across(self.a)
 
     def _centre(self, mu: float) -> None:
@@ -95,7 +100,21 @@ class HingeEngine:
         least = -0.5 * np.sum(self.slope[~free] ** 2 / self.weights[~free]) + self.slope[free] @ self.v[free]
         return float(self.offsets @ self.a + least)
 
-    # -- one iteration -------------------------------------------------------------------------------------------------
+    # -- iterations -------------------------------------------------------------------------------------------------
+
+    def run(self, tol: float, most: int = MOST_ITERATIONS) -> bool:
+        """Iterate until the relative gap is within `tol`, or nothing moves; returns whether the gap is as asked.
+
+        Where the optimum is 0 the gap is compared with what rounding makes of the risk at 0.
+        """
+        least = UNSEEN * float(self.costs.sum())
+        for _ in range(most):
+            value = self.objective()
+            if value - self.bound() <= max(tol * abs(value), least):
+                return True
+            if not self.step():
+                return False
+        return False
 
     def step(self) -> bool:
         """One iteration; False if nothing can be gained in double precision."""
@@ -133,6 +152,7 @@ class HingeEngine:
         self.e, self.xi = e + length * de, xi + length * dxi
         self._move_margins(length * rise)
         self.slope = -self._across(self.a)
+        self.n_iter += 1
         return True
 
     def _margins(self) -> Array:
