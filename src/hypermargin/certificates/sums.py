@@ -9,9 +9,9 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled import sums as compiled_sums
+from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
-from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem

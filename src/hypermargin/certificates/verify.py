@@ -67,9 +67,8 @@ def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
         raise CertificateError(f"the certificate is not for dimension {problem.dim}")
     if not (np.isfinite(proof.centre).all() and np.isfinite(proof.points).all()):
         raise CertificateError("the certificate holds numbers that are not finite")
-    if proof.duals is not None:
-        if proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples:
-            raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
+    if proof.duals is not None and (proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples):
+        raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
     for cut in proof.shared:
         _check_shares(cut, proof, problem)
     for region in proof.regions:

@@ -2,14 +2,15 @@
 
     minimise   sum_j p_j v_j^2 / 2  +  sum_i k_i max(0, o_i - z_i.v)
 
-With slacks ``xi_i >= 0`` and ``e_i = z_i.v - o_i + xi_i >= 0`` and multipliers ``a_i`` in ``[0, k_i]`` the central path is
+With slacks ``xi_i >= 0`` and ``e_i = z_i.v - o_i + xi_i >= 0`` and multipliers ``a_i`` in ``[0, k_i]`` the central path
+is
 
     p v = sum_i a_i z_i,    a_i e_i = mu,    (k_i - a_i) xi_i = mu.
 
 Newton's method on these equations leaves a system in v alone, of the matrix ``diag(p) + Z' D^-1 Z`` with
-``D = e/a + xi/(k - a)``: one matrix product over the data. Predictor and corrector (Mehrotra, On the implementation of a
-primal-dual interior point method, 1992) share its factorisation. The slacks fit v at all times, and for given v and mu
-the a, e and xi of the path have a closed form, so that any v will do as a start.
+``D = e/a + xi/(k - a)``: one matrix product over the data. Predictor and corrector (Mehrotra, On the implementation of
+a primal-dual interior point method, 1992) share its factorisation. The slacks fit v at all times, and for given v and
+mu the a, e and xi of the path have a closed form, so that any v will do as a start.
 
 Wherever it stops, its weights are valid: ``sum a_i (o_i - z_i.v)`` is below the hinges for every v.
 """

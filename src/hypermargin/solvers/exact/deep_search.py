@@ -2,8 +2,8 @@
 
 In many dimensions the minimum of the risk at one t takes hundreds of plain cuts to pin down. `engines` finds it in some
 twenty iterations, and its weights are one cut that is as good as all of those. First comes a local optimum over all w;
-from there the weights for other slopes along t are had almost for free (`MarginEngine.tilted`), and with the two cuts that
-bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t.
+from there the weights for other slopes along t are had almost for free (`MarginEngine.tilted`), and with the two cuts
+that bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t.
 
 A cut with arbitrary weights would be n numbers. But at an optimum all samples on one side of the margin have weight 0
 and all on the other side k_i, so a cut is kept as the plain cut of its point and the shares of the samples in between.
@@ -26,7 +26,8 @@ MOST_ITERATIONS = 60
 #: Iterations in a row at timelike points, or where the risk is hardly curved along t, after which to stop. Few samples
 #: decide then, as when the classes can be separated, and plain cuts, so many of them first, do well.
 MOST_STRANGE, PLAIN_FIRST = 4, 300
-#: Slopes along t beyond that of the optimum, in units of the distance to which its own weights prove the tolerance.
+#: Slopes along t beyond that of the optimum, in units of the distance r to which its own weights prove the tolerance. A
+#: slope of x r beyond it proves the tolerance from r/2 to 2 x r, even if its bound is too low by x r^2 / 4.
 TILTS = (1.0, 4.0, 16.0, 64.0)
 #: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i.
 ROUNDINGS = (0.1, 0.01, 1e-3, 1e-5)
@@ -62,12 +63,12 @@ class DeepSearch(Search):
                 break
         self._wr = engine.v[1:]
         self._evaluate(engine.v)
-        self._add(engine.a, engine.v[0])
+        self._add(engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
         self._plain_until = self.n_passes + PLAIN_FIRST if strange else 0
         reach = np.sqrt(self.tol * self.upper)
         for tilt in () if strange else TILTS:
             for side in (1.0, -1.0):
-                self._add(engine.tilted(side * tilt * reach))
+                self._add(engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
 
     # -- regions -------------------------------------------------------------------------------------------------------
 
@@ -108,7 +109,7 @@ class DeepSearch(Search):
             ):
                 self._wr = engine.v
                 self._evaluate(np.append(t, engine.v))
-                self._add(engine.a[:-1], t)
+                self._add(engine.a[:-1], 0.1 * max(gap, bound - target), t)
                 return True
             if not self._step(engine):
                 break
@@ -135,16 +136,15 @@ class DeepSearch(Search):
         self._point, self._below = w, w @ self._columns < self._threshold
         self._plain = self.pool.count() - 1
 
-    def _add(self, weights: Array, t: float | None = None) -> None:
-        """Add the cut of the given weights, rounded to the plain cut where its bound at t hardly suffers.
+    def _add(self, weights: Array, loss: float, t: float | None = None) -> None:
+        """Add the cut of the given weights, rounded to the plain cut as far as its bound at t falls by at most `loss`.
 
-        Without t it is its best bound, and a cut that cannot be rounded is not worth it."""
+        Without t it is the best bound for any t.
+        """
         b, g, w, risk = self.pool.cut(self._plain)
         difference = weights / self._costs - self._below
-        wanted = self._value(float(weights.sum()), -(self._columns @ weights), t) - 0.1 * self._accuracy * self.upper
+        wanted = self._value(float(weights.sum()), -(self._columns @ weights), t) - loss
         for least in (*ROUNDINGS, 0.0):
-            if least == 0.0 and t is None:
-                return  # a slope too far from that of the optimum
             samples = np.flatnonzero(np.abs(difference) > least)
             change = difference[samples] * self._costs[samples]
             offset, slope = b + float(change.sum()), g - self._columns[:, samples] @ change

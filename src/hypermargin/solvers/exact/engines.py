@@ -1,8 +1,8 @@
 """The interior-point method for the margin term: over all w near a local optimum, and at a fixed t.
 
-`MarginEngine` minimises ``q(w)/2 + R(w)`` over ``w = (t, wr)``. Its one concave direction is t; where the risk is curved
-enough along t, which it is by far when samples are many, Newton's method does not notice. What it finds is a local
-optimum, and the slope of its weights proves it near that t only: the search over t makes it global.
+`MarginEngine` minimises ``q(w)/2 + R(w)`` over ``w = (t, wr)``. Its one concave direction is t; where the risk is
+curved enough along t, which it is by far when samples are many, Newton's method does not notice. What it finds is a
+local optimum, and the slope of its weights proves it near that t only: the search over t makes it global.
 
 `ExcessEngine` minimises ``max(|wr|^2 - s^2, 0)/2 + R(t, wr)`` at ``|t| = s``, which is convex, whether the solution is
 spacelike or timelike: the excess is one more hinge, of cost 1 and the concave margin ``(s^2 - |wr|^2)/2``.

@@ -53,7 +53,7 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """How the weights of a cut differ from those of the plain cut at its point: ``a_i = values_i k_i`` for `samples`."""
+    """How the weights of a cut differ from those of the plain cut of its point: ``a_i = values_i k_i`` for some."""
 
     samples: NDArray[np.intp]
     values: Array
