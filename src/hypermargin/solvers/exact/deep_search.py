@@ -21,8 +21,13 @@ from hypermargin.solvers.exact.compiled.region import EXHAUSTED, QUERY
 from hypermargin.solvers.exact.engines import ExcessEngine, MarginEngine
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Leaf, Search, Shares
+from hypermargin.solvers.exact.working_set import WorkingSet, everything, first_look, of_least_margin
 
-MOST_ITERATIONS = 60
+MOST_ITERATIONS = 80
+#: Working sets to try before all samples are looked at.
+MOST_SETS = 6
+#: Relative gap of a first look, which is to tell what is beyond the margin.
+ROUGH = 1e-2
 #: Iterations in a row at timelike points, or where the risk is hardly curved along t, after which to stop. Few samples
 #: decide then, as when the classes can be separated, and plain cuts, so many of them first, do well.
 MOST_STRANGE, PLAIN_FIRST = 4, 300
@@ -31,8 +36,6 @@ MOST_STRANGE, PLAIN_FIRST = 4, 300
 TILTS = (1.0, 4.0, 16.0, 64.0)
 #: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i.
 ROUNDINGS = (0.1, 0.01, 1e-3, 1e-5)
-#: A solution at fixed t begins near the point of the central path with this relative gap.
-WARM_GAP = 0.1
 
 
 class DeepSearch(Search):
@@ -47,28 +50,47 @@ class DeepSearch(Search):
         self._used = np.flatnonzero(self._costs > 0.0)
         if self._used.size < self._costs.size:
             self._columns, self._costs = self._columns[:, self._used], self._costs[self._used]
+        self._partial = 0.0  # passes over parts of the data that have not been counted yet
+        self._plain_until = 0
 
     # -- before there are regions --------------------------------------------------------------------------------------
 
     def _deepen(self) -> None:
         """The cuts of a local optimum over all w, and of slopes beside it, if there is one that is easy to find."""
-        start = self.best if np.any(self.best) else None
-        engine, strange = MarginEngine(self._columns, self._costs, start), 0
+        look = first_look(self._columns, self._costs)
+        if look is None:
+            chosen = everything(self._columns, self._costs)
+        else:
+            rough = MarginEngine(look.columns, look.costs)
+            self._optimise(rough, ROUGH)
+            chosen = of_least_margin(self._columns, self._costs, self._margins_at(rough.v))
+        for _ in range(MOST_SETS):
+            engine = MarginEngine(chosen.columns, chosen.costs)
+            easy = self._optimise(engine, self._accuracy)
+            self._evaluate(engine.v)
+            if not easy or self._saw_all(chosen, engine.risk()):
+                break
+            chosen = of_least_margin(self._columns, self._costs, self._margins)
+        self._add(chosen, engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
+        if not easy:
+            self._plain_until = self.n_passes + PLAIN_FIRST
+            return
+        reach = np.sqrt(self.tol * self.upper)
+        for tilt in TILTS:
+            for side in (1.0, -1.0):
+                self._add(chosen, engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
+
+    def _optimise(self, engine: MarginEngine, accuracy: float) -> bool:
+        """Iterate to the relative gap `accuracy`; False if a spacelike optimum is not in sight."""
+        strange = 0
         for _ in range(MOST_ITERATIONS):
             value = engine.objective()
-            if value - engine.bound() <= self._accuracy * abs(value) or not self._step(engine):
+            if value - engine.bound() <= accuracy * abs(value) or not self._step(engine):
                 break
             strange = strange + 1 if quadratic_form(engine.v) < 0.0 or not engine.is_curved else 0
             if strange > MOST_STRANGE:
                 break
-        self._wr = engine.v[1:]
-        self._evaluate(engine.v)
-        self._add(engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
-        self._plain_until = self.n_passes + PLAIN_FIRST if strange else 0
-        reach = np.sqrt(self.tol * self.upper)
-        for tilt in () if strange else TILTS:
-            for side in (1.0, -1.0):
-                self._add(engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
+        return strange == 0
 
     # -- regions -------------------------------------------------------------------------------------------------------
 
@@ -79,8 +101,7 @@ class DeepSearch(Search):
         target = self._target(tol)
         action = region.advance(target)
         if action == QUERY:
-            t = region.query_point()[0]
-            if not any(self._solve_at(t, target, region.lower_bound(), warm) for warm in (True, False)):
+            if not self._solve_at(region.query_point(), target, region.lower_bound()):
                 return super()._rounds(leaf, tol, rival)
             timelike = region.absorb(self._relaxed, self._target(tol))
             if timelike:
@@ -92,34 +113,39 @@ class DeepSearch(Search):
     def _target(self, tol: float) -> float:
         return self.upper - tol * max(abs(self.upper), 1e-12)
 
-    def _solve_at(self, t: float, target: float, lower: float, warm: bool) -> bool:
-        """Add the cut of the minimum at t, as far as it is needed; False if that could not be had."""
-        offsets = 1.0 - t * self._columns[0]
-        start, mu = np.zeros(self.dim), 0.0
-        if warm:
-            start, mu = self._wr, WARM_GAP * self.upper / (2.0 * self._costs.size)
-        engine = ExcessEngine(self._columns[1:], offsets, self._costs, abs(t), start, mu)
-        if warm and engine.objective() > 2.0 * self.upper:
-            return False
+    def _solve_at(self, query: Array, target: float, lower: float) -> bool:
+        """Add the cut of the minimum at the t of `query`, as far as it is needed; False if that could not be had."""
+        t, margins = query[0], self._margins_at(query)
+        for _ in range(MOST_SETS):
+            chosen = of_least_margin(self._columns, self._costs, margins)
+            engine = ExcessEngine(chosen.columns[1:], 1.0 - t * chosen.columns[0], chosen.costs, abs(t))
+            if not self._optimise_at(engine, target, lower):
+                return False
+            self._evaluate(np.append(t, engine.v))
+            gap, margins = engine.objective() - engine.bound(), self._margins
+            if self._saw_all(chosen, engine.risk(), gap):
+                break
+        self._add(chosen, engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
+        return True
+
+    def _optimise_at(self, engine: ExcessEngine, target: float, lower: float) -> bool:
+        """Iterate until the target is proved with some room, or the gap is small beside what the region lacks."""
         for _ in range(MOST_ITERATIONS):
             value, bound = engine.objective(), engine.bound()
             gap = value - bound
-            if gap <= max(0.1 * (target - lower), self._accuracy * abs(value)) or (
-                bound >= target and gap <= 0.3 * (value - target)
-            ):
-                self._wr = engine.v
-                self._evaluate(np.append(t, engine.v))
-                self._add(engine.a[:-1], 0.1 * max(gap, bound - target), t)
+            if gap <= max(0.1 * (target - lower), self._accuracy * abs(value)):
+                return True
+            if bound >= target and gap <= 0.3 * (value - target):
                 return True
             if not self._step(engine):
-                break
+                return False
         return False
 
     # -- the engine's work as passes and cuts --------------------------------------------------------------------------
 
     @property
     def _accuracy(self) -> float:
-        return max(0.01 * self.tol, 1e-11)
+        return max(0.02 * self.tol, 1e-11)
 
     def _step(self, engine: HingeEngine) -> bool:
         """A step of the engine, if there is time for it; its reads of the data count, two for a pass."""
@@ -127,22 +153,38 @@ class DeepSearch(Search):
             return False
         before = engine.reads
         moved = engine.step()
-        self.evaluator.passes += (engine.reads - before) // 2
+        self._count(0.5 * (engine.reads - before) * engine.costs.size / self._costs.size)
         return moved
+
+    def _count(self, passes: float) -> None:
+        """Count passes, and parts of them once they add up to one."""
+        self._partial += passes
+        self.evaluator.passes += int(self._partial)
+        self._partial -= int(self._partial)
+
+    def _margins_at(self, w: Array) -> Array:
+        self._count(0.5)
+        return w @ self._columns
+
+    def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
+        """Whether the samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
+        missed = self.pool.cut(self._plain)[3] - risk
+        return chosen.samples.size == self._costs.size or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.upper)
 
     def _evaluate(self, w: Array) -> None:
         """A pass at w; its cut is what `_add` describes others by."""
         self._relaxed = self.evaluator.evaluate(w)
-        self._point, self._below = w, w @ self._columns < self._threshold
+        self._point, self._margins = w, w @ self._columns
         self._plain = self.pool.count() - 1
 
-    def _add(self, weights: Array, loss: float, t: float | None = None) -> None:
+    def _add(self, chosen: WorkingSet, weights: Array, loss: float, t: float | None = None) -> None:
         """Add the cut of the given weights, rounded to the plain cut as far as its bound at t falls by at most `loss`.
 
         Without t it is the best bound for any t.
         """
         b, g, w, risk = self.pool.cut(self._plain)
-        difference = weights / self._costs - self._below
+        weights = chosen.all_weights(weights, self._costs.size)
+        difference = weights / self._costs - (self._margins < self._threshold)
         wanted = self._value(float(weights.sum()), -(self._columns @ weights), t) - loss
         for least in (*ROUNDINGS, 0.0):
             samples = np.flatnonzero(np.abs(difference) > least)

@@ -23,10 +23,10 @@ RIDGE = 1e-14
 class MarginEngine(HingeEngine):
     """``q(w)/2 + sum_i k_i max(0, 1 - z_i.w)``, locally; `columns` has shape (d + 1, n)."""
 
-    def __init__(self, columns: Array, costs: Array, start: Array | None = None, mu: float = 0.0):
+    def __init__(self, columns: Array, costs: Array):
         weights = np.ones(len(columns))
         weights[0] = 0.0
-        super().__init__(columns, np.ones_like(costs), costs, weights, start, mu)
+        super().__init__(columns, np.ones_like(costs), costs, weights)
 
     def objective(self) -> float:
         return super().objective() - 0.5 * self.v[0] ** 2
@@ -74,10 +74,10 @@ class ExcessEngine(HingeEngine):
     Arrays over the samples have one entry more, that of the excess.
     """
 
-    def __init__(self, columns: Array, offsets: Array, costs: Array, s: float, start: Array, mu: float = 0.0):
+    def __init__(self, columns: Array, offsets: Array, costs: Array, s: float):
         self.s = s
         nothing = np.zeros(len(columns))
-        super().__init__(columns, np.append(offsets, 0.0), np.append(costs, 1.0), nothing, start, mu)
+        super().__init__(columns, np.append(offsets, 0.0), np.append(costs, 1.0), nothing)
 
     def objective(self) -> float:
         return self.risk()  # the excess is one of the hinges
