@@ -90,7 +90,7 @@ class DeepSearch(Search):
             strange = strange + 1 if quadratic_form(engine.v) < 0.0 or not engine.is_curved else 0
             if strange > MOST_STRANGE:
                 break
-        return strange == 0
+        return strange == 0 and engine.n_iter > 0
 
     # -- regions -------------------------------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ class DeepSearch(Search):
         return w @ self._columns
 
     def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
-        """Whether the samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
+        """Whether samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
         missed = self.pool.cut(self._plain)[3] - risk
         return chosen.samples.size == self._costs.size or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.upper)
 

@@ -1,9 +1,9 @@
 """Samples that may decide, and those that do not: at an optimum a sample beyond the margin has no weight.
 
-Where one class is much larger than the other, as in one-vs-rest, nearly all samples are beyond the margin. Any point near
-the optimum tells which; the others are the *working set* that the interior-point method sees. A guess that was wrong
-costs accuracy, not truth: weights of 0 are as valid as any others (docs/exact.md), and the margins of all samples at the
-answer say which ones to take in.
+Where one class is much larger than the other, as in one-vs-rest, nearly all samples are beyond the margin. Any point
+near the optimum tells which; the others are the *working set* that the interior-point method sees. A guess that was
+wrong costs accuracy, not truth: weights of 0 are as valid as any others (docs/exact.md), and the margins of all samples
+at the answer say which ones to take in.
 """
 
 from dataclasses import dataclass
