@@ -35,6 +35,7 @@ lint: $(INSTALLED)  ## Check style and types
 
 bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/benchmarks/
 	$(BIN)/python benchmarks/bench_exact.py
+	$(BIN)/python benchmarks/bench_dims.py
 	$(BIN)/python benchmarks/bench_moment.py
 	$(BIN)/python benchmarks/bench_robust.py
 
