@@ -91,9 +91,7 @@ def euclidean() -> list[Row]:
     for d, C in ((32, 1.0), (32, 10.0), (128, 1.0), (128, 10.0)):
         problem = overlapping(d, 20_000, C)
         rival, remark = linear_svc(problem)
-        ours, theirs, solution, _ = in_turn(
-            lambda problem=problem: solve(fresh(problem), "euclidean", TOL), rival, 3
-        )
+        ours, theirs, solution, _ = in_turn(lambda problem=problem: solve(fresh(problem), "euclidean", TOL), rival, 3)
         what = f"euclidean, d = {d}, n = 20,000, C = {C:g}"
         note = f"{solution.n_iter} iterations; {remark}"
         ratio = f"{ours / theirs:.1f}x"
@@ -172,7 +170,17 @@ def classes() -> list[Row]:
     return rows
 
 
-SIZES = [(2, 10**4), (2, 10**5), (2, 10**6), (2, 10**7), (10, 10**4), (10, 10**5), (10, 10**6), (32, 10**5), (128, 10**5)]
+SIZES = [
+    (2, 10**4),
+    (2, 10**5),
+    (2, 10**6),
+    (2, 10**7),
+    (10, 10**4),
+    (10, 10**5),
+    (10, 10**6),
+    (32, 10**5),
+    (128, 10**5),
+]
 
 
 def sizes() -> list[Row]:
@@ -197,9 +205,7 @@ def measure_size(d: int, n: int) -> None:
     peak = memory_status("VmHWM") - before
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        svc, _ = best_of(
-            lambda: LinearSVC(loss="hinge", fit_intercept=False, C=1 / SQRT2).fit(problem.X, problem.y), 1
-        )
+        svc, _ = best_of(lambda: LinearSVC(loss="hinge", fit_intercept=False, C=1 / SQRT2).fit(problem.X, problem.y), 1)
         sgd, _ = best_of(
             lambda: SGDClassifier(fit_intercept=False, alpha=SQRT2 / n, random_state=0).fit(problem.X, problem.y), 1
         )

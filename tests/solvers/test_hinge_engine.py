@@ -72,7 +72,9 @@ def test_linear_svc_finds_nothing_better():
     assert engine.run(1e-8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        rival = LinearSVC(loss="hinge", C=0.3, fit_intercept=False, tol=1e-10, max_iter=20_000).fit(y[:, None] * rows, y)
+        rival = LinearSVC(loss="hinge", C=0.3, fit_intercept=False, tol=1e-10, max_iter=20_000).fit(
+            y[:, None] * rows, y
+        )
     theirs = value(rows, np.ones(800), np.full(800, 0.3), np.ones(12), rival.coef_[0])
     assert engine.objective() <= theirs * (1.0 + 1e-8)
     assert theirs == pytest.approx(engine.objective(), rel=1e-4)

@@ -9,7 +9,7 @@ from hypermargin.solvers.exact.search import Search
 #: Where cuts come from: one pass each, the interior-point method, or whichever is quicker by the rule below.
 CUTS = ("auto", "plain", "deep")
 #: From this dimension on the interior-point method is the quicker one.
-DEEP_FROM = 12
+DEEP_FROM = 10
 
 
 def fresh_search(problem: MarginProblem, cuts: str = "auto") -> tuple[HingeOracle, Search]:

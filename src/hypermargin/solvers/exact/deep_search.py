@@ -43,6 +43,16 @@ class DeepSearch(Search):
 
     AIM = 0.1, 1e-9
 
+    @property
+    def full_passes(self) -> float:
+        """As `n_passes`: parts are counted as such from the beginning."""
+        return float(self.n_passes)
+
+    @property
+    def _can_screen(self) -> bool:
+        """Working sets are this search's own way."""
+        return False
+
     def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
         super().__init__(oracle, dim, allow_timelike)
         self._threshold = oracle.threshold

@@ -125,7 +125,12 @@ class Exact(Solver):
                 "lower_bound": list(accumulate((lower for lower, _ in search.history), max, initial=0.0))[1:],
                 "objective": [upper for _, upper in search.history],
             },
-            info={"passes": search.n_passes, "splits": search.n_splits, "regions": search.n_regions},
+            info={
+                "passes": search.n_passes,
+                "splits": search.n_splits,
+                "regions": search.n_regions,
+                "full_passes": search.full_passes,
+            },
         )
 
     def _limit_reached(self, problem: MarginProblem, search: Search, deadline: float) -> Status | None:

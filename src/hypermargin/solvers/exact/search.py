@@ -15,16 +15,24 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import DirectionBox
+from hypermargin.solvers.base import relative_gap
 from hypermargin.solvers.exact.compiled.cuts import CutPool, lift, quadratic_form
 from hypermargin.solvers.exact.compiled.evaluator import Evaluator
 from hypermargin.solvers.exact.compiled.master import Master
 from hypermargin.solvers.exact.compiled.region import EXHAUSTED, STALLED, Region
 from hypermargin.solvers.exact.cover import chord, faces, halves
+from hypermargin.solvers.exact.screening import Box, Screened, everything_open, screen
 
 #: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
 TAIL_CUTS = (2, 3)
+LAST_TAIL_CUT = 3
 #: Numbers read and passes made in one step at most, so that time limits are noticed.
 WORK_PER_STEP, PASSES_PER_STEP = 4_000_000, 20
+#: From so many samples on those that are settled are sorted out (`screening`): around the best point and this many
+#: recent ones, whenever no more than this share of what is left would remain.
+LEAST_SAMPLES, RECENT, WORTHWHILE = 50_000, 5, 0.5
+#: The part of the samples that is searched first, to which gap, and by how many passes at most.
+PART, PART_TOL, MOST_OF_PART = 1 / 32, 1e-5, 120
 
 
 class Oracle(Protocol):
@@ -73,7 +81,11 @@ class Search:
         self.history: list[tuple[float, float]] = []
         self.shares: dict[int, Shares] = {}  # of those cuts that are not the plain cut of their point
         self.n_splits = 0
-        self._passes_per_step = max(1, min(PASSES_PER_STEP, WORK_PER_STEP // oracle.work))
+        self._oracle, self._checked_at = oracle, 0
+        self._screened: tuple[Screened, Box] | None = None
+        self._passes_per_step = max(
+            1, min(RECENT if self._can_screen else PASSES_PER_STEP, WORK_PER_STEP // oracle.work)
+        )
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Leaf]] = []
         self.limit(1e-6)
@@ -100,6 +112,11 @@ class Search:
     @property
     def n_passes(self) -> int:
         return self.evaluator.passes
+
+    @property
+    def full_passes(self) -> float:
+        """The passes in units of a read of all samples: less than their number where samples have been sorted out."""
+        return round(self.evaluator.work, 2)
 
     @property
     def lower(self) -> float:
@@ -146,7 +163,45 @@ class Search:
         self._add_half(-1.0, TAIL_CUTS[1], *behind)
 
     def _deepen(self) -> None:
-        """A chance to add cuts before there are regions."""
+        """Cuts before there are regions: where samples are many, those that a search over a part of them ended with."""
+        if not self._can_screen or self.pool.count() > LAST_TAIL_CUT + 2:
+            return
+        part = self._oracle.part(PART)
+        if 2 * part.work > self._oracle.work:
+            return
+        rough = Search(part, self.dim, self.allow_timelike)
+        rough.limit(PART_TOL, MOST_OF_PART)
+        rough.start()
+        while rough.n_regions and not rough.exhausted and rough.n_passes < MOST_OF_PART:
+            if relative_gap(rough.upper, rough.lower) <= PART_TOL:
+                break
+            rough.step(0.5 * PART_TOL)
+        self.evaluator.work += rough.n_passes * part.work / self._oracle.work
+        points = rough.pool.points_of(list(range(LAST_TAIL_CUT + 1, rough.pool.count())))
+        box = Box.around(rough.best, points[len(points) // 2 :])
+        if len(points) and self._screen(box):
+            for point in points[np.all(np.abs(points - box.centre) <= box.radii, axis=1)]:
+                self.evaluator.evaluate(point)
+
+    @property
+    def _can_screen(self) -> bool:
+        arrays = self._oracle.arrays
+        return arrays is not None and arrays[1].size >= LEAST_SAMPLES
+
+    def _screen(self, box: Box) -> bool:
+        """Sort out the samples that are settled in the box, if that makes passes much shorter."""
+        columns, costs, _, _ = self._oracle.arrays  # type: ignore[misc]
+        known = everything_open(columns[:, : costs.size], costs)
+        if self._screened is not None and box.is_within(self._screened[1]):
+            known = self._screened[0]
+        self._checked_at = self.n_passes
+        if box.estimated_share(known) > WORTHWHILE * self.evaluator.open_share():
+            return False
+        self.evaluator.work += known.share
+        screened = screen(known, box)
+        self._screened = screened, box
+        self.evaluator.use_screened(screened, box)
+        return True
 
     def rescaled(self, factor: float, oracle: Oracle, n_passes: int = 0) -> "Search":
         """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one.
@@ -165,6 +220,9 @@ class Search:
         _, _, leaf = heapq.heappop(self._heap)
         rival = self._heap[0][0] if self._heap else np.inf
         action = self._rounds(leaf, tol, rival)
+        if self.n_passes >= self._checked_at + RECENT and self._can_screen:
+            last = self.pool.points_of(list(range(self.pool.count() - RECENT, self.pool.count())))
+            self._screen(Box.around(self.best, last))
         if action == STALLED and self._split(leaf):
             return
         leaf.exhausted = action in (STALLED, EXHAUSTED)
