@@ -1,4 +1,4 @@
-"""Many dimensions and many classes: the exact method and `euclidean` against LinearSVC, and deep cuts against plain ones.
+"""Many dimensions and many classes: `exact` and `euclidean` against LinearSVC, and deep cuts against plain ones.
 
 python benchmarks/bench_dims.py             all of it, and the table in docs/benchmarks/dims.md
 python benchmarks/bench_dims.py --only exact euclidean
@@ -237,7 +237,7 @@ def main() -> None:
         f"Relative gap {TOL:g}; every fit of the exact method includes the check of its certificate.",
         f"LinearSVC is timed to a relative objective of {THEIR_TOL:g} of its own problem, which knows no bound; in the "
         "table of sizes both rivals run with their default limits.",
-        "Passes of deep cuts are products with all the data, two of them for a pass; those with a part of it count as such.",
+        "Passes of deep cuts are products with all the data, two per pass; products with a part of it count as such.",
     ]
     # A part of the lines must not replace the table that the documentation shows.
     complete = len(options.only) == len(LINES)

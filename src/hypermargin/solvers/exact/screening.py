@@ -1,9 +1,9 @@
 """Safe screening: samples whose side of the margin is settled for all w of a box take part as one affine term.
 
 For ``|w_j - c_j| <= r_j`` the margin of a sample differs from that at c by at most ``sum_j |z_j| r_j``. So if it is
-farther than that from 1 at c, its hinge is 0, or affine, in the whole box. A pass at a w in the box then reads the other
-samples only, and its risk and cut are those of a pass over all samples; for other w all samples are read. Nothing rests
-on the box being well chosen but the time.
+farther than that from 1 at c, its hinge is 0, or affine, in the whole box. A pass at a w in the box then reads the
+other samples only, and its risk and cut are those of a pass over all samples; for other w all samples are read. Nothing
+rests on the box being well chosen but the time.
 
 A search asks for points nearer and nearer to the optimum, so boxes shrink, and with them the samples that are left. A
 search over a small part of the data says beforehand where they will be.

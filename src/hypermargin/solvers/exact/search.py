@@ -46,6 +46,9 @@ class Oracle(Protocol):
     def work(self) -> int:
         """Numbers read in a pass."""
 
+    def part(self, share: float) -> "Oracle":
+        """The oracle of a part of the samples that stands for all; asked for where there are `arrays` only."""
+
     def __call__(self, w: Array) -> tuple[float, float, Array]: ...
 
 

@@ -118,7 +118,7 @@ class Evaluator:
     @cython.exceptval(check=False)
     def _in_box(self, w: cython.double[::1]) -> cython.bint:
         j: cython.Py_ssize_t
-        for j in range(w.shape[0]):
+        for j in range(w.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
             if fabs(w[j] - self.centre[j]) > self.radii[j]:
                 return False
         return True
