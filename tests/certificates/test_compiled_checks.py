@@ -17,6 +17,7 @@ from hypermargin.certificates import SoftMarginCertificate, sums, verify
 from hypermargin.certificates.compiled import intervals as compiled_intervals
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.compilation import is_compiled
+from hypermargin.geometry.isometries import lowering_matrix
 from hypermargin.geometry.lorentz import fixed_order_product
 from interpreted import load_source
 from reference.instances import make_instance
@@ -216,8 +217,8 @@ def test_the_interpreted_pass_gives_the_same_bits(weighted):
     for module in (compiled_sums, PLAIN_SUMS):
         out = np.zeros((4, 12)), np.zeros(4), np.zeros(4)
         apart, starts = np.array([2, 7, 11], dtype=np.intp), np.array([0, 0, 2, 3, 3], dtype=np.intp)
-        samples = problem.X, problem.y, problem.costs, weighted
-        module.selected_sums(*samples, problem.centre, certificate.points, 0.5, apart, starts, *out)
+        samples, frame = (problem.X, problem.y, problem.costs, weighted), lowering_matrix(problem.centre)
+        module.selected_sums(*samples, problem.centre, frame, certificate.points, 0.5, apart, starts, *out)
         answers.append(out)
     for compiled, plain in zip(*answers, strict=True):
         assert np.array_equal(compiled, plain)

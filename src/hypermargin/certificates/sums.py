@@ -13,6 +13,7 @@ from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.compilation import is_compiled
+from hypermargin.geometry.isometries import lowering_matrix
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift
 from hypermargin.problems.margin import MarginProblem
 
@@ -75,6 +76,7 @@ def _compiled_sums(choice: _Choice, problem: MarginProblem) -> Sums:
         problem.costs,
         weighted,
         choice.centre,
+        np.ascontiguousarray(lowering_matrix(choice.centre)),
         choice.points,
         choice.threshold,
         choice.apart,

@@ -1,3 +1,4 @@
 cpdef void covector_around(
-    const double[:, ::1] X, Py_ssize_t i, double y, const double[::1] centre, double[::1] z
+    const double[:, ::1] X, Py_ssize_t i, double y, const double[::1] centre, const double[:, ::1] frame,
+    double[::1] z
 ) noexcept

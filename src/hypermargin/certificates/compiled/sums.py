@@ -23,6 +23,7 @@ def selected_sums(
     costs: cython.const[cython.double][:],
     weighted: cython.bint,
     centre: cython.const[cython.double][::1],
+    frame: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     threshold: cython.double,
     apart: cython.const[cython.Py_ssize_t][::1],
@@ -56,7 +57,7 @@ def selected_sums(
     for k in range(width + 1):
         sigma[k] = _power_of_two_above(2.0 * n * sigma[k])
     for i in range(n):
-        covector_around(X, i, y[i], centre, z)
+        covector_around(X, i, y[i], centre, frame, z)
         if weighted:
             weight = costs[i]
         _split(X, i, y[i] * weight, weight, sigma, parts)

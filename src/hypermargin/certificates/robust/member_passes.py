@@ -5,6 +5,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.members import form_bound, noise_errors, x0_errors
+from hypermargin.geometry.isometries import lowering_matrix
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
@@ -22,12 +23,13 @@ class CompiledMembers:
 
     def __init__(self, problem: MarginProblem, centre: Array, points: Array, outside: Array, nominal: Array):
         self.X, self.y, self.costs, self.noise = problem.X, problem.y, problem.costs, problem.uncertainty
+        frame = lowering_matrix(centre)
         self.outside = outside
         if isinstance(self.noise, GeodesicBall):
             at_points = [quadratic_form(points), outside, np.array([form_bound(W) for W in outside])]
         else:
             at_points = [covector(outside)]
-        self.cuts = [np.ascontiguousarray(rows, dtype=np.float64) for rows in (centre, points, *at_points)]
+        self.cuts = [np.ascontiguousarray(rows, dtype=np.float64) for rows in (centre, frame, points, *at_points)]
         self.cuts.append(np.ascontiguousarray(nominal, dtype=np.intp))
 
     def sums(self, rows: slice, threshold: float) -> AllSums:

@@ -48,6 +48,7 @@ def ball_sums(
     tanh: cython.const[cython.double][::1],
     rise: cython.const[cython.double][::1],
     centre: cython.const[cython.double][::1],
+    frame: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     forms: cython.const[cython.double][::1],
     outside: cython.const[cython.double][:, ::1],
@@ -81,7 +82,7 @@ def ball_sums(
     z: cython.double[::1] = np.empty(width)
     for i in range(n):
         r = i * each
-        covector_around(X, i, y[i], centre, in_frame)
+        covector_around(X, i, y[i], centre, frame, in_frame)
         z[0] = y[i] * X[i, 0]
         for k in range(1, width):
             z[k] = -y[i] * X[i, k]
@@ -219,6 +220,7 @@ def linearised_sums(
     shape: cython.const[cython.double][:, :, ::1],
     shape_size: cython.const[cython.double][::1],
     centre: cython.const[cython.double][::1],
+    frame: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     lowered: cython.const[cython.double][:, ::1],
     nominal: cython.const[cython.Py_ssize_t][::1],
@@ -255,7 +257,7 @@ def linearised_sums(
     shaped: cython.Py_ssize_t = shape.shape[0]
     longest: cython.double = 1.0001 * (d if kind == 0 else sqrt(d))  # |z.a| is at most this times rho times size
     for i in range(n):
-        covector_around(X, i, y[i], centre, in_frame)
+        covector_around(X, i, y[i], centre, frame, in_frame)
         for j in range(points.shape[0]):
             m = in_frame[0] * points[j, 0]
             for k in range(1, width):
