@@ -2,8 +2,10 @@
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,6 +76,18 @@ class MarginProblem:
     def dim(self) -> int:
         """The dimension d of the hyperbolic space; w has d + 1 entries."""
         return self.X.shape[1] - 1
+
+    @property
+    def farthest(self) -> float:
+        """The largest time coordinate of a point; no other coordinate is larger."""
+        return float(self.X[:, 0].max())
+
+    def ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """``question(piece, *arguments)`` for every piece of the samples: here the problem itself is the only one.
+
+        Whoever sums over samples asks so, and then serves samples that are elsewhere as well (`passes`).
+        """
+        return [question(self, *arguments)]
 
     @property
     def is_hard(self) -> bool:
@@ -182,8 +196,7 @@ class MarginProblem:
 
     def margin_rounding(self, w: ArrayLike) -> float:
         """How far margins may be from 1 and still count as 1: what rounding does to products of this size, and 1e-9."""
-        farthest = float(self.X[:, 0].max())  # no coordinate of a point is larger than x0
-        return 1e-9 + 1e-15 * farthest * float(np.abs(np.asarray(w)).max())
+        return 1e-9 + 1e-15 * self.farthest * float(np.abs(np.asarray(w)).max())
 
     # -- variants ----------------------------------------------------------------------------------------------------
 
@@ -194,6 +207,10 @@ class MarginProblem:
         if not C > 0.0:
             raise ValueError(f"C must be positive (inf asks for the hard margin), got {C!r}")
         return self.unchecked(self.X, self.y, float(C), self.sample_weight, self.uncertainty, self.allow_timelike)
+
+    def with_timelike(self, allowed: bool) -> "MarginProblem":
+        """The same problem with timelike normals allowed, or not."""
+        return self.unchecked(self.X, self.y, self.C, self.sample_weight, self.uncertainty, allowed)
 
     @classmethod
     def unchecked(

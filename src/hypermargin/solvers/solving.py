@@ -93,7 +93,7 @@ def _prepare(
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol!r}")
     if allow_timelike is not None and allow_timelike != problem.allow_timelike:
-        problem = replace(problem, allow_timelike=allow_timelike)
+        problem = problem.with_timelike(allow_timelike)
     solver = make_solver(method, **options)
     _require(solver, problem)
     if refine:

@@ -16,6 +16,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.geometry.exact_normals import pushed_out
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
@@ -56,6 +57,10 @@ class Exact(Solver):
         Check the certificate; without it the status is `Status.UNVERIFIED` at best.
     start : (d + 1,) array, optional
         A normal to begin with, from a similar problem.
+    checkpoint : str, optional
+        A file in which every pass over the data is written down: a fit that was interrupted and is begun again with the
+        same file takes up where it stopped. It costs memory speed where the data is in memory; for data that is not,
+        it costs nothing.
     """
 
     name: ClassVar[str] = "exact"
@@ -67,6 +72,7 @@ class Exact(Solver):
     time_limit: float = np.inf
     verify: bool = True
     start: Array | None = None
+    checkpoint: str | None = None
 
     def __post_init__(self) -> None:
         if self.max_iter < 1 or self.max_regions < 1 or not self.time_limit > 0.0:
@@ -77,7 +83,7 @@ class Exact(Solver):
         if problem.is_hard:
             return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
         frame = first_frame(problem, tol)
-        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame))
+        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame, self.checkpoint))
 
     def _in_more_frames(
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
@@ -95,7 +101,7 @@ class Exact(Solver):
                 frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
-            oracle, search = fresh_search(problem.with_C(share * problem.C), frame)
+            oracle, search = fresh_search(problem.with_C(share * problem.C), frame, self.checkpoint)
             search.evaluator.passes = passes
             outcome = self.run_from(deadline, problem, tol, oracle, search, share)
             passes, tried = search.n_passes, tried + 1
@@ -114,7 +120,7 @@ class Exact(Solver):
                 yield self.run(at_C, tol)
                 continue
             if oracle is None or search is None:
-                oracle, search = fresh_search(at_C, frame)
+                oracle, search = fresh_search(at_C, frame, self.checkpoint)
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
@@ -148,7 +154,7 @@ class Exact(Solver):
         w, low = oracle.to_original(search.best)
         if not problem.allow_timelike:
             w, low = pushed_out(w, low)
-        free = None if search.n_regions else best_along_axes(problem)
+        free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
             w, low = free, None
         certificate = make_certificate(
@@ -181,7 +187,7 @@ class Exact(Solver):
     def _limit_reached(self, problem: MarginProblem, search: Search, deadline: float) -> Status | None:
         if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
-        check = CHECK_TIME * problem.X.size * search.pool.count() if self.verify else 0.0
+        check = CHECK_TIME * problem.n_samples * (problem.dim + 1) * search.pool.count() if self.verify else 0.0
         if time.perf_counter() + check >= deadline:
             return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None

@@ -1,0 +1,56 @@
+"""The sums of a check as one kernel of a graphics card: points are read once for all cuts (Triton, d = 2 and 3)."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.passes.device import DeviceSamples, to_numpy
+from hypermargin.passes.triton_kernels import selected_sums_kernel, triton_runs
+
+BLOCK = 2048
+#: Copies of the table of sums, so that programs do not wait for each other.
+SLOTS = 1024
+DIMENSIONS = (2, 3)
+
+
+@cache
+def _kernel() -> Any:
+    return selected_sums_kernel()
+
+
+def is_available(piece: DeviceSamples) -> bool:
+    """Whether there is a kernel for these samples."""
+    return piece.dim in DIMENSIONS and triton_runs(piece.space)
+
+
+def selected_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: float, sigma: Array) -> Array:
+    """`device._array_sums`: (points, 2 (d + 2) + 3)."""
+    import torch
+
+    d, n_points = piece.dim, len(points)
+    columns = 2 * (d + 2) + 3
+    sums = torch.zeros((SLOTS, n_points, columns), dtype=torch.float64, device=piece.space.device)
+    weighted = piece.sample_weight is not None
+    numbers = piece.array(np.concatenate([[threshold, piece.C if weighted else 1.0], sigma, matrix.ravel()]))
+    n = piece.space.shape[0]
+    _kernel()[(-(-n // BLOCK),)](
+        piece.space,
+        piece.side,
+        piece.sample_weight if weighted else piece.space,
+        numbers,
+        piece.array(points),
+        sums,
+        n,
+        piece.space.stride(0),
+        piece.space.stride(1),
+        piece.side.stride(0),
+        n_points,
+        D=d,
+        WEIGHTED=weighted,
+        BLOCK=BLOCK,
+        SLOTS=SLOTS,
+        enable_fp_fusion=False,
+    )
+    return to_numpy(sums.sum(dim=0))
