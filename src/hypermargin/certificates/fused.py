@@ -1,23 +1,14 @@
 """The sums of a check as one kernel of a graphics card: points are read once for all cuts (Triton, d = 2 and 3)."""
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.passes.device import DeviceSamples, to_numpy
-from hypermargin.passes.triton_kernels import selected_sums_kernel, triton_runs
+from hypermargin.passes.device import DeviceSamples, to_numpy, triton_runs
 
 BLOCK = 2048
 #: Copies of the table of sums, so that programs do not wait for each other.
 SLOTS = 1024
 DIMENSIONS = (2, 3)
-
-
-@cache
-def _kernel() -> Any:
-    return selected_sums_kernel()
 
 
 def is_available(piece: DeviceSamples) -> bool:
@@ -29,13 +20,15 @@ def selected_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold:
     """`device._array_sums`: (points, 2 (d + 2) + 3)."""
     import torch
 
+    from hypermargin.passes import triton_kernels
+
     d, n_points = piece.dim, len(points)
     columns = 2 * (d + 2) + 3
     sums = torch.zeros((SLOTS, n_points, columns), dtype=torch.float64, device=piece.space.device)
     weighted = piece.sample_weight is not None
     numbers = piece.array(np.concatenate([[threshold, piece.C if weighted else 1.0], sigma, matrix.ravel()]))
     n = piece.space.shape[0]
-    _kernel()[(-(-n // BLOCK),)](
+    triton_kernels.selected_sums[(-(-n // BLOCK),)](
         piece.space,
         piece.side,
         piece.sample_weight if weighted else piece.space,

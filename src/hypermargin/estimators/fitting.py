@@ -11,6 +11,7 @@ from rich.progress import track
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
+from hypermargin.estimators.spread import SpreadSamples
 from hypermargin.solvers import Solution, solve_path
 
 #: Pieces of work a worker: enough to even out problems of unequal size.
@@ -18,7 +19,7 @@ PIECES_PER_WORKER = 8
 
 
 def solve_problems(
-    samples: TrainingSet,
+    samples: TrainingSet | SpreadSamples,
     code: np.ndarray,
     *,
     Cs: Sequence[float],
@@ -37,7 +38,8 @@ def solve_problems(
         {**options, "refine": refine} | ({} if seeds is None else {"random_state": seeds[row]})
         for row in range(n_problems)
     ]
-    workers = min(effective_n_jobs(n_jobs), n_problems)
+    # Samples that live elsewhere are passed over by all their machines at once, one problem after the other.
+    workers = 1 if isinstance(samples, SpreadSamples) else min(effective_n_jobs(n_jobs), n_problems)
     solutions: Iterable[list[Solution]]
     if workers == 1:
         solutions = _solve_rows(samples, code, choices, Cs, allow_timelike, method, tol)
@@ -54,7 +56,7 @@ def solve_problems(
 
 
 def _solve_rows(
-    samples: TrainingSet,
+    samples: TrainingSet | SpreadSamples,
     code: np.ndarray,
     choices: Sequence[dict[str, Any]],
     Cs: Sequence[float],

@@ -19,9 +19,12 @@ from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.packing import is_plain
 from hypermargin.estimators.prediction import Hyperplanes, SchemeClassifier
 from hypermargin.estimators.radius import certified_radius, nearest_adversarial
+from hypermargin.estimators.spread import SpreadSamples, spread_samples
+from hypermargin.estimators.spread_calibration import calibrate_spread
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
+from hypermargin.passes.inputs import column_names, home_of, lives_elsewhere
 from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
 from hypermargin.solvers.base import option_names
@@ -151,6 +154,10 @@ class HyperbolicSVC(SchemeClassifier):
         """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
 
         Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
+
+        X may live elsewhere and then stays there (docs/large-data.md): a large `numpy.memmap`, a CUDA tensor, a Dask
+        array or dataframe, a `hypermargin.passes.Source`, or the name of a Parquet or CSV file, for which y and
+        `sample_weight` are names of columns.
         """
         self._fit_models([self], X, y, sample_weight)
         return self
@@ -195,7 +202,9 @@ class HyperbolicSVC(SchemeClassifier):
                     setattr(model, columns, getattr(models[0], columns))
             model._adopt(classes, samples, scheme, [path[i] for path in paths])
 
-    def _adopt(self, classes: np.ndarray, samples: TrainingSet, scheme: Scheme, solutions: list[Solution]) -> None:
+    def _adopt(
+        self, classes: np.ndarray, samples: TrainingSet | SpreadSamples, scheme: Scheme, solutions: list[Solution]
+    ) -> None:
         """Set the fitted attributes from the solutions of all binary problems."""
         self.classes_ = classes
         self._set_solutions(solutions)
@@ -211,8 +220,11 @@ class HyperbolicSVC(SchemeClassifier):
         self.statuses_ = [solution.status for solution in solutions]
         self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
 
-    def _calibrate(self, samples: TrainingSet, scheme: Scheme) -> None:
+    def _calibrate(self, samples: TrainingSet | SpreadSamples, scheme: Scheme) -> None:
         """Platt scaling of every binary problem on its own training scores."""
+        if isinstance(samples, SpreadSamples):
+            self.probA_, self.probB_ = calibrate_spread(samples.home, scheme.code, self.coef_, self.intercept_)
+            return
         normals = covector(self.coef_)
         self.probA_, self.probB_ = calibrate(
             samples, scheme.code, lambda k, rows: samples.X[rows] @ normals[k] + self.intercept_[k]
@@ -229,8 +241,12 @@ class HyperbolicSVC(SchemeClassifier):
         scheme = make_scheme(self.multi_class, classes.size)
         return [samples.problem(row, C, self.allow_timelike) for row in scheme.code]
 
-    def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
-        """The classes, and the samples of positive weight in canonical order."""
+    def _training_set(
+        self, X, y, sample_weight, *, reset: bool = True
+    ) -> tuple[np.ndarray, TrainingSet | SpreadSamples]:
+        """The classes, and the samples of positive weight in canonical order; in pieces if X lives elsewhere."""
+        if lives_elsewhere(X):
+            return self._spread_set(X, y, sample_weight, reset=reset)
         given = self._labelled_samples(X, y, sample_weight, reset=reset)
         uncertainty = self.uncertainty
         if isinstance(uncertainty, UncertaintySet):
@@ -241,6 +257,20 @@ class HyperbolicSVC(SchemeClassifier):
         return given.classes, training_set(
             given.X, given.labels, given.weight, self.geometry, self.curvature, uncertainty
         )
+
+    def _spread_set(self, X, y, sample_weight, *, reset: bool) -> tuple[np.ndarray, SpreadSamples]:
+        """The classes and the samples of a file, a source of chunks, a device or a cluster, which stay there."""
+        classes, width, samples = spread_samples(
+            home_of(X, y, sample_weight), self.geometry, self.curvature, self.class_weight, self.uncertainty
+        )
+        if reset:
+            self.n_features_in_ = width
+            names = column_names(X, y, sample_weight)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        return classes, samples
 
     def _checked_C(self) -> float:
         if not (isinstance(self.C, Real) and self.C > 0.0):

@@ -39,9 +39,7 @@ class Cluster(Home):
         return Cluster(self.client, self._submitted(change, arguments))
 
     def _submitted(self, function: Question, arguments: tuple[Any, ...]) -> list[Any]:
-        return [
-            self.client.submit(function, piece, *arguments, pure=False, retries=RETRIES) for piece in self.futures
-        ]
+        return [self.client.submit(function, piece, *arguments, pure=False, retries=RETRIES) for piece in self.futures]
 
 
 class Graph(Home):
@@ -107,7 +105,9 @@ def _aligned(values: Any, name: str, blocks: list[Any]) -> list[Any] | None:
     if is_dask(values):
         parts = _partitions(values)
         if len(parts) != len(blocks):
-            raise ValueError(f"X has {len(blocks)} partitions and {name} has {len(parts)}; repartition one like the other")
+            raise ValueError(
+                f"X has {len(blocks)} partitions and {name} has {len(parts)}; repartition one like the other"
+            )
         return parts
     import dask
     import numpy as np

@@ -4,9 +4,11 @@ Everything is done in blocks of rows on the device; what leaves it are sums. The
 they are Lorentz coordinates in double precision: a view of the user's array is enough.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -113,6 +115,13 @@ class Block:
     def products(self, matrix: Any) -> Any:
         """``y_i x_i @ matrix``, shape (rows, columns of the matrix)."""
         return self.side[:, None] * (self.time[:, None] * matrix[0, :] + self.space @ matrix[1:, :])
+
+
+def triton_runs(array: Any) -> bool:
+    """Whether `triton_kernels` can read this array: a CUDA tensor where Triton is installed, or interprets for tests."""
+    if not is_torch_array(array) or find_spec("triton") is None:
+        return False
+    return bool(array.is_cuda) or os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def to_numpy(values: Any) -> np.ndarray:

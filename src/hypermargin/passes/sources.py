@@ -200,7 +200,9 @@ def open_table(path: str | Path, label: str | None = None, weight: str | None = 
     kinds: dict[str, type[TableFile]] = {".parquet": ParquetFile, ".pq": ParquetFile, ".csv": CsvFile}
     suffix = Path(path).suffix.lower()
     if suffix not in kinds:
-        raise ValueError(f"{path}: files read in chunks end in {', '.join(kinds)}; open a .npy with numpy.load(mmap_mode)")
+        raise ValueError(
+            f"{path}: files read in chunks end in {', '.join(kinds)}; open a .npy with numpy.load(mmap_mode)"
+        )
     return kinds[suffix](path, label, weight)
 
 
@@ -231,5 +233,7 @@ def _pyarrow_parquet():
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise ValueError("Parquet files are read by pyarrow, which is not installed: pip install hypermargin[tables]") from error
+        raise ValueError(
+            "Parquet files are read by pyarrow, which is not installed: pip install hypermargin[tables]"
+        ) from error
     return pyarrow.parquet

@@ -144,7 +144,12 @@ def _extent(piece: Any) -> Extent | None:
     weight = np.ones(piece.n_samples) if piece.sample_weight is None else piece.sample_weight
     positive = int(np.count_nonzero(piece.y > 0.0))
     return Extent(
-        piece.n_samples, positive, float(weight.sum()), weight @ piece.X, float(piece.X[:, 0].max()), float(weight.max())
+        piece.n_samples,
+        positive,
+        float(weight.sum()),
+        weight @ piece.X,
+        float(piece.X[:, 0].max()),
+        float(weight.max()),
     )
 
 

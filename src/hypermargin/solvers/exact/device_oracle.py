@@ -4,7 +4,6 @@ Points are not moved to the frame. With M the matrix of the frame, ``z_i = y_i x
 slopes ``-(sum c_i y_i x_i) M``: the normal is moved out and the slope is moved in, and the data is read once.
 """
 
-from functools import cache
 from math import sqrt
 from typing import Any
 
@@ -13,8 +12,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
-from hypermargin.passes.device import Block, DeviceSamples, memory_error, to_numpy
-from hypermargin.passes.triton_kernels import hinge_kernel, triton_runs
+from hypermargin.passes.device import Block, DeviceSamples, memory_error, to_numpy, triton_runs
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.exact.frames import Frame
 
@@ -51,7 +49,12 @@ class DeviceOracle:
             losses = block.weight @ xp.where(margins < 1.0, 1.0 - margins, zero)
             cost = xp.where(margins < self.threshold, block.weight[:, None] + zero, zero)
             signed = xp.matrix_transpose(cost * block.side[:, None])
-            sums = [losses[:, None], xp.sum(cost, axis=0)[:, None], (signed @ block.time)[:, None], signed @ block.space]
+            sums = [
+                losses[:, None],
+                xp.sum(cost, axis=0)[:, None],
+                (signed @ block.time)[:, None],
+                signed @ block.space,
+            ]
             part = xp.concat(sums, axis=1)
             total = part if total is None else total + part
         return to_numpy(total)
@@ -59,11 +62,13 @@ class DeviceOracle:
     def _fused_sums(self, w: Array) -> Array:
         import torch
 
+        from hypermargin.passes import triton_kernels
+
         piece = self.piece
         n, weighted = piece.space.shape[0], piece.sample_weight is not None
         programs = -(-n // (BLOCK * STEPS))
         partial = torch.empty((programs, piece.dim + 3), dtype=torch.float64, device=piece.space.device)
-        _kernel()[(programs,)](
+        triton_kernels.hinge[(programs,)](
             piece.space,
             piece.side,
             piece.sample_weight if weighted else piece.space,
@@ -120,8 +125,3 @@ def _worst_in_balls(xp: Any, m: Any, q: float, rho: float) -> tuple[Any, Any, An
         worst = xp.where(inside, zero + sqrt(-q), worst)
         along, across = xp.where(inside, zero, along), xp.where(inside, zero + 1.0 / sqrt(-q), across)
     return worst, along, across
-
-
-@cache
-def _kernel() -> Any:
-    return hinge_kernel()
