@@ -1,8 +1,8 @@
 """Fingerprints of samples that do not depend on their order, nor on where they lie: sums of a hash per sample.
 
-A margin problem is a set of weighted, labelled points. Its fingerprints are sums modulo 2^64 of hashes of its points, of
-points with their labels, and of points with labels and weights; so pieces on a device or a cluster make their own sums,
-and all homes of the same samples agree. They tell problems apart by accident, not against an adversary: what a
+A margin problem is a set of weighted, labelled points. Its fingerprints are sums modulo 2^64 of hashes of its points,
+of points with their labels, and of points with labels and weights; so pieces on a device or a cluster make their own
+sums, and all homes of the same samples agree. They tell problems apart by accident, not against an adversary: what a
 certificate proves is recomputed from the data anyway.
 """
 

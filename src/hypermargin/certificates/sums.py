@@ -67,10 +67,9 @@ def piece_sums(piece: MarginProblem | DeviceSamples, proof: EnvelopeProof, farth
     """`cut_sums` of one piece; explicit weights are for the nominal points, which belong to every set."""
     if isinstance(piece, DeviceSamples):
         if proof.precise or piece.uncertainty is not None:  # there is no device code for these
-            return _together(
-                [piece_sums(problem, proof, farthest) for problem in piece.problems() if problem.n_samples]
-            )
-        return _assembled(FramedSamples(piece, proof.centre), *device.selected_sums(piece, proof, farthest))  # type: ignore[arg-type]
+            return _together([_problem_sums(proof, problem) for problem in piece.problems() if problem.n_samples])
+        frame = FramedSamples(piece, proof.centre)  # type: ignore[arg-type]
+        return _assembled(frame, *device.selected_sums(piece, proof, farthest))
     return _problem_sums(proof, piece)
 
 

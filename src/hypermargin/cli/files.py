@@ -6,22 +6,25 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError
+from hypermargin.passes.sources import ArrayChunks, ParquetFile, Source, open_table
 
 #: What a damaged archive may raise while it is read.
 _DAMAGE = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, OSError)
-FORMATS = ".npz (arrays X and y), .npy (with --labels) or .csv"
+PARQUET = (".parquet", ".pq")
+FORMATS = ".npz (arrays X and y), .npy (with --labels), .csv or .parquet"
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
     """Points, shape (n, width), in whatever coordinates the file has, and labels where it has them."""
 
-    X: Array
+    X: Array | Source
     y: np.ndarray | None
 
 
@@ -42,19 +45,54 @@ def read_points(
         The number of columns a model expects: a .csv of exactly that width is then one without labels.
     """
     suffix = _suffix(path)
-    if label_column is not None and suffix != ".csv":
-        raise CommandError(f"--label names a column of a .csv file, and {path} is none")
+    if label_column is not None and suffix not in (".csv", *PARQUET):
+        raise CommandError(f"--label names a column of a .csv or .parquet file, and {path} is none")
     if suffix == ".npz":
         X, y = _read_npz(path)
     elif suffix == ".npy":
         X, y = _read_npy(path), None
     elif suffix == ".csv":
         X, y = _read_csv(path, label_column, width, labels is not None)
+    elif suffix in PARQUET:
+        X, y = _read_parquet(path, label_column, width, labels is not None)
     else:
         raise CommandError(f"{path}: unknown kind of file; give {FORMATS}")
     if labels is not None:
         y = _read_labels(labels)
     return _checked(path, X, y)
+
+
+def chunked_points(
+    path: str, labels: str | None, label_column: str | None, rows: int | None, columns: list[str] | None = None
+) -> tuple[Source, Any]:
+    """A file of points that is read in chunks, and its labels or the name of their column (the last by default).
+
+    With `columns`, those of a model, labels are not looked for.
+    """
+    suffix = _suffix(path)
+    y = None if labels is None else _read_labels(labels)
+    if suffix == ".npy":
+        return ArrayChunks(_mapped(path), rows=rows), y
+    if suffix not in (".csv", *PARQUET):
+        raise CommandError(f"{path} cannot be read in chunks; give a .npy, .csv or .parquet")
+    table = open_table(path)
+    if columns is not None:
+        return type(table)(path, columns=columns, rows=rows), None
+    if y is not None:
+        raise CommandError(f"{path} is read in chunks, and its labels must be a column of it; name it with --label")
+    names = table.names or []
+    label = names[-1] if label_column is None else label_column
+    return type(table)(path, label=label, rows=rows), None
+
+
+def _mapped(path: str) -> np.ndarray:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except _DAMAGE as error:
+        raise CommandError(f"{path} is not a NumPy file, or it is damaged") from error
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise CommandError(f"{path}: the points must be a table of numbers, got shape {array.shape}")
+    return array
 
 
 def check_output(path: str, suffixes: tuple[str, ...] = ()) -> Path:
@@ -157,6 +195,19 @@ def _read_csv(
     features = [k for k in range(columns) if k != label]
     X = np.array([[_number(path, row, number, k) for k in features] for number, row in enumerate(body, start=1)])
     return X, None if label is None else _as_labels([row[label].strip() for row in body])
+
+
+def _read_parquet(
+    path: str, label_column: str | None, width: int | None, labels_elsewhere: bool
+) -> tuple[Array, np.ndarray | None]:
+    names = ParquetFile(path).names or []
+    bare = label_column is None and (labels_elsewhere or len(names) == width)
+    label = None if bare else names[-1] if label_column is None else label_column
+    chunks = list(ParquetFile(path, label))
+    if not chunks:
+        raise CommandError(f"{path} has no rows")
+    X = np.concatenate([rows.X for rows in chunks])
+    return X, None if label is None else np.concatenate([rows.y for rows in chunks])
 
 
 def _text(path: str) -> str:

@@ -4,10 +4,13 @@ import argparse
 import sys
 from collections import Counter
 
+import numpy as np
+
 from hypermargin.cli.certificate import write_certificates
 from hypermargin.cli.console import number, percent, say, show_table
 from hypermargin.cli.files import check_output
 from hypermargin.cli.options import (
+    add_chunk_argument,
     add_data_arguments,
     add_geometry_arguments,
     add_multiclass_arguments,
@@ -25,6 +28,8 @@ EXAMPLES = """examples:
       coordinates on the Poincaré ball, labels in a file of their own
   hypermargin fit points.npz --solver pgd --option epochs=4000 -C 10 --output model.npz
       another method, with an option of its own
+  hypermargin fit large.parquet --label kind --output model.npz
+      a file larger than memory, read in chunks for every pass
   hypermargin fit points.npz --uncertainty geodesic=0.1 --output model.npz
       margins that hold when every point moves by a distance of 0.1
 """
@@ -32,6 +37,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
+    add_chunk_argument(parser)
     parser.add_argument("--output", "-o", required=True, metavar="MODEL", help="the model file to write (.npz)")
     parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
     parser.add_argument(
@@ -73,7 +79,8 @@ def run(args: argparse.Namespace) -> None:
                 for k, s in enumerate(model.solutions_, start=1)
             ],
         )
-    say(f"{len(X)} points, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {args.solver}")
+    points = f"{len(X)} points" if isinstance(X, np.ndarray) else f"{args.data} in chunks"
+    say(f"{points}, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {args.solver}")
     for status, count in Counter(model.statuses_).items():
         say(f"  {count} x {status.value}")
     say(f"accuracy on these points: {percent(model.score(X, y))}")

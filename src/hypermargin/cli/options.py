@@ -2,10 +2,11 @@
 
 import argparse
 import ast
+from pathlib import Path
 from typing import Any
 
 from hypermargin.cli.console import CommandError
-from hypermargin.cli.files import Points, read_points
+from hypermargin.cli.files import PARQUET, Points, chunked_points, read_points
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.validation import GEOMETRIES
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, UncertaintySet
@@ -17,9 +18,19 @@ SETS: dict[str, type[UncertaintySet]] = {"geodesic": GeodesicBall, "box": Box, "
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """The file of points and where its labels are."""
-    parser.add_argument("data", help="points: .npz (arrays X and y), .npy (with --labels) or .csv")
+    parser.add_argument("data", help="points: .npz (arrays X and y), .npy (with --labels), .csv or .parquet")
     parser.add_argument("--labels", metavar="FILE", help="labels in a file of their own: .npy, or one per line")
-    parser.add_argument("--label", metavar="COLUMN", help="column of a .csv that holds the labels (default: the last)")
+    parser.add_argument("--label", metavar="COLUMN", help="column of the table that holds the labels (default: the last)")
+
+
+def add_chunk_argument(parser: argparse.ArgumentParser) -> None:
+    """For files that are larger than memory."""
+    parser.add_argument(
+        "--chunks",
+        type=_row_count,
+        metavar="ROWS",
+        help="read a .npy, .csv or .parquet in chunks of so many rows instead of into memory (.parquet: always)",
+    )
 
 
 def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
@@ -61,8 +72,15 @@ def add_multiclass_arguments(parser: argparse._ActionsContainer) -> None:
 
 def labelled_points(args: argparse.Namespace) -> tuple[Any, Any]:
     """X and y of the file named in the arguments; a file without labels is an error."""
+    if hasattr(args, "chunks") and reads_chunks(args):
+        return chunked_points(args.data, args.labels, args.label, args.chunks)
     points = read_points(args.data, args.labels, args.label)
     return points.X, required_labels(args.data, points)
+
+
+def reads_chunks(args: argparse.Namespace) -> bool:
+    """Whether the file is not to be read into memory."""
+    return args.chunks is not None or Path(args.data).suffix.lower() in PARQUET
 
 
 def required_labels(path: str, points: Points) -> Any:
@@ -95,6 +113,12 @@ def _uncertainty_set(text: str) -> UncertaintySet:
         return SETS[name](float(size))
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"the size in {text!r} will not do: {error}") from error
+
+
+def _row_count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of rows, such as 1000000")
+    return int(text)
 
 
 def solver_options(settings: list[str]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 
 from hypermargin.cli.console import CommandError, percent, say
-from hypermargin.cli.files import check_output, read_points
-from hypermargin.cli.options import add_data_arguments
+from hypermargin.cli.files import Points, check_output, chunked_points, read_points
+from hypermargin.cli.options import add_chunk_argument, add_data_arguments, reads_chunks
 from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
@@ -22,6 +22,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="a model file that `hypermargin fit` wrote")
     add_data_arguments(parser)
+    add_chunk_argument(parser)
     parser.add_argument("--output", "-o", metavar="FILE", help="write a .csv instead of printing")
     parser.add_argument("--probabilities", "-p", action="store_true", help="a column for the probability of each class")
 
@@ -29,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".csv",)) if args.output else None
     model = load_model(args.model)
-    points = read_points(args.data, args.labels, args.label, width=model.n_features_in_)
-    if points.X.shape[1] != model.n_features_in_:
+    points = _points(args, model)
+    if isinstance(points.X, np.ndarray) and points.X.shape[1] != model.n_features_in_:
         raise CommandError(
             f"{args.data} has {points.X.shape[1]} coordinates per point, the model was fitted to {model.n_features_in_}"
         )
@@ -48,6 +49,15 @@ def run(args: argparse.Namespace) -> None:
         right = float(np.mean(labels.astype(str) == points.y.astype(str)))
         say(f"accuracy against the labels in the file: {percent(right)}")
     say(f"wrote {output}")
+
+
+def _points(args: argparse.Namespace, model) -> Points:
+    """The points of the file, or a source of them where it is read in chunks."""
+    if not reads_chunks(args):
+        return read_points(args.data, args.labels, args.label, width=model.n_features_in_)
+    names = getattr(model, "feature_names_in_", None)
+    source, _ = chunked_points(args.data, None, args.label, args.chunks, None if names is None else names.tolist())
+    return Points(source, None)
 
 
 def _write(file, header: list[str], columns: list[list]) -> None:

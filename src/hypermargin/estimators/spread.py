@@ -1,7 +1,7 @@
 """Training samples that live elsewhere: checked, encoded and turned into binary problems where they are.
 
-What `inputs` does to arrays in memory, for the pieces of a home. Two things differ: samples keep the order in which they
-come, and equal ones are not merged, since nobody sees them all.
+What `inputs` does to arrays in memory, for the pieces of a home. Two things differ: samples keep the order in which
+they come, and equal ones are not merged, since nobody sees them all.
 """
 
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ class Census:
     n_rows: int
     width: int
     classes: np.ndarray
-    counts: Array
-    masses: Array
+    counts: np.ndarray
+    masses: np.ndarray
     complaint: str | None = None
     bad_row: int | None = None
 
@@ -116,7 +116,7 @@ def _census(rows: Rows, geometry: str, curvature: float) -> Census:
     return Census(n, width, classes, counts, masses)
 
 
-def _label_census(rows: Rows) -> tuple[np.ndarray, Array, Array, int | None]:
+def _label_census(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray, int | None]:
     """Classes of a piece, samples and weight of each, and the first row with a bad weight."""
     if rows.y is None:
         raise ValueError("there are no labels; pass y")

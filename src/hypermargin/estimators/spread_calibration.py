@@ -31,9 +31,8 @@ def calibrate_spread(home: Home, code: np.ndarray, coef: Array, intercept: Array
     scale = np.where(deviation > 1e-7 * np.sqrt(second / total), deviation, np.inf)
     targets = np.stack([1.0 / (total - positive + 2.0), (positive + 1.0) / (positive + 2.0)])
     point = np.stack([np.zeros(total.size), np.log((positive + 1.0) / (total - positive + 1.0))])
-    loss, direction, slope, step = np.full(total.size, np.inf), np.zeros_like(point), np.zeros(total.size), 1.0
-    step = np.ones(total.size)
-    done = np.zeros(total.size, dtype=bool)
+    loss, slope, step = np.full(total.size, np.inf), np.zeros(total.size), np.ones(total.size)
+    direction, done = np.zeros_like(point), np.zeros(total.size, dtype=bool)
     for _ in range(MAX_ROUNDS):
         trial = point + np.where(done, 0.0, step) * direction
         sums = np.sum(home.ask(_logistic_sums, *planes, mean, scale, targets, trial), axis=0)

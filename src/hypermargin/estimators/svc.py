@@ -29,6 +29,8 @@ from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
 from hypermargin.solvers.base import option_names
 
+AnySamples = TrainingSet | SpreadSamples
+
 #: Ends of a solve that a user should hear of without asking.
 WORTH_A_WARNING = (
     Status.ITERATION_LIMIT,
@@ -202,9 +204,7 @@ class HyperbolicSVC(SchemeClassifier):
                     setattr(model, columns, getattr(models[0], columns))
             model._adopt(classes, samples, scheme, [path[i] for path in paths])
 
-    def _adopt(
-        self, classes: np.ndarray, samples: TrainingSet | SpreadSamples, scheme: Scheme, solutions: list[Solution]
-    ) -> None:
+    def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, solutions: list[Solution]) -> None:
         """Set the fitted attributes from the solutions of all binary problems."""
         self.classes_ = classes
         self._set_solutions(solutions)
@@ -220,7 +220,7 @@ class HyperbolicSVC(SchemeClassifier):
         self.statuses_ = [solution.status for solution in solutions]
         self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
 
-    def _calibrate(self, samples: TrainingSet | SpreadSamples, scheme: Scheme) -> None:
+    def _calibrate(self, samples: AnySamples, scheme: Scheme) -> None:
         """Platt scaling of every binary problem on its own training scores."""
         if isinstance(samples, SpreadSamples):
             self.probA_, self.probB_ = calibrate_spread(samples.home, scheme.code, self.coef_, self.intercept_)
@@ -241,9 +241,7 @@ class HyperbolicSVC(SchemeClassifier):
         scheme = make_scheme(self.multi_class, classes.size)
         return [samples.problem(row, C, self.allow_timelike) for row in scheme.code]
 
-    def _training_set(
-        self, X, y, sample_weight, *, reset: bool = True
-    ) -> tuple[np.ndarray, TrainingSet | SpreadSamples]:
+    def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, AnySamples]:
         """The classes, and the samples of positive weight in canonical order; in pieces if X lives elsewhere."""
         if lives_elsewhere(X):
             return self._spread_set(X, y, sample_weight, reset=reset)

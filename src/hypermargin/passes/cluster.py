@@ -1,7 +1,7 @@
 """Pieces on the workers of a Dask cluster, or in the tasks of a Dask graph where there is none.
 
-Nothing is collected: questions are sent as tasks to where the pieces lie. With `dask.distributed` pieces are kept by the
-workers, and the scheduler makes those of a lost worker again; a question that was lost on the way is asked again.
+Nothing is collected: questions are sent as tasks to where the pieces lie. With `dask.distributed` pieces are kept by
+the workers, and the scheduler makes those of a lost worker again; a question that was lost on the way is asked again.
 """
 
 import time
@@ -105,9 +105,8 @@ def _aligned(values: Any, name: str, blocks: list[Any]) -> list[Any] | None:
     if is_dask(values):
         parts = _partitions(values)
         if len(parts) != len(blocks):
-            raise ValueError(
-                f"X has {len(blocks)} partitions and {name} has {len(parts)}; repartition one like the other"
-            )
+            sizes = f"X has {len(blocks)} partitions and {name} has {len(parts)}"
+            raise ValueError(f"{sizes}; repartition one like the other")
         return parts
     import dask
     import numpy as np

@@ -82,7 +82,7 @@ class DeviceSamples:
             yield Block(xp, time, xr, side, weight)
 
     def problems(self) -> Iterator[MarginProblem]:
-        """The samples as problems in the memory of the host, a block at a time: what has no device code goes this way."""
+        """The samples as problems in the memory of the host, a block at a time, for what has no device code."""
         for block in self.blocks(self.dim + 1):
             X, side, weight = (to_numpy(v) for v in (block.points, block.side, block.weight))
             used = side != 0.0
@@ -118,7 +118,7 @@ class Block:
 
 
 def triton_runs(array: Any) -> bool:
-    """Whether `triton_kernels` can read this array: a CUDA tensor where Triton is installed, or interprets for tests."""
+    """Whether `triton_kernels` can read this array: a CUDA tensor, with Triton installed or interpreting for tests."""
     if not is_torch_array(array) or find_spec("triton") is None:
         return False
     return bool(array.is_cuda) or os.environ.get("TRITON_INTERPRET") == "1"
@@ -134,7 +134,8 @@ def to_numpy(values: Any) -> np.ndarray:
 def memory_error(error: BaseException, needed: int | None = None) -> MemoryError:
     """The error of a full device as one sentence with a way out."""
     size = "" if needed is None else f" ({needed / 2**30:.1f} GiB are needed at a time)"
+    cause = str(error).splitlines()[0]
     return MemoryError(
-        f"the memory of the device is too small for this data{size}: {str(error).splitlines()[0]} Pass the points in chunks, "
-        "as numpy.memmap or hypermargin.passes.ArrayChunks(X, rows=...), or give the classifier half of them at a time"
+        f"the memory of the device is too small for this data{size}: {cause} Pass the points in chunks instead, as "
+        "numpy.memmap or hypermargin.passes.ArrayChunks(X, rows=...), which are read from the memory of the host"
     )

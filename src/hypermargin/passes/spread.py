@@ -109,8 +109,8 @@ class SpreadProblem(MarginProblem):
         """Whoever looks for the samples themselves is told where they are not."""
         if name in ("X", "y", "sample_weight"):
             raise TypeError(
-                "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method reads "
-                "them in memory; use solver='exact', or pass a NumPy array"
+                "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method "
+                "wants them in memory; use solver='exact', or pass a NumPy array"
             )
         raise AttributeError(name)
 
@@ -143,14 +143,8 @@ def _extent(piece: Any) -> Extent | None:
         return _device_extent(piece)
     weight = np.ones(piece.n_samples) if piece.sample_weight is None else piece.sample_weight
     positive = int(np.count_nonzero(piece.y > 0.0))
-    return Extent(
-        piece.n_samples,
-        positive,
-        float(weight.sum()),
-        weight @ piece.X,
-        float(piece.X[:, 0].max()),
-        float(weight.max()),
-    )
+    total = weight @ piece.X
+    return Extent(piece.n_samples, positive, float(weight.sum()), total, piece.farthest, float(weight.max()))
 
 
 def _device_extent(piece: DeviceSamples) -> Extent:

@@ -1,7 +1,7 @@
 """The data pass on a device: risk and cut at w from sums that are made there.
 
-Points are not moved to the frame. With M the matrix of the frame, ``z_i = y_i x_i M``, margins are ``y_i x_i (M w)`` and
-slopes ``-(sum c_i y_i x_i) M``: the normal is moved out and the slope is moved in, and the data is read once.
+Points are not moved to the frame. With M the matrix of the frame, ``z_i = y_i x_i M``, margins are ``y_i x_i (M w)``
+and slopes ``-(sum c_i y_i x_i) M``: the normal is moved out and the slope is moved in, and the data is read once.
 """
 
 from math import sqrt
