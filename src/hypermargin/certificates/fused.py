@@ -44,6 +44,7 @@ def selected_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold:
         WEIGHTED=weighted,
         BLOCK=BLOCK,
         SLOTS=SLOTS,
+        num_warps=16,
         enable_fp_fusion=False,
     )
     return to_numpy(sums.sum(dim=0))

@@ -21,6 +21,7 @@ from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import fixed_order_product
 from hypermargin.passes.device import DeviceSamples
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 
 BLOCK = 8192
@@ -44,9 +45,9 @@ def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
 
     They are made where the samples are, a piece at a time, and put together here.
     """
+    if proof.duals is not None and isinstance(problem, SpreadProblem):
+        raise CertificateError("a certificate with weights of single samples can be checked on samples in memory only")
     parts = problem.ask(piece_sums, proof, problem.farthest)
-    if len(parts) > 1 and proof.duals is not None:
-        raise CertificateError("explicit weights of samples can be checked on samples in memory only")
     return parts[0] if len(parts) == 1 else _together(parts)
 
 

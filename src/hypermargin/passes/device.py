@@ -18,8 +18,8 @@ from hypermargin.arrays import Array
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import UncertaintySet
 
-#: Numbers of the largest temporary array: 256 MiB on a graphics card, 8 MiB of a processor's cache and memory.
-DEVICE_NUMBERS, HOST_NUMBERS = 1 << 25, 1 << 20
+#: Numbers of the largest temporary array: 1 GiB on a graphics card, 8 MiB beside the cache of a processor.
+DEVICE_NUMBERS, HOST_NUMBERS = 1 << 27, 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,10 @@ class DeviceSamples:
         return is_torch_array(self.space) and self.space.is_cuda
 
     def with_C(self, C: float) -> "DeviceSamples":
-        return replace(self, C=float(C))
+        """The same samples with another C; what is known of them is known of these."""
+        other = replace(self, C=float(C))
+        vars(other)["n_samples"] = self.n_samples
+        return other
 
     def array(self, values: Array) -> Any:
         """Small host values as doubles on the device."""
@@ -129,13 +132,3 @@ def to_numpy(values: Any) -> np.ndarray:
     if is_torch_array(values):
         return values.detach().cpu().numpy()
     return values.get() if hasattr(values, "get") else np.asarray(values)
-
-
-def memory_error(error: BaseException, needed: int | None = None) -> MemoryError:
-    """The error of a full device as one sentence with a way out."""
-    size = "" if needed is None else f" ({needed / 2**30:.1f} GiB are needed at a time)"
-    cause = str(error).splitlines()[0]
-    return MemoryError(
-        f"the memory of the device is too small for this data{size}: {cause} Pass the points in chunks instead, as "
-        "numpy.memmap or hypermargin.passes.ArrayChunks(X, rows=...), which are read from the memory of the host"
-    )

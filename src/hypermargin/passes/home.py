@@ -41,7 +41,16 @@ class Resident(Home):
         self.pieces = list(pieces)
 
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
-        return [question(piece, *arguments) for piece in self.pieces]
+        try:
+            return [question(piece, *arguments) for piece in self.pieces]
+        except Exception as error:  # array libraries have errors of their own for a full device
+            if "out of memory" not in str(error).lower() or isinstance(error, MemoryError):
+                raise
+            cause = str(error).splitlines()[0]
+            raise MemoryError(
+                f"the memory of the device is too small: {cause} Pass the points in chunks instead, as a numpy.memmap or "
+                "hypermargin.passes.ArrayChunks(X, rows=...), which are read from the memory of the host"
+            ) from error
 
     def map(self, change: Question, *arguments: Any) -> "Resident":
         return Resident(self.ask(change, *arguments))

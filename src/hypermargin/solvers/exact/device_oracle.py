@@ -12,7 +12,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
-from hypermargin.passes.device import Block, DeviceSamples, memory_error, to_numpy, triton_runs
+from hypermargin.passes.device import Block, DeviceSamples, to_numpy, triton_runs
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.exact.frames import Frame
 
@@ -28,15 +28,10 @@ class DeviceOracle:
         self._matrix = covector(translation_to_origin(frame.centre).T)
 
     def __call__(self, W: Array) -> list[tuple[float, float, Array]]:
-        try:
-            if isinstance(self.piece.uncertainty, GeodesicBall):
-                return [self._ball_pass(w, self.piece.uncertainty.rho) for w in W]
-            fused = self.piece.dim in DIMENSIONS and triton_runs(self.piece.space)
-            sums = np.stack([self._fused_sums(w) for w in W]) if fused else self._array_sums(W)
-        except Exception as error:  # libraries have errors of their own for a full device
-            if "out of memory" in str(error).lower():
-                raise memory_error(error) from error
-            raise
+        if isinstance(self.piece.uncertainty, GeodesicBall):
+            return [self._ball_pass(w, self.piece.uncertainty.rho) for w in W]
+        fused = self.piece.dim in DIMENSIONS and triton_runs(self.piece.space)
+        sums = np.stack([self._fused_sums(w) for w in W]) if fused else self._array_sums(W)
         return [(float(row[0]), float(row[1]), -(row[2:] @ self._matrix)) for row in sums]
 
     def _array_sums(self, W: Array) -> Array:
@@ -82,6 +77,7 @@ class DeviceOracle:
             WEIGHTED=weighted,
             BLOCK=BLOCK,
             STEPS=STEPS,
+            num_warps=8,
         )
         return to_numpy(partial.sum(dim=0))
 
