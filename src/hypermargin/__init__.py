@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 #: The packages that are public, each for one step from points to pictures.
-PACKAGES = ("certificates", "datasets", "estimators", "geometry", "plotting", "problems", "solvers")
+PACKAGES = ("certificates", "datasets", "estimators", "geometry", "passes", "plotting", "problems", "solvers")
 
 _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),

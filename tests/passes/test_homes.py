@@ -35,9 +35,7 @@ def pieces(X, y, weight, ball) -> list[MarginProblem]:
     positive = np.flatnonzero(y > 0)[:20]
     rest = np.setdiff1d(np.arange(len(y)), positive)
     parts = [positive, rest[:0], rest[:7], rest[7:100], rest[100:]]
-    return [
-        MarginProblem.unchecked(X[k], y[k], 1.0, None if weight is None else weight[k], ball) for k in parts
-    ]
+    return [MarginProblem.unchecked(X[k], y[k], 1.0, None if weight is None else weight[k], ball) for k in parts]
 
 
 def on_device(library, X, y, weight, ball) -> DeviceSamples:

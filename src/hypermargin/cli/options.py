@@ -20,7 +20,9 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """The file of points and where its labels are."""
     parser.add_argument("data", help="points: .npz (arrays X and y), .npy (with --labels), .csv or .parquet")
     parser.add_argument("--labels", metavar="FILE", help="labels in a file of their own: .npy, or one per line")
-    parser.add_argument("--label", metavar="COLUMN", help="column of the table that holds the labels (default: the last)")
+    parser.add_argument(
+        "--label", metavar="COLUMN", help="column of the table that holds the labels (default: the last)"
+    )
 
 
 def add_chunk_argument(parser: argparse.ArgumentParser) -> None:

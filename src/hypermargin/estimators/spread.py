@@ -15,6 +15,7 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.device_points import device_space, first_mark
 from hypermargin.estimators.inputs import unit_points
 from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import lift
 from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.home import Home
 from hypermargin.passes.rows import Rows
@@ -48,6 +49,9 @@ class Samples:
     points: Any
     labels: Any
     weight: Any
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(getattr(v, "nbytes", 0) for v in (self.points, self.labels, self.weight))
 
     @property
     def on_device(self) -> bool:
@@ -165,7 +169,7 @@ def _samples(
         weight = None if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
         if weighted:
             weight = factors[labels] * (1.0 if weight is None else weight)
-        points = unit_points(X, geometry, curvature)
+        points = _known_points(X, geometry, curvature)
         if weight is not None and not np.all(weight > 0.0):
             kept = weight > 0.0
             points, labels, weight = points[kept], labels[kept], weight[kept]
@@ -177,6 +181,13 @@ def _samples(
         own = xp.take(xp.asarray(factors, device=X.device), xp.astype(labels, xp.int64))
         weight = own if weight is None else own * weight
     return Samples(_unit_space(X, geometry, curvature), labels, weight)
+
+
+def _known_points(X: Array, geometry: str, curvature: float) -> Array:
+    """Unit points of rows that the census has checked: a home that is read for every pass need not check each time."""
+    if geometry == "lorentz" and curvature == 1.0:
+        return lift(X[:, 1:])
+    return unit_points(X, geometry, curvature)
 
 
 def _binary(samples: Samples, code: np.ndarray, uncertainty: Any) -> MarginProblem | DeviceSamples:

@@ -48,7 +48,7 @@ class Resident(Home):
                 raise
             cause = str(error).splitlines()[0]
             raise MemoryError(
-                f"the memory of the device is too small: {cause} Pass the points in chunks instead, as a numpy.memmap or "
+                f"the memory of the device is too small: {cause} Pass the points in chunks instead, as numpy.memmap or "
                 "hypermargin.passes.ArrayChunks(X, rows=...), which are read from the memory of the host"
             ) from error
 

@@ -66,6 +66,10 @@ class MarginProblem:
         for name, value in (("X", X), ("y", y), ("C", C), ("sample_weight", weight)):
             object.__setattr__(self, name, _read_only(value))
 
+    def __sizeof__(self) -> int:
+        """Bytes with the arrays: who moves problems between machines asks."""
+        return object.__sizeof__(self) + sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
+
     # -- sizes and weights -------------------------------------------------------------------------------------------
 
     @property

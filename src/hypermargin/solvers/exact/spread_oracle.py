@@ -1,5 +1,6 @@
 """The data pass over samples in pieces: every piece makes its own sums where it lies, and they are added here."""
 
+import sys
 from copy import copy
 from math import fsum, sqrt
 from typing import Any
@@ -29,6 +30,10 @@ class PieceOracle:
         self._passes: list[Any] = []
         if isinstance(piece, DeviceSamples) and not frame.precise:
             self._passes = [DeviceOracle(piece, frame, threshold)]
+
+    def __sizeof__(self) -> int:
+        """Bytes with the samples twice: the piece, and its points in the frame."""
+        return object.__sizeof__(self) + 2 * sys.getsizeof(self.piece)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PieceOracle, (self.piece, self.frame, self.threshold)
