@@ -60,6 +60,34 @@ def test_fit_and_predict_are_the_estimator(capsys, folder, data):
     np.testing.assert_allclose([float(row["p_1"]) for row in rows], expected.predict_proba(X)[:, 1], atol=1e-8)
 
 
+def test_files_in_chunks_give_the_same_model(capsys, folder, data):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(data[0], columns=["t", "a", "b"]).assign(kind=np.where(data[1], "ant", "bee"))
+    frame.to_parquet(folder / "points.parquet")
+    np.save(folder / "X.npy", data[0])
+    np.save(folder / "y.npy", frame["kind"].to_numpy().astype(str))
+    whole = HyperbolicSVC().fit(data[0], frame["kind"])
+    in_chunks = ["--chunks", "7"]
+    for arguments in (["points.parquet"], ["points.parquet", *in_chunks], ["X.npy", "--labels", "y.npy", *in_chunks]):
+        out = run_ok(capsys, "fit", *arguments, "-o", "model.npz")
+        assert f"{arguments[0]} in chunks" in out
+        np.testing.assert_allclose(load_model("model.npz").coef_, whole.coef_, atol=1e-8)
+        printed = run_ok(capsys, "predict", "model.npz", arguments[0], *in_chunks).split()
+        assert printed == whole.predict(data[0]).tolist()
+    run_ok(capsys, "fit", "points.csv", "--label", "label", "--chunks", "9", "-o", "model.npz")
+    np.testing.assert_allclose(np.abs(load_model("model.npz").coef_), np.abs(whole.coef_), atol=1e-8)
+    for mistake, complaint in (
+        (["points.parquet", "--label", "size"], "no column 'size'; its columns are t, a, b, kind"),
+        (["points.csv", "--labels", "y.npy", "--chunks", "5"], "name it with --label"),
+        (["X.npy", "--chunks", "none"], "must be a number of rows"),
+        (["X.npy", "--chunks", "5"], "no labels"),
+    ):
+        code, _, err = run(capsys, "fit", *mistake, "-o", "model.npz")
+        assert code == 2
+        assert complaint in err
+
+
 def test_options_of_a_method_reach_it(capsys, folder, data):
     arguments = ("fit", "points.csv", "--solver", "pgd", "--option", "epochs=7", "--option", "loss=hinge")
     run_ok(capsys, *arguments, "-o", "model.npz")

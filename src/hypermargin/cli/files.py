@@ -24,7 +24,7 @@ FORMATS = ".npz (arrays X and y), .npy (with --labels), .csv or .parquet"
 class Points:
     """Points, shape (n, width), in whatever coordinates the file has, and labels where it has them."""
 
-    X: Array | Source
+    X: Array
     y: np.ndarray | None
 
 

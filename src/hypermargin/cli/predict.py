@@ -3,11 +3,12 @@
 import argparse
 import csv
 import sys
+from typing import Any
 
 import numpy as np
 
 from hypermargin.cli.console import CommandError, percent, say
-from hypermargin.cli.files import Points, check_output, chunked_points, read_points
+from hypermargin.cli.files import check_output, chunked_points, read_points
 from hypermargin.cli.options import add_chunk_argument, add_data_arguments, reads_chunks
 from hypermargin.estimators import load_model
 
@@ -30,34 +31,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".csv",)) if args.output else None
     model = load_model(args.model)
-    points = _points(args, model)
-    if isinstance(points.X, np.ndarray) and points.X.shape[1] != model.n_features_in_:
+    X, y = _points(args, model)
+    if isinstance(X, np.ndarray) and X.shape[1] != model.n_features_in_:
         raise CommandError(
-            f"{args.data} has {points.X.shape[1]} coordinates per point, the model was fitted to {model.n_features_in_}"
+            f"{args.data} has {X.shape[1]} coordinates per point, the model was fitted to {model.n_features_in_}"
         )
-    labels = model.predict(points.X)
+    labels = model.predict(X)
     header, columns = ["label"], [labels.tolist()]
     if args.probabilities:
         header += [f"p_{name}" for name in model.classes_.tolist()]
-        columns += np.round(model.predict_proba(points.X), 9).T.tolist()
+        columns += np.round(model.predict_proba(X), 9).T.tolist()
     if output is None:
         _write(sys.stdout, header if args.probabilities else [], columns)
         return
     with output.open("w", newline="", encoding="utf-8") as file:
         _write(file, header, columns)
-    if points.y is not None:
-        right = float(np.mean(labels.astype(str) == points.y.astype(str)))
+    if y is not None:
+        right = float(np.mean(labels.astype(str) == y.astype(str)))
         say(f"accuracy against the labels in the file: {percent(right)}")
     say(f"wrote {output}")
 
 
-def _points(args: argparse.Namespace, model) -> Points:
-    """The points of the file, or a source of them where it is read in chunks."""
+def _points(args: argparse.Namespace, model) -> tuple[Any, np.ndarray | None]:
+    """The points of the file, or a source of them where it is read in chunks, and labels if it has any."""
     if not reads_chunks(args):
-        return read_points(args.data, args.labels, args.label, width=model.n_features_in_)
+        points = read_points(args.data, args.labels, args.label, width=model.n_features_in_)
+        return points.X, points.y
     names = getattr(model, "feature_names_in_", None)
     source, _ = chunked_points(args.data, None, args.label, args.chunks, None if names is None else names.tolist())
-    return Points(source, None)
+    return source, None
 
 
 def _write(file, header: list[str], columns: list[list]) -> None:
