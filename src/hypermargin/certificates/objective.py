@@ -96,7 +96,7 @@ def piece_risk(
     """The same for one piece, with the normal in the frame and the errors of its entries."""
     if isinstance(piece, DeviceSamples):
         if precise or piece.uncertainty is not None:  # there is no device code for these
-            parts = [problem for problem in piece.problems() if problem.n_samples]
+            parts = (problem for problem in piece.problems() if problem.n_samples)
             return _together([piece_risk(problem, centre, precise, moved, errors, form) for problem in parts])
         frame = FramedSamples(piece, centre)  # type: ignore[arg-type]
         return device.enclosed_risk(piece, frame, moved, 2.0 * rounding_factor(piece.dim + 4), errors)

@@ -25,7 +25,8 @@ class Extent(NamedTuple):
     weight: float
     total: Array  # sum of weight times point, shape (d + 1,)
     farthest: float  # the largest time coordinate
-    heaviest: float  # the largest weight
+    lightest: float  # the least positive weight
+    heaviest: float  # and the largest
 
 
 class SpreadProblem(MarginProblem):
@@ -85,6 +86,17 @@ class SpreadProblem(MarginProblem):
     def farthest(self) -> float:
         return self.extent.farthest
 
+    @property
+    def weight_range(self) -> tuple[float, float]:
+        return self.extent.lightest, self.extent.heaviest
+
+    def __repr__(self) -> str:
+        return f"SpreadProblem of {self.n_samples} samples in dimension {self.dim}, C={self.C:g}"
+
+    @property
+    def sample_weight(self) -> Any:  # type: ignore[override]
+        raise _absent()
+
     @cached_property
     def centre(self) -> Array:
         total = self.extent.total / self.extent.heaviest
@@ -110,12 +122,16 @@ class SpreadProblem(MarginProblem):
 
     def __getattr__(self, name: str) -> Any:
         """Whoever looks for the samples themselves is told where they are not."""
-        if name in ("X", "y", "sample_weight"):
-            raise TypeError(
-                "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method "
-                "wants them in memory; use solver='exact', or pass a NumPy array"
-            )
+        if name in ("X", "y"):
+            raise _absent()
         raise AttributeError(name)
+
+
+def _absent() -> TypeError:
+    return TypeError(
+        "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method wants them in "
+        "memory; use solver='exact', or pass a NumPy array"
+    )
 
 
 def _asked(piece: Any, question: Callable[..., Any], C: float, arguments: tuple[Any, ...]) -> Any:
@@ -135,6 +151,7 @@ def _combined(parts: list[Extent | None]) -> Extent:
         math.fsum(part.weight for part in known),
         np.sum([part.total for part in known], axis=0),
         max(part.farthest for part in known),
+        min(part.lightest for part in known),
         max(part.heaviest for part in known),
     )
 
@@ -147,7 +164,7 @@ def _extent(piece: Any) -> Extent | None:
     weight = np.ones(piece.n_samples) if piece.sample_weight is None else piece.sample_weight
     positive = int(np.count_nonzero(piece.y > 0.0))
     total = weight @ piece.X
-    return Extent(piece.n_samples, positive, float(weight.sum()), total, piece.farthest, float(weight.max()))
+    return Extent(piece.n_samples, positive, float(weight.sum()), total, piece.farthest, *piece.weight_range)
 
 
 def _device_extent(piece: DeviceSamples) -> Extent:
@@ -156,13 +173,14 @@ def _device_extent(piece: DeviceSamples) -> Extent:
         used = xp.astype(block.side != 0.0, xp.float64)
         sums = [xp.sum(used), xp.sum(xp.astype(block.side > 0.0, xp.float64)), xp.sum(block.weight)]
         sums += [xp.sum(block.weight * block.time), xp.max(used * block.time), xp.max(block.weight)]
+        sums += [xp.min(xp.where(block.weight > 0.0, block.weight, xp.zeros_like(block.weight) + xp.inf))]
         parts.append((xp.stack(sums), xp.sum(block.weight[:, None] * block.space, axis=0)))
     numbers = to_numpy(xp.stack([first for first, _ in parts]))
     space = to_numpy(xp.stack([second for _, second in parts])).sum(axis=0)
     n, positive, weight, time = numbers[:, :4].sum(axis=0).tolist()
-    return Extent(
-        int(n), int(positive), weight, np.array([time, *space]), float(numbers[:, 4].max()), float(numbers[:, 5].max())
-    )
+    farthest, heaviest = numbers[:, 4:6].max(axis=0).tolist()
+    total, lightest = np.array([time, *space]), float(numbers[:, 6].min())
+    return Extent(int(n), int(positive), weight, total, farthest, lightest, heaviest)
 
 
 def _risk(piece: Any, w: Array, loss: str, intercept: float) -> float:

@@ -86,6 +86,12 @@ class MarginProblem:
         """The largest time coordinate of a point; no other coordinate is larger."""
         return float(self.X[:, 0].max())
 
+    @property
+    def weight_range(self) -> tuple[float, float]:
+        """The least positive sample weight and the largest."""
+        weight = self.sample_weight
+        return (1.0, 1.0) if weight is None else (float(weight[weight > 0.0].min()), float(weight.max()))
+
     def ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
         """``question(piece, *arguments)`` for every piece of the samples: here the problem itself is the only one.
 

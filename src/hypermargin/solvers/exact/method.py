@@ -81,6 +81,8 @@ class Exact(Solver):
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
         deadline = self._deadline()
         if problem.is_hard:
+            if self.checkpoint is not None:
+                raise ValueError("checkpoints are for soft margins; with C = inf leave the option checkpoint out")
             return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
         frame = first_frame(problem, tol)
         return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame, self.checkpoint))
@@ -200,7 +202,7 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, upper: float, tol: f
     """
     if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
         return False
-    digits = 2.0**-48 * float(problem.costs.max()) * problem.n_samples <= CLEARLY * tol * upper
+    digits = 2.0**-48 * problem.C * problem.weight_range[1] * problem.n_samples <= CLEARLY * tol * upper
     return not (digits and 0.0 <= relative_gap(upper, outcome.lower_bound) <= CLEARLY * tol)
 
 

@@ -54,6 +54,5 @@ def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enc
 
 def small_enough(problem: MarginProblem, objective: float) -> float:
     """The share of C that a problem needs whose optimum separates and is at most `objective`; 1 where it needs all."""
-    weight = 1.0 if problem.sample_weight is None else float(problem.sample_weight[problem.sample_weight > 0.0].min())
-    C = ROOM * 2.0 * SQRT2 * objective / weight
+    C = ROOM * 2.0 * SQRT2 * objective / problem.weight_range[0]
     return min(1.0, C / problem.C) if np.isfinite(C) and C > 0.0 else 1.0
