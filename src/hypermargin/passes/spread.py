@@ -129,8 +129,8 @@ class SpreadProblem(MarginProblem):
 
 def _absent() -> TypeError:
     return TypeError(
-        "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method wants them in "
-        "memory; use solver='exact', or pass a NumPy array"
+        "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method wants them "
+        "in memory; use solver='exact', or pass a NumPy array"
     )
 
 
