@@ -94,7 +94,7 @@ class SpreadProblem(MarginProblem):
         return f"SpreadProblem of {self.n_samples} samples in dimension {self.dim}, C={self.C:g}"
 
     @property
-    def sample_weight(self) -> Any:  # type: ignore[override]
+    def sample_weight(self) -> Any:
         raise _absent()
 
     @cached_property
