@@ -101,45 +101,46 @@ def test_far_out_falsehoods_are_found():
 @pytest.mark.parametrize("name", SETS)
 def test_worst_margins_are_the_least_over_members(name):
     """Members made by mpmath from the definition of each set: none is below the worst margin, one comes near."""
-    rng = np.random.default_rng(3)
-    space, rho = rng.normal(size=(1, 2)), 0.3
-    shape = rng.normal(size=(2, 2)) if name == "Ellipsoid" else None
-    case = Case("one", space, np.ones(1), (1.0,), noise=Noise(name, rho, shape))
-    w = np.array([0.2, 1.1, -0.7])
-    exact, (normal, q) = ExactProblem(case, 1.0), exact_normal(w, None)
-    (worst,) = exact.margins(normal, q)
+    with mp.workdps(40):
+        rng = np.random.default_rng(3)
+        space, rho = rng.normal(size=(1, 2)), 0.3
+        shape = rng.normal(size=(2, 2)) if name == "Ellipsoid" else None
+        case = Case("one", space, np.ones(1), (1.0,), noise=Noise(name, rho, shape))
+        w = np.array([0.2, 1.1, -0.7])
+        exact, (normal, q) = ExactProblem(case, 1.0), exact_normal(w, None)
+        (worst,) = exact.margins(normal, q)
 
-    def exponential(v):
-        r = mp.sqrt(v[0] ** 2 + v[1] ** 2)
-        return [mp.cosh(r), mp.sinh(r) * v[0] / r, mp.sinh(r) * v[1] / r]
+        def exponential(v):
+            r = mp.sqrt(v[0] ** 2 + v[1] ** 2)
+            return [mp.cosh(r), mp.sinh(r) * v[0] / r, mp.sinh(r) * v[1] / r]
 
-    def product(x):
-        return x[0] * w[0] - x[1] * w[1] - x[2] * w[2]
+        def product(x):
+            return x[0] * w[0] - x[1] * w[1] - x[2] * w[2]
 
-    sinh = mp.sqrt(sum(mp.mpf(float(v)) ** 2 for v in space[0]))
-    log = [mp.asinh(sinh) * mp.mpf(float(v)) / sinh for v in space[0]]
-    steps = []
-    for angle in np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False):
-        u = np.array([np.cos(angle), np.sin(angle)])
-        size = {"Box": np.abs(u).max(), "CrossPolytope": np.abs(u).sum()}.get(name, 1.0)
-        u = u / size
-        steps.append((shape @ u if shape is not None else u) * rho)
-    margins = []
-    for z in steps:
-        if name == "GeodesicBall":  # move the origin's circle of radius rho to the point
-            x = exponential(log)
-            along = [mp.sinh(rho) * z[j] / rho for j in range(2)]
-            inner = x[1] * along[0] + x[2] * along[1]
-            factor = mp.cosh(rho) + inner / (1 + x[0])
-            member = [x[0] * mp.cosh(rho) + inner, *(along[j] + x[1 + j] * factor for j in range(2))]
-            margins.append(product(member))
-        else:
-            ahead, behind = ([log[j] + s * mp.mpf("1e-15") * z[j] for j in range(2)] for s in (1, -1))
-            slope = (product(exponential(ahead)) - product(exponential(behind))) / mp.mpf("2e-15")
-            margins.append(product(exponential(log)) + slope)
-    least = float(min(margins))
-    assert float(worst.lower()) <= least + 1e-12
-    assert float(worst.upper()) >= least - 1e-3
+        sinh = mp.sqrt(sum(mp.mpf(float(v)) ** 2 for v in space[0]))
+        log = [mp.asinh(sinh) * mp.mpf(float(v)) / sinh for v in space[0]]
+        steps = []
+        for angle in np.linspace(0.0, 2.0 * np.pi, 400, endpoint=False):
+            u = np.array([np.cos(angle), np.sin(angle)])
+            size = {"Box": np.abs(u).max(), "CrossPolytope": np.abs(u).sum()}.get(name, 1.0)
+            u = u / size
+            steps.append((shape @ u if shape is not None else u) * rho)
+        margins = []
+        for z in steps:
+            if name == "GeodesicBall":  # move the origin's circle of radius rho to the point
+                x = exponential(log)
+                along = [mp.sinh(rho) * z[j] / rho for j in range(2)]
+                inner = x[1] * along[0] + x[2] * along[1]
+                factor = mp.cosh(rho) + inner / (1 + x[0])
+                member = [x[0] * mp.cosh(rho) + inner, *(along[j] + x[1 + j] * factor for j in range(2))]
+                margins.append(product(member))
+            else:
+                ahead, behind = ([log[j] + s * mp.mpf("1e-15") * z[j] for j in range(2)] for s in (1, -1))
+                slope = (product(exponential(ahead)) - product(exponential(behind))) / mp.mpf("2e-15")
+                margins.append(product(exponential(log)) + slope)
+        least = float(min(margins))
+        assert float(worst.lower()) <= least + 1e-12
+        assert float(worst.upper()) >= least - 1e-3
 
 
 def test_the_separator_question_is_decided():

@@ -26,7 +26,7 @@ from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.exact.separators import small_enough, without_risk
+from hypermargin.solvers.exact.separators import bisector, small_enough, without_risk
 
 #: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
 AIM, SMALLEST_AIM = 0.01, 1e-10
@@ -102,6 +102,11 @@ class Exact(Solver):
         if not self.verify or not _lacks_digits(problem, best, search.upper, tol):
             return best
         best, enclosure = without_risk(problem, best)
+        halfway = bisector(problem, oracle)
+        if halfway is not None and relative_gap(enclosure.upper, best.lower_bound) > tol:
+            between, of_between = without_risk(problem, replace(best, w=halfway[0], w_low=halfway[1]))
+            if of_between.upper < enclosure.upper:
+                best, enclosure = between, of_between
         passes, tried, outcome = search.n_passes, 1, best
         while tried < MOST_FRAMES and relative_gap(enclosure.upper, best.lower_bound) > tol:
             share = small_enough(problem, enclosure.upper) if enclosure.least_margin >= 1.0 else 1.0

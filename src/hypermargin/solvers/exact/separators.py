@@ -11,14 +11,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from hypermargin.arrays import Array
 from hypermargin.certificates.objective import Enclosure
 from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
+from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, enclosed_objective
+from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
 ABOVE = 2.0**-44
+#: Entries of a normal that are larger than this come from rounding.
+LONGEST = 1e100
 #: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
 ROOM = 2.0
 
@@ -39,10 +45,27 @@ def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> 
     return replace(outcome, w=w, w_low=low)
 
 
+def bisector(problem: MarginProblem, oracle: HingeOracle) -> tuple[Array, Array | None] | None:
+    """The normal of the hyperplane halfway between the centroids of the two classes; None where there is one class.
+
+    Where the optimum is far smaller than C a search may not see it; where this separates it says how small it is.
+    """
+    signed = problem.covectors_around(oracle.frame.centre, precise=oracle.frame.precise)
+    points = covector(signed) * problem.y[:, None]
+    classes = [points[(problem.y == label) & (problem.costs > 0.0)] for label in (-1.0, 1.0)]
+    if not all(len(members) for members in classes):
+        return None
+    with np.errstate(all="ignore"):  # sums of points so far out that they are not told from the light cone
+        behind, ahead = (lorentz_centroid(members) for members in classes)
+        normal = behind - ahead
+    usable = bool(np.all(np.abs(normal) < LONGEST))
+    return oracle.to_original(normal) if usable else None
+
+
 def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
     """The better of an outcome and the same scaled to margins of 1, and its objective."""
     enclosure = enclosed_objective(problem, outcome)
-    if enclosure.least_margin >= 1.0:
+    if 1.0 <= enclosure.least_margin <= 1.0 + 2.0 * ABOVE:
         return outcome, enclosure
     separator = scaled_to_margin(problem, outcome, enclosure.least_margin)
     if separator is not None:
