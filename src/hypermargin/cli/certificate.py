@@ -107,7 +107,7 @@ def _show(args: argparse.Namespace) -> None:
         certificate = Certificate.load(path)
         say(f"{chr(10) if k else ''}{path}: {type(certificate).__name__}, {Path(path).stat().st_size:,} bytes")
         say(f"proves       {certificate.PROVES}")
-        say(str(certificate.statement or "problem      not stated: written before certificates did so"))
+        say(str(certificate.statement or "problem      not stated, as in old files and for curves and kernels"))
         say(f"check it     hypermargin certificate check {path} DATA")
 
 
