@@ -51,10 +51,11 @@ class Progress:
     def __enter__(self) -> Self:
         self.start = time.perf_counter()
         if self.console.is_terminal:
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+            text, left = TextColumn("{task.description}"), TextColumn("left")
+            columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), left, TimeRemainingColumn())
             self._bar = Bar(*columns, console=self.console, transient=True)
             self._bar.start()
             self._task = self._bar.add_task(self._text(), total=self.total)

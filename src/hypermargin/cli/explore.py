@@ -14,6 +14,7 @@ from hypermargin.cli.options import (
     without_names,
 )
 from hypermargin.estimators import load_model
+from hypermargin.progress import Progress
 
 #: Values of C of a path where the option has no number.
 USUAL_PATH = 9
@@ -77,19 +78,21 @@ def run(args: argparse.Namespace) -> None:
         if points.y is None:
             raise CommandError(f"--path fits a model, and {args.data} holds no labels; give them with --labels FILE")
         models = {"exact": make_classifier(args, "exact").fit(points.X, points.y)}
-    page = explore(
-        models,
-        points.X,
-        points.y,
-        X_test=test.X,
-        y_test=test.y,
-        ids=_names(args.ids, len(points.X)) if args.ids else points.ids,
-        path=args.path,
-        geometry=None if models else args.geometry,
-        curvature=None if models else args.curvature,
-        center=args.center,
-        title=args.title or Path(args.data).name,
-    ).save(output)
+    ids = _names(args.ids, len(points.X)) if args.ids else points.ids
+    with Progress("making the page", None):
+        page = explore(
+            models,
+            points.X,
+            points.y,
+            X_test=test.X,
+            y_test=test.y,
+            ids=ids,
+            path=args.path,
+            geometry=None if models else args.geometry,
+            curvature=None if models else args.curvature,
+            center=args.center,
+            title=args.title or Path(args.data).name,
+        ).save(output)
     say(f"wrote {page} ({page.stat().st_size / 1e6:.1f} MB); open it in a browser")
 
 

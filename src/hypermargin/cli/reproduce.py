@@ -162,32 +162,14 @@ def _duration(seconds: float) -> str:
 
 
 def _with_progress(cells: Sequence["Cell"], run_all: Any) -> "Results":
-    """Run with a bar on standard error that moves with the estimated time of what is done."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
+    """Run and tell on standard error how many cells are done."""
+    from hypermargin.progress import Progress
     from hypermargin.reproduction.engine import describe
 
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not Console(stderr=True).is_terminal) as progress:
-        task = progress.add_task("", total=len(cells))
+    with Progress("cells", len(cells)) as progress:
 
         def tell(cell: "Cell", record: dict[str, Any]) -> None:
-            progress.update(task, advance=1, description=describe(cell))
+            progress.at(progress.done + 1, describe(cell))
             if record["state"] == "failed":
                 progress.console.print(f"failed: {describe(cell)}: {record['reason']}", markup=False, highlight=False)
 
