@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from hypermargin import MarginProblem, Status, solve, solve_path
+from hypermargin.certificates.asinh.compiled import losses
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
+from hypermargin.solvers.exact.asinh.compiled import model, samples
+from interpreted import load_source, put_in_place
 from reference.asinh_judges import asinh_objective, best_by_random_search, scip_bounds
 
 
@@ -153,3 +156,17 @@ def test_what_it_cannot_do_it_says():
         solve(MarginProblem(problem.X, problem.y, uncertainty=GeodesicBall(0.1)), "exact", loss="asinh")
     with pytest.raises(ValueError, match="max_nodes"):
         solve(problem, "exact", loss="asinh", max_nodes=0)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_without_a_compiler_the_answers_are_the_same(d, monkeypatch):
+    problem = overlapping(n=8, d=d)
+    compiled = solve(problem, "exact", loss="asinh", tol=1e-2)
+    modules = (losses, model, samples)
+    assert put_in_place(monkeypatch, dict(zip(modules, load_source(*modules), strict=True))) >= 3
+    plain = solve(problem, "exact", loss="asinh", tol=1e-2)
+    assert plain.status is compiled.status is Status.OPTIMAL
+    assert plain.objective == pytest.approx(compiled.objective, rel=1e-2)
+    assert plain.lower_bound <= compiled.objective
+    assert compiled.lower_bound <= plain.objective
+    assert compiled.certificate.verify(problem) == pytest.approx(compiled.lower_bound, rel=1e-12)

@@ -3,7 +3,6 @@
 The files are loaded from source once more and put in the place of the compiled ones.
 """
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.compilation import is_compiled
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
 from hypermargin.solvers.exact.compiled import cuts, evaluator, master, passes, region, robust_passes
-from interpreted import load_source
+from interpreted import load_source, put_in_place
 from reference.instances import FAMILIES, make_instance
 
 #: In an order in which each imports those before it only.
@@ -25,22 +24,7 @@ INTERPRETED = dict(zip(COMPILED, load_source(*COMPILED), strict=True))
 
 @pytest.fixture
 def without_compiler(monkeypatch):
-    """Put the interpreted modules, and what they define, wherever the compiled ones are used."""
-    replacements = dict(INTERPRETED)
-    for compiled, plain in INTERPRETED.items():
-        for name, value in vars(compiled).items():
-            if callable(value) and hasattr(plain, name) and value.__module__ == compiled.__name__:
-                replacements[value] = getattr(plain, name)
-    replaced = 0
-    for name, module in list(sys.modules.items()):
-        if name.startswith("hypermargin.") and module not in COMPILED:
-            for attribute, value in list(vars(module).items()):
-                if callable(value) or any(value is module for module in COMPILED):
-                    other = replacements.get(value)
-                    if other is not None:
-                        monkeypatch.setattr(module, attribute, other)
-                        replaced += 1
-    assert replaced >= 8
+    assert put_in_place(monkeypatch, INTERPRETED) >= 8
 
 
 def make_problem(family, d, n=12, C=1.0, **changes):
