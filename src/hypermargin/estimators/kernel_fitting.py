@@ -3,12 +3,13 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import track
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.inputs import TrainingSet
@@ -90,27 +91,18 @@ class KernelProblems:
         weight = None if self.samples.weight is None else self.samples.weight[rows]
         if self.features is not None:
             return FeatureProblem(self.features[rows], y, C, weight)
-        points = self.points if everything else self.points[rows]
-        if self.method == "matrix":
-            return KernelProblem(points, y, self.kernel, C, weight, self._part(used))
-        problem = KernelProblem(points, y, self.kernel, C, weight, cache_bytes=self.cache_bytes)
-        if self.method == "rows":
+        bounds = self.samples.bounds
+        runs = None if everything else tuple((bounds[c], bounds[c + 1]) for c in used.tolist())
+        problem = KernelProblem(self.points, y, self.kernel, C, weight, self.gram, self.cache_bytes, runs)
+        if self.method != "matrices":
             return problem
-        return KernelProblem(points, y, self.kernel, C, weight, problem.whole_matrix())
-
-    def _part(self, used: np.ndarray) -> Array:
-        """The kernel matrix of some classes, put together from its blocks."""
-        assert self.gram is not None
-        if used.size == self.code.shape[1]:
-            return self.gram
-        blocks = [slice(self.samples.bounds[c], self.samples.bounds[c + 1]) for c in used]
-        return np.block([[self.gram[rows, columns] for columns in blocks] for rows in blocks])
+        return KernelProblem(problem.own_points, y, self.kernel, C, weight, problem.whole_matrix())
 
     def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[Answers]:
         """For every problem, solutions and scores for every C. Threads work at the same time where `n_jobs` says so."""
         n_problems = len(self.code)
         small = int(((self.code != 0.0) @ self.samples.sizes).max()) <= SMALL
-        with threadpool_limits(1 if small else None, "blas"):
+        with _threads().limit(limits=1 if small else None, user_api="blas"):
             if n_jobs in (None, 1) or self.method != "matrix":
                 done: Iterable[Answers] = (self._solve(k, Cs, tol) for k in range(n_problems))
             else:
@@ -122,6 +114,12 @@ class KernelProblems:
 
     def _solve(self, k: int, Cs: Sequence[float], tol: float) -> Answers:
         return solve_scored_path(self.problem(k, float(Cs[0])), Cs, tol)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """What limits the threads of linear algebra. To find its libraries takes longer than to solve a small problem."""
+    return ThreadpoolController()
 
 
 def make_landmarks(

@@ -59,15 +59,17 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     active: Indices | None = None
     gap = np.inf
     for _ in range(max_rounds):
-        if polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
+        if spent > 0.0 and polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
             spent = 0.0
             gap, _ = relative_gap_of(problem, point)
             if gap <= tol:
                 break
         if active is None:
-            steps, violation = minimise_pairs(K, point.gradient, point.beta, low, high, accuracy, patience * n)
+            steps, violation = minimise_pairs(
+                K, point.gradient, point.beta, low, high, accuracy, patience * n, problem.runs
+            )
         else:
-            steps, violation = _among(K, point, low, high, active, accuracy)
+            steps, violation = _among(problem, point, low, high, active, accuracy)
         spent += steps * (n if active is None else active.size)
         point.n_iter += steps
         gap, intercept = relative_gap_of(problem, point)
@@ -79,11 +81,13 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     return gap
 
 
-def _among(K: Array, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float) -> tuple[int, float]:
+def _among(
+    problem: KernelProblem, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float
+) -> tuple[int, float]:
     """Pairwise steps among some samples; the violation returned is that of all."""
-    small = K[np.ix_(active, active)]
+    small = problem.values(active, active)
     steps, moved, change = _improve(small, point, low, high, active, accuracy, 100)
-    point.gradient += change @ K[active[moved]]
+    point.gradient += change @ problem.values(active[moved])
     fall = point.gradient[point.beta > low].max(initial=-np.inf)
     return steps, float(fall - point.gradient[point.beta < high].min(initial=np.inf))
 

@@ -69,6 +69,10 @@ def solve_scored(
         point = start(problem, None if start_at is None else np.clip(start_at, *problem.box))
         minimise_dual(problem, point, AIM * tol, max_rounds, on_round)
     solution = _judged(problem, point, tol, verify, began)
+    if solution.status is Status.CHECK_FAILED and isinstance(problem, KernelProblem):
+        point.refresh(problem)  # what many steps have added up to was not what the coefficients have
+        minimise_dual(problem, point, AIM * tol, max_rounds, on_round)
+        solution = _judged(problem, point, tol, verify, began)
     return solution, point.gradient + problem.y + solution.intercept
 
 
@@ -101,9 +105,8 @@ def solve_scored_path(
 
 def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, began: float) -> Solution:
     """The solution with coefficients in balance, bounds from the checker and the status that they deserve."""
-    point.beta = balanced(problem, point.beta)
-    point.refresh(problem)
     gap, intercept = relative_gap_of(problem, point)
+    point.beta = balanced(problem, point.beta)
     if not point.beta.any() and np.all(problem.y == problem.y[0]):
         intercept = 2.0 * float(problem.y[0])  # one class: any margin may be had, so not one that rounding spoils
     certificate = KernelCertificate.of(point.beta, intercept)
