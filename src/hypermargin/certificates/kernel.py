@@ -43,7 +43,7 @@ class KernelCertificate(Certificate):
     @classmethod
     def of(cls, beta: Array, intercept: float) -> "KernelCertificate":
         """The certificate with coefficients beta, shape (n,)."""
-        used = np.flatnonzero(beta)
+        used = beta.nonzero()[0]
         return cls(beta.size, used, beta[used], float(intercept))
 
     @property
@@ -79,12 +79,13 @@ class KernelCertificate(Certificate):
         if problem.n_samples != self.n_samples:
             raise CertificateError(f"the certificate is for {self.n_samples} samples, not for {problem.n_samples}")
         samples, coefficients = self.samples, self.coefficients
-        if samples.shape != coefficients.shape or not np.all(samples[1:] > samples[:-1]):
+        if samples.shape != coefficients.shape or not (samples[1:] > samples[:-1]).all():
             raise CertificateError("the coefficients of the certificate do not fit its samples")
         if samples.size and not (samples[0] >= 0 and samples[-1] < self.n_samples):
             raise CertificateError("the certificate names samples that the problem does not have")
         low, high = problem.box
-        if not (np.all((low[samples] <= coefficients) & (coefficients <= high[samples])) and isfinite(self.intercept)):
+        inside = (low[samples] <= coefficients) & (coefficients <= high[samples])
+        if not (inside.all() and isfinite(self.intercept)):
             if not (np.all(np.isfinite(coefficients)) and isfinite(self.intercept)):
                 raise CertificateError("the certificate holds numbers that are not finite")
             raise CertificateError("a coefficient of the certificate is beyond the weight of its sample")

@@ -1,5 +1,7 @@
 """Both objectives of a kernel classifier in floating point, with proven bounds on every rounding error."""
 
+from math import isfinite
+
 import numpy as np
 
 from hypermargin.arrays import Array
@@ -27,7 +29,7 @@ def enclosed_objectives(problem: DualProblem, beta: Array, intercept: float) -> 
         lower -= 4.0 * UNIT_ROUNDOFF * (abs(total) + abs(norm_square))
         upper = 0.5 * norm_square + risk_above(scores, errors, problem.y, problem.costs, intercept)
         upper += 4.0 * UNIT_ROUNDOFF * (abs(norm_square) + abs(upper))
-        return (lower, upper) if np.isfinite(lower) and np.isfinite(upper) else (-np.inf, np.inf)
+        return (lower, upper) if isfinite(lower) and isfinite(upper) else (-np.inf, np.inf)
 
 
 def _kernel_scores(problem: KernelProblem, beta: Array) -> tuple[Array, Array]:
@@ -36,7 +38,9 @@ def _kernel_scores(problem: KernelProblem, beta: Array) -> tuple[Array, Array]:
     if isinstance(problem.kernel, Kernel):
         relative, absolute = problem.kernel.rounding(problem.dim)
         positive = not problem.kernel.conditional  # its values are not negative
-    weights = np.stack([beta, np.abs(beta)])
+    weights = np.empty((2, beta.size))
+    weights[0] = beta
+    np.abs(beta, out=weights[1])
     if problem.gram is not None and problem.n_samples <= TERMS and positive:
         scores, sizes = problem.matrix_products(weights)
         constant = absolute * float(weights[1].sum())

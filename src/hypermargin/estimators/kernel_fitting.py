@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -76,23 +76,30 @@ class KernelProblems:
             stacklevel=5,
         )
 
+    @cached_property
+    def runs(self) -> list[tuple[tuple[int, int], ...]]:
+        """The samples of every problem, as the first and one past the last row of each of its classes."""
+        bounds = self.samples.bounds
+        return [tuple((bounds[c], bounds[c + 1]) for c in row.nonzero()[0].tolist()) for row in self.code]
+
     def rows_of(self, k: int) -> np.ndarray:
         """The samples of problem k."""
-        used = np.flatnonzero(self.code[k])
-        bounds = self.samples.bounds
-        return np.concatenate([np.arange(bounds[c], bounds[c + 1]) for c in used])
+        return np.concatenate([np.arange(first, past) for first, past in self.runs[k]])
 
     def problem(self, k: int, C: float) -> DualProblem:
         """Binary problem k."""
-        used = np.flatnonzero(self.code[k])
+        used = self.code[k].nonzero()[0]
         y = self.code[k, used].repeat(self.samples.sizes[used])
         everything = used.size == self.code.shape[1]
-        rows = slice(None) if everything else self.rows_of(k)
-        weight = None if self.samples.weight is None else self.samples.weight[rows]
+        weight = self.samples.weight
+        if not everything and (weight is not None or self.features is not None):
+            rows = self.rows_of(k)
+            weight = None if weight is None else weight[rows]
+            if self.features is not None:
+                return FeatureProblem(self.features[rows], y, C, weight)
         if self.features is not None:
-            return FeatureProblem(self.features[rows], y, C, weight)
-        bounds = self.samples.bounds
-        runs = None if everything else tuple((bounds[c], bounds[c + 1]) for c in used.tolist())
+            return FeatureProblem(self.features, y, C, weight)
+        runs = None if everything else self.runs[k]
         problem = KernelProblem(self.points, y, self.kernel, C, weight, self.gram, self.cache_bytes, runs)
         if self.method != "matrices":
             return problem

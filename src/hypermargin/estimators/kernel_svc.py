@@ -191,14 +191,16 @@ class HyperbolicKernelSVC(SchemeClassifier):
         else:
             coefficients = np.zeros((len(answers), len(samples.X)))
             for k, solution in enumerate(self.solutions_):
-                coefficients[k, problems.rows_of(k)] = solution.w
+                end = 0
+                for first, past in problems.runs[k]:
+                    coefficients[k, first:past] = solution.w[end : end + past - first]
+                    end += past - first
             support = np.flatnonzero(coefficients.any(axis=0))
             self.support_vectors_, self.dual_coef_ = samples.X[support], coefficients[:, support]
-        place = [{c: k for c, k in zip(*_starts(problems, p), strict=True)} for p in range(len(answers))]
 
         def score(k: int, rows: slice) -> Array:
             """Scores come with the solutions, in the order of the classes of a problem."""
-            begin = place[k][rows.start]
+            begin = sum(past - first for first, past in problems.runs[k] if past <= rows.start)
             return answers[k][1][begin : begin + rows.stop - rows.start]
 
         self.probA_, self.probB_ = calibrate(samples, problems.code, score)
@@ -349,13 +351,6 @@ class HyperbolicKernelSVC(SchemeClassifier):
         if state["landmark_factor"] is not None:
             self._landmark_factor = state["landmark_factor"]
         self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]])
-
-
-def _starts(problems: KernelProblems, k: int) -> tuple[list[int], list[int]]:
-    """Where the classes of problem k begin among all samples, and among its own."""
-    used = np.flatnonzero(problems.code[k])
-    sizes = problems.samples.sizes[used]
-    return [problems.samples.bounds[c] for c in used], (np.cumsum(sizes) - sizes).tolist()
 
 
 def _named(kernel: KernelFunction) -> tuple[str, dict[str, float]] | None:

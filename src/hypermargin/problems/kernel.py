@@ -40,6 +40,11 @@ class DualProblem(ABC):
     def n_samples(self) -> int:
         return self.y.size
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether all labels are the same."""
+        return bool((self.y == self.y[0]).all())
+
     @cached_property
     def costs(self) -> Array:
         """``c_i = C * sample_weight_i``, shape (n,)."""
@@ -70,7 +75,7 @@ class DualProblem(ABC):
 
     def _check(self) -> None:
         y = np.ascontiguousarray(self.y, dtype=np.float64)
-        if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
+        if y.ndim != 1 or not (np.abs(y) == 1.0).all():
             raise ValueError("y must hold the labels -1 and +1 only, one for each sample")
         if not (float(self.C) > 0.0 and isfinite(self.C)):
             raise ValueError(f"C must be positive and finite with a kernel, got {self.C!r}")
@@ -162,15 +167,14 @@ class KernelProblem(DualProblem):
         assert self.gram is not None
         if self.runs is None:
             return weights @ self.gram
-        sizes = [past - first for first, past in self.runs]
-        parts = [
-            (slice(end - size, end), slice(*run))
-            for size, end, run in zip(sizes, np.cumsum(sizes).tolist(), self.runs, strict=True)
-        ]
-        products = np.zeros(weights.shape)
+        parts, end = [], 0
+        for first, past in self.runs:
+            parts.append((slice(end, end + past - first), slice(first, past)))
+            end += past - first
+        products = np.empty(weights.shape)
         for own, columns in parts:
-            for others, rows in parts:
-                products[..., own] += weights[..., others] @ self.gram[rows, columns]
+            total = sum(weights[..., others] @ self.gram[rows, columns] for others, rows in parts)
+            products[..., own] = total
         return products
 
     def row_blocks(self, width: int) -> list[slice]:

@@ -27,8 +27,10 @@ WORKING_SET = 1024
 FIRST_TOL, SHARPER = 1e-2, 0.1
 #: Up to this size the first sweep goes further.
 SMALL, SMALL_TOL = 2000, 3e-6
-#: A pairwise step costs about so many operations of a Newton step for each sample.
-STEP_COST = 10.0
+#: And up to this one all samples stay in the sweep: steps among them cost less than looking for a part.
+TINY = 400
+#: A pairwise step costs about so many operations of a Newton step for each sample; calls of one cost this many.
+STEP_COST, CALL_COST = 10.0, 1e6
 #: Samples of a sweep at least.
 LEAST_ACTIVE = 200
 #: Relative gap from which a large problem is taken in few rounds of many samples, and how many those may be.
@@ -59,7 +61,7 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     active: Indices | None = None
     gap = np.inf
     for _ in range(max_rounds):
-        if spent > 0.0 and polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
+        if CALL_COST + polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
             spent = 0.0
             gap, _ = relative_gap_of(problem, point)
             if gap <= tol:
@@ -77,7 +79,7 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
             break
         if violation <= accuracy:
             accuracy *= SHARPER
-        active = _nearly_free(point, low, high, intercept)
+        active = _nearly_free(point, low, high, intercept) if n > TINY else None
     return gap
 
 

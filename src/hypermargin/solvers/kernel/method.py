@@ -58,7 +58,7 @@ def solve_scored(
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol!r}")
     began = time.perf_counter()
-    if np.all(problem.y == problem.y[0]):  # one class: b alone does it
+    if problem.one_sided:  # b alone does it
         point = start(problem)
     elif isinstance(problem, FeatureProblem):
         from hypermargin.solvers.kernel.smoothing import minimise_in_features
@@ -107,8 +107,8 @@ def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, be
     """The solution with coefficients in balance, bounds from the checker and the status that they deserve."""
     gap, intercept = relative_gap_of(problem, point)
     point.beta = balanced(problem, point.beta)
-    if not point.beta.any() and np.all(problem.y == problem.y[0]):
-        intercept = 2.0 * float(problem.y[0])  # one class: any margin may be had, so not one that rounding spoils
+    if problem.one_sided:
+        intercept = 2.0 * float(problem.y[0])  # any margin may be had, so not one that rounding spoils
     certificate = KernelCertificate.of(point.beta, intercept)
     if verify:
         lower, objective = certificate.enclosure(problem)
@@ -128,5 +128,5 @@ def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, be
         n_iter=point.n_iter,
         time=time.perf_counter() - began,
         intercept=intercept,
-        info={"support": int(np.count_nonzero(point.beta))},
+        info={"support": certificate.samples.size},
     )

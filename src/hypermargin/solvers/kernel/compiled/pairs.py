@@ -53,15 +53,18 @@ def minimise_pairs(
     room_down: cython.double
     infinity: cython.double = float("inf")
     violation: cython.double = infinity
-    used = [(0, n)] if runs is None else runs
+    used = ((0, n),) if runs is None else runs
     n_runs: cython.Py_ssize_t = len(used)
     # Run r has the samples begins[r] : begins[r + 1], whose rows of K are that many ahead of them.
-    begins: cython.Py_ssize_t[::1] = np.cumsum([0, *[stop - start for start, stop in used]], dtype=np.intp)
-    aheads: cython.Py_ssize_t[::1] = np.array(
-        [start - begin for (start, _), begin in zip(used, begins, strict=False)], dtype=np.intp
-    )
-    rows: cython.Py_ssize_t[::1] = np.repeat(aheads, np.diff(begins)) + np.arange(n)
+    begins: cython.Py_ssize_t[::1] = np.zeros(n_runs + 1, dtype=np.intp)
+    aheads: cython.Py_ssize_t[::1] = np.empty(n_runs, dtype=np.intp)
+    rows: cython.Py_ssize_t[::1] = np.empty(n, dtype=np.intp)
     diagonal: cython.double[::1] = np.empty(n)
+    for r in range(n_runs):
+        begins[r + 1] = begins[r] + used[r][1] - used[r][0]
+        aheads[r] = used[r][0] - begins[r]
+        for k in range(begins[r], begins[r + 1]):
+            rows[k] = k + aheads[r]
     with cython.nogil:
         i = -1
         least = infinity
