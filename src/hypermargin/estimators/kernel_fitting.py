@@ -12,11 +12,12 @@ from rich.progress import track
 from threadpoolctl import ThreadpoolController
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.statement import fingerprint
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.estimators.kernel_choice import KernelFunction
 from hypermargin.kernels import Kernel
 from hypermargin.kernels.chords import polar_points
-from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
+from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
 from hypermargin.solvers.kernel.method import solve_scored_path
@@ -77,6 +78,14 @@ class KernelProblems:
         )
 
     @cached_property
+    def origin(self) -> str:
+        """What features of landmarks are, in words that identify them."""
+        assert self.landmarks is not None
+        seen_from = fingerprint(self.samples.X[self.landmarks.chosen, 1:])
+        kernel = repr(self.kernel) if isinstance(self.kernel, Kernel) else "a kernel of the user's own"
+        return f"{kernel} seen from the {self.landmarks.chosen.size} landmarks {seen_from}"
+
+    @cached_property
     def runs(self) -> list[tuple[tuple[int, int], ...]]:
         """The samples of every problem, as the first and one past the last row of each of its classes."""
         bounds = self.samples.bounds
@@ -86,19 +95,17 @@ class KernelProblems:
         """The samples of problem k."""
         return np.concatenate([np.arange(first, past) for first, past in self.runs[k]])
 
-    def problem(self, k: int, C: float) -> DualProblem:
+    def problem(self, k: int, C: float) -> KernelProblem | FeatureProblem:
         """Binary problem k."""
         used = self.code[k].nonzero()[0]
         y = self.code[k, used].repeat(self.samples.sizes[used])
         everything = used.size == self.code.shape[1]
         weight = self.samples.weight
-        if not everything and (weight is not None or self.features is not None):
-            rows = self.rows_of(k)
-            weight = None if weight is None else weight[rows]
-            if self.features is not None:
-                return FeatureProblem(self.features[rows], y, C, weight)
+        if not everything and weight is not None:
+            weight = weight[self.rows_of(k)]
         if self.features is not None:
-            return FeatureProblem(self.features, y, C, weight)
+            rows = slice(None) if everything else self.rows_of(k)
+            return FeatureProblem(self.features[rows], y, C, weight, self.samples.X[rows, 1:], self.origin)
         runs = None if everything else self.runs[k]
         problem = KernelProblem(self.points, y, self.kernel, C, weight, self.gram, self.cache_bytes, runs)
         if self.method != "matrices":

@@ -193,17 +193,32 @@ class KernelProblem(DualProblem):
 
 @dataclass(frozen=True, eq=False)
 class FeatureProblem(DualProblem):
-    """The same problem for the kernel ``z.z'`` of features Z, shape (n, m): a linear classifier with an intercept."""
+    """The same problem for the kernel ``z.z'`` of features Z, shape (n, m): a linear classifier with an intercept.
+
+    `origin` says what the features are, and `points` holds the space coordinates of the samples, (n, d), if they were
+    made of points. Both identify the problem; the last digits of features depend on the machine that computed them.
+    """
 
     features: Array
     y: Array
     C: float = 1.0
     sample_weight: Array | None = None
+    points: Array | None = None
+    origin: str = "features"
 
     def __post_init__(self) -> None:
         self._check()
         if self.features.ndim != 2 or len(self.features) != self.n_samples:
             raise ValueError(f"features must have shape ({self.n_samples}, m), got {self.features.shape}")
+
+    @property
+    def identity(self) -> Array:
+        """What tells the samples from others: their points, or else their features."""
+        return self.features if self.points is None else self.points
+
+    @property
+    def dim(self) -> int:
+        return self.identity.shape[1]
 
     def products(self, beta: Array) -> Array:
         return self.features @ (beta @ self.features)
