@@ -21,6 +21,8 @@ class ImageMembers(StepMembers):
 
     def __init__(self, framed: MarginProblem, samples: FramedSamples, rows: slice, threshold: float):
         super().__init__(framed, np.eye(1, framed.dim + 1)[0], rows, threshold)
+        self.inside = 1.0 - (4 * framed.dim + 64) * U  # lengths err by (d + 8) u
+        self.own_noise = self.noise.take(np.arange(framed.n_samples)[rows])
         images, self.image_errors = samples.jacobians(rows)
         self.images, self.sizes = np.ascontiguousarray(np.moveaxis(images, 0, -1)), image_sizes(images)
 
@@ -29,6 +31,10 @@ class ImageMembers(StepMembers):
         for j in range(1, w.size):  # in the order of the coordinates, as the solver has it
             pulled += self.images[:, j] * w[j]
         return pulled, self.sizes @ np.abs(w)
+
+    def step_values(self, steps: Array, pulled: Array) -> Array:
+        """As the solver has them: images are long, and even what members lie inside their sets would count."""
+        return -self.rho * self.own_noise.dual_length(np.ascontiguousarray(pulled.T))
 
     def push_forward(self, chosen: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
         images, steps = self.images[:, :, chosen], np.abs(z)

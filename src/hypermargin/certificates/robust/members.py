@@ -187,7 +187,12 @@ class BallMembers(Members):
 
 
 class StepMembers(Members):
-    """Members of the sets ``x + J z``. Vectors of all samples lie in columns, (d, n), where NumPy is fastest."""
+    """Members of the sets ``x + J z``. Vectors of all samples lie in columns, (d, n), where NumPy is fastest.
+
+    They are taken `inside` their sets by this factor.
+    """
+
+    inside = INSIDE
 
     def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
         super().__init__(problem, centre, rows, threshold)
@@ -206,12 +211,15 @@ class StepMembers(Members):
     def push_forward(self, chosen: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
         """``covector(J z)`` of some samples, (d + 1, chosen), and bounds on the errors of every entry, (chosen,)."""
 
+    def step_values(self, steps: Array, pulled: Array) -> Array:
+        """What the steps do to the margins, for the choice of samples."""
+        return np.sum(steps * pulled, axis=0)
+
     def worst(self, w: Array, W: Array) -> Sums:
         pulled, size = self.pull_back(w, W)
         pulled = pulled * self.y
         steps = self._steps(pulled, size)
-        margins = self.frame_margins(w) + np.sum(steps * pulled, axis=0)
-        chosen = np.flatnonzero(margins < self.threshold)
+        chosen = np.flatnonzero(self.frame_margins(w) + self.step_values(steps, pulled) < self.threshold)
         costs, Z = self.costs[chosen], self.Z[chosen]
         noise, noise_error = self.push_forward(chosen, steps[:, chosen])
         noise *= self.y[chosen]
@@ -230,15 +238,15 @@ class StepMembers(Members):
             return np.where(sizes > blur, -self.rho * np.sign(a), 0.0)
         if isinstance(self.noise, CrossPolytope):
             tied = (sizes > blur) & (sizes >= np.max(sizes, axis=0) - blur)
-            share = INSIDE * self.rho / np.maximum(np.sum(tied, axis=0), 1)
+            share = self.inside * self.rho / np.maximum(np.sum(tied, axis=0), 1)
             return np.where(tied, -share * np.sign(a), 0.0)
         if isinstance(self.noise, Ball):
-            return self.rho * _unit(a, BLUR_ROUND * size)
+            return self.rho * _unit(a, BLUR_ROUND * size, self.inside)
         assert self.shape is not None
         least = BLUR_ROUND * size * np.sqrt(np.sum(self.shape**2, axis=(-2, -1)))
         if self.shape.ndim == 2:
-            return self.rho * (self.shape @ _unit(self.shape.T @ a, least))
-        turned = _unit(np.einsum("nij,in->jn", self.shape, a), least)
+            return self.rho * (self.shape @ _unit(self.shape.T @ a, least, self.inside))
+        turned = _unit(np.einsum("nij,in->jn", self.shape, a), least, self.inside)
         return self.rho * np.einsum("nij,jn->in", self.shape, turned)
 
 
@@ -267,10 +275,10 @@ class LinearisedMembers(StepMembers):
         return np.vstack([self.sinh[chosen] * along, -space]), self.noise_error[chosen]
 
 
-def _unit(a: Array, least: Array) -> Array:
-    """``-a/|a|`` of every column, or ``-a/least`` where a is shorter; shortened to a length that is surely below 1."""
+def _unit(a: Array, least: Array, inside: float = INSIDE) -> Array:
+    """``-a/|a|`` of every column, or ``-a/least`` where a is shorter; of a length that is surely below 1."""
     inverse = 1.0 / np.maximum(np.sqrt(np.sum(a * a, axis=0)), np.maximum(least, SHORTEST))
-    return -INSIDE * (a * inverse)
+    return -inside * (a * inverse)
 
 
 def _row(costs: Array, slope: Array) -> Array:

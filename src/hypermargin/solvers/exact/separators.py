@@ -23,20 +23,35 @@ from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
 ABOVE = 2.0**-44
+#: The most that may be above, and how often to scale: each time by what rounding was seen to take away.
+MOST_ABOVE, SCALINGS = 1e-6, 8
 #: Entries of a normal that are larger than this come from rounding.
 LONGEST = 1e100
 #: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
 ROOM = 2.0
 
 
-def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> Outcome | None:
-    """The outcome with w times a number so that all margins are at least 1; None if w does not separate.
+def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> tuple[Outcome, Enclosure] | None:
+    """The outcome with w times a number so that all margins are at least 1, and its objective; None where there is none.
 
-    `least` is a lower bound of the least margin.
+    `least` is a lower bound of the least margin. After scaling the bound is another, for w is rounded again: what is
+    then missing is added a few times over.
     """
     if not least > 0.0:
         return None
-    scale = (1.0 + ABOVE) / least
+    above = ABOVE
+    for _ in range(SCALINGS):
+        scaled = _times(problem, outcome, (1.0 + above) / least)
+        enclosure = enclosed_objective(problem, scaled)
+        if enclosure.least_margin >= 1.0:
+            return scaled, enclosure
+        above = 2.0 * above + 2.0 * (1.0 - enclosure.least_margin)
+        if not above < MOST_ABOVE:
+            break
+    return None
+
+
+def _times(problem: MarginProblem, outcome: Outcome, scale: float) -> Outcome:
     w, low = outcome.w * scale, None
     if outcome.w_low is not None:
         w, low = scaled_normal(outcome.w, outcome.w_low, scale)
@@ -68,11 +83,7 @@ def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enc
     if 1.0 <= enclosure.least_margin <= 1.0 + 2.0 * ABOVE:
         return outcome, enclosure
     separator = scaled_to_margin(problem, outcome, enclosure.least_margin)
-    if separator is not None:
-        other = enclosed_objective(problem, separator)
-        if other.upper < enclosure.upper:
-            return separator, other
-    return outcome, enclosure
+    return separator if separator is not None and separator[1].upper < enclosure.upper else (outcome, enclosure)
 
 
 def small_enough(problem: MarginProblem, objective: float) -> float:
