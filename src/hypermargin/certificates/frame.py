@@ -76,7 +76,7 @@ class FramedSamples:
         return 1.5 * self.stretch * float(self.reaches.max())
 
     def jacobians(self, part: slice) -> tuple[Array, Array]:
-        """Covectors of the images of the axes under the Jacobians of exp_0, (rows, d, d + 1), and bounds on their errors.
+        """Covectors of the images of the axes under the Jacobians of exp_0, (rows, d, d + 1), and bounds on errors.
 
         An image is the sum of a radial part ``n_k R`` and one across; as ``R = sum_k n_k image_k``, none of the two is
         longer than ``1 + sqrt(d)`` times the largest image. To that is relative what rounding and the errors of the

@@ -51,9 +51,7 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     return replace(outcome, info={**outcome.info, "frames": tried})
 
 
-def _in_frame(
-    problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame, ask: bool = False
-) -> Outcome:
+def _in_frame(problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame, ask: bool = False) -> Outcome:
     """Soft margins with growing C in one frame; if need be, `ask` once whether the classes overlap."""
     soft = problem.with_C(1.0)
     oracle, search = fresh_search(soft, frame)

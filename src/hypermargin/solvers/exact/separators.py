@@ -32,7 +32,7 @@ ROOM = 2.0
 
 
 def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> tuple[Outcome, Enclosure] | None:
-    """The outcome with w times a number so that all margins are at least 1, and its objective; None where there is none.
+    """The outcome with w times a number so that all margins are at least 1, and its objective; None if none will do.
 
     `least` is a lower bound of the least margin. After scaling the bound is another, for w is rounded again: what is
     then missing is added a few times over.
