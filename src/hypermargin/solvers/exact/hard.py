@@ -20,7 +20,7 @@ from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.exact.separators import scaled_to_margin, small_enough
+from hypermargin.solvers.exact.separators import first_separator, scaled_to_margin, small_enough
 
 GROWTH = 5.0
 MAX_ROUNDS = 30
@@ -28,6 +28,8 @@ MAX_ROUNDS = 30
 OVERLAP_ROUND = 1
 #: A soft margin that needs less than this share of its C is solved with that share.
 LESS_OF_C = 0.01
+#: The largest C to begin with.
+LARGEST_C = 1e12
 LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 
 SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
@@ -40,6 +42,8 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     while tried < MOST_FRAMES and _lacks_digits(problem, outcome, tol):
         assert outcome.frame is not None
         centre, precise = outcome.frame
+        if precise and np.isinf(_objective(problem, outcome)):
+            break  # no C has found a separator: to look for one elsewhere is no use
         frame = next_frame(Frame(lift(centre), precise), normal_to_frame(outcome.w, outcome.w_low, centre)[0])
         if frame is None:
             break
@@ -53,14 +57,18 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
 
 def _in_frame(problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame, ask: bool = False) -> Outcome:
     """Soft margins with growing C in one frame; if need be, `ask` once whether the classes overlap."""
-    soft = problem.with_C(1.0)
+    soft = problem.with_equal_weights().with_C(1.0)
     oracle, search = fresh_search(soft, frame)
+    easy = first_separator(problem, oracle) if frame.precise else None
+    if easy is not None:  # far out no C near 1 may be the right one to begin with
+        soft = soft.with_C(small_enough(soft.with_C(LARGEST_C), easy[1].upper) * LARGEST_C)
+        oracle, search = fresh_search(soft, frame)
     outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     separator = _separator(problem, outcome)
     if separator is not None:  # then C need not be larger than its objective says
         share = small_enough(soft, _objective(problem, separator))
-        if share < LESS_OF_C:
-            soft, oracle = soft.with_C(share), oracle.scaled(share)
+        if share < LESS_OF_C and not _gap(problem, separator) <= tol:
+            soft, oracle = soft.with_C(share * soft.C), oracle.scaled(share)
             search = search.rescaled(share, oracle, search.n_passes)
             outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     for round_ in range(MAX_ROUNDS):
@@ -80,7 +88,8 @@ def _in_frame(problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame:
         search = search.rescaled(GROWTH, oracle, search.n_passes)
         outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     assert isinstance(outcome.certificate, SoftMarginCertificate)
-    certificate = HardMarginCertificate(soft.C, outcome.certificate)
+    weighted = problem.sample_weight is not None
+    certificate = HardMarginCertificate(soft.C, outcome.certificate, equal_weights=weighted)
     separator = _separator(problem, outcome)
     if separator is None:
         unseparated = outcome.status if outcome.status in LIMITS else Status.FAILED
