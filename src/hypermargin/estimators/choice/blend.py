@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.base import HyperbolicClassifier
@@ -43,6 +44,16 @@ class HyperbolicBlend(HyperbolicClassifier):
             if hasattr(first, name):
                 setattr(blend, name, getattr(first, name))
         return blend
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicBlend":
+        """Fit the members anew to points X, shape (n, width), with labels y, shape (n,), and weights (n,)."""
+        if not hasattr(self, "members_"):
+            raise TypeError("a blend is made by HyperbolicClassifierCV, which chooses its members")
+        X, y = self._validated(X, y)
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.members_ = [clone(member).fit(X, y, **weight) for member in self.members_]
+        self.classes_ = self.members_[0].classes_
+        return self
 
     def predict(self, X) -> np.ndarray:
         """The predicted labels, shape (n,)."""

@@ -37,7 +37,7 @@ from hypermargin.problems.margin import check_weights
 #: What can be chosen from, simplest first.
 FAMILIES = ("geodesic", "curve", "neighbours", "kernel", "forest", BLEND)
 #: Folds by default; repeated where there are fewer samples than `REPEATED_BELOW`, and fewer where there are many.
-FOLDS, REPEATED_BELOW, MOST_REPEATS = 5, 400, 4
+FOLDS, REPEATED_BELOW, MOST_REPEATS = 5, 400, 3
 MANY_SAMPLES, FOLDS_OF_MANY = 20_000, 3
 #: Trees of a forest in the folds and in the end, and in the folds of many samples.
 TREES, FINAL_TREES, TREES_OF_MANY = 100, 200, 50
@@ -109,6 +109,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     best_model_: HyperbolicClassifier
     best_params_: dict[str, Any]
     cv_results_: dict[str, Any]
+    explanation_: str
 
     def __init__(
         self,
@@ -145,26 +146,15 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         if not isinstance(self.verbose, Integral):
             raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
         X, y = self._validated(X, y)
-        given = labelled_samples(X, y, sample_weight, self.class_weight)
-        self.classes_ = given.classes
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        with warnings.catch_warnings():
-            for told_once in (RadiusWarning, KleinWarning):  # by the final fit
-                warnings.simplefilter("ignore", told_once)
-            points = unit_points(X, self.geometry, self.curvature)
-        weight = None
-        if given.weight is not None:
-            weight = np.zeros(len(y))
-            weight[slice(None) if given.kept is None else given.kept] = given.weight
-        labels = np.searchsorted(given.classes, y)
-        samples = Samples(points, labels, weight)
+        samples = self._samples(X, y, sample_weight)
         folds = self._folds(samples, seed)
         wanted, with_blend = self._wanted(samples, seed)
-        scorer = None if self.scoring in (None, "accuracy") else check_scoring(Answerer(), scoring=self.scoring)
-        weighs = sample_weight is not None and (scorer is None or takes_weights(scorer))
-        judge = Judge(scorer, X, y, given.classes, check_weights(sample_weight, len(y)) if weighs else None)
-        search = Search(samples, judge, self.n_jobs, self.verbose >= 1, seed)
-        tried = search.run(wanted, folds) if folds else [Tried(family, list_[0]) for family, list_ in wanted[:1]]
+        judge = self._judge(X, y, samples.labels, sample_weight)
+        if folds:
+            tried = Search(samples, judge, self.n_jobs, self.verbose >= 1, seed).run(wanted, folds)
+        else:  # nothing can be compared: the simplest there is, as it comes
+            tried = [Tried(wanted[0][0], {})]
         choice = choose(tried, folds, judge, with_blend)
         self.n_splits_ = len(folds)
         self.best_index_, self.best_score_ = choice.index, choice.score
@@ -176,6 +166,29 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         if self.refit:
             self._refit(choice, X, y, sample_weight, seed)
         return self
+
+    def _samples(self, X: Array, y: np.ndarray, sample_weight) -> Samples:
+        """Unit Lorentz points, labels as indices, and weights multiplied out (None where there are none)."""
+        given = labelled_samples(X, y, sample_weight, self.class_weight)
+        self.classes_ = given.classes
+        with warnings.catch_warnings():
+            for told_once in (RadiusWarning, KleinWarning):  # by the final fit
+                warnings.simplefilter("ignore", told_once)
+            points = unit_points(X, self.geometry, self.curvature)
+        weight = None
+        if given.weight is not None:
+            weight = np.zeros(len(y))
+            weight[slice(None) if given.kept is None else given.kept] = given.weight
+        return Samples(points, np.searchsorted(given.classes, y), weight)
+
+    def _judge(self, X: Array, y: np.ndarray, labels: np.ndarray, sample_weight) -> Judge:
+        """Who scores answers. Scorers that have a name are shown indices of classes: to some the positive one is 1."""
+        scorer = None if self.scoring in (None, "accuracy") else check_scoring(Answerer(), scoring=self.scoring)
+        weighs = sample_weight is not None and (scorer is None or takes_weights(scorer))
+        weight = check_weights(sample_weight, len(y)) if weighs else None
+        if isinstance(self.scoring, str):
+            return Judge(scorer, X, labels, np.arange(self.classes_.size), weight)
+        return Judge(scorer, X, y, self.classes_, weight)
 
     def _refit(self, choice: Choice, X: Array, y: np.ndarray, sample_weight, seed: int) -> None:
         """Fit the classifier chosen, or the members of the blend, to all samples in the coordinates of the user."""
@@ -259,6 +272,11 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         if not set(grids) - {BLEND}:
             raise ValueError("candidates must name at least one family besides 'blend'")
         return {name: None if grid is None else [dict(each) for each in grid] for name, grid in grids.items()}
+
+    @property
+    def best_estimator_(self) -> HyperbolicClassifier:
+        """`best_model_` by the name that searches of scikit-learn give it."""
+        return self.best_model_
 
     # -- prediction, by the classifier that was chosen -----------------------------------------------------------------
 

@@ -6,6 +6,7 @@ In the folds, where nothing has to be proved, libsvm (by scikit-learn) solves th
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -94,7 +95,11 @@ def _on_fold(gram: Array, Cs: Sequence[float], samples: Samples, train: np.ndarr
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(among, own.labels, sample_weight=own.weight)
         trained, tested = (sign * machine.decision_function(K).reshape(len(K), -1) for K in (among, towards))
-        A, B = calibrate(sorted_samples, scheme.code, lambda k, block, scores=trained: scores[block, k])
+        A, B = calibrate(sorted_samples, scheme.code, partial(_block_of, trained))
         prediction = Prediction(scheme, A, B)
         found.append(Answers(prediction.probability(tested), prediction.decision(tested)))
     return found
+
+
+def _block_of(scores: Array, problem: int, rows: slice) -> Array:
+    return scores[rows, problem]

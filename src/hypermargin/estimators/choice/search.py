@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from hypermargin.arrays import Array
 from hypermargin.estimators.choice.answers import Answers, Judge
 from hypermargin.estimators.choice.families import Family, Parameters, Samples
+from hypermargin.estimators.choice.table import mean_score
 from hypermargin.progress import tracked
 
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -41,9 +42,7 @@ class Tried:
 
     @property
     def mean(self) -> float:
-        """The mean score over the folds on which it is defined; -inf where there is none."""
-        known = self.scores[np.isfinite(self.scores)]
-        return float(known.mean()) if known.size else -np.inf
+        return mean_score(self.scores)
 
 
 @dataclass(frozen=True, eq=False)

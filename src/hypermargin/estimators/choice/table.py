@@ -21,6 +21,12 @@ class Row:
     seconds: float
 
 
+def mean_score(scores: Array) -> float:
+    """The mean over the folds on which the score is defined; -inf where there is none."""
+    known = scores[np.isfinite(scores)]
+    return float(known.mean()) if known.size else -np.inf
+
+
 def results_table(rows: Sequence[Row]) -> dict[str, Any]:
     """Columns of equal length, as scikit-learn's searches have them."""
     n_folds = max((row.scores.size for row in rows), default=0)
@@ -33,7 +39,7 @@ def results_table(rows: Sequence[Row]) -> dict[str, Any]:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = filled.sum(axis=1) / count
         deviation = np.sqrt(np.where(known, (filled - mean[:, None]) ** 2, 0.0).sum(axis=1) / count)
-    ranks = rankdata(np.where(count > 0, -mean, np.inf), method="min").astype(int)
+    ranks = rankdata(np.where(count > 0, -np.round(mean, 12), np.inf), method="min").astype(int)
     return {
         "family": [row.family for row in rows],
         "params": [row.parameters for row in rows],
