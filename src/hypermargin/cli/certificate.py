@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _save(args: argparse.Namespace) -> None:
-    model = load_model(args.model)
+    model = _proved_model(args.model)
     if all(solution.certificate is None for solution in model.solutions_):
         raise CommandError(
             f"{args.model} holds no certificates: fit by exact, which proves its answers, and without --no-certificates"
@@ -90,6 +91,15 @@ def write_certificates(model: Classifier, folder: str) -> Iterator[str]:
         path = target / f"problem-{k}.json"
         solution.certificate.save(path)
         yield f"wrote {path}: {sides}, lower bound {solution.lower_bound:.10g}"
+
+
+def _proved_model(path: str) -> Any:
+    """The model in a file, or the one that it chose; one without binary problems has nothing to prove."""
+    model: Any = load_model(path)
+    model = getattr(model, "best_model_", model)
+    if not hasattr(model, "solutions_"):
+        raise CommandError(f"{path} holds a {type(model).__name__}, which is not made of problems with proofs")
+    return model
 
 
 def _sides(model: Classifier, classes: np.ndarray | None = None) -> list[str]:
@@ -138,7 +148,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, Problem]]:
     """The binary problems that the data file may stand for, and which classes they tell apart."""
-    model = None if args.model is None else load_model(args.model)
+    model = None if args.model is None else _proved_model(args.model)
     points = labelled_points(args, model)
     X, y = points.X, points.labels
     classes = np.unique(y)
