@@ -14,8 +14,9 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     """A decision tree whose splits are hyperplanes of hyperbolic space.
 
     At a node the classes are put in two groups; a balanced sample of both is separated by the w that minimises
-    ``max(q(w), 0)/2 + C * risk``; and of the hyperplanes ``x * (w - s c) = 0`` around the sample's centroid c the one is
-    taken that parts all samples of the node so that impurity is least. Everything is invariant under isometries, in distribution.
+    ``max(q(w), 0)/2 + C * risk``; and of the hyperplanes ``x * (w - s c) = 0``, where c is the centroid of the sample,
+    the one is taken that parts all samples of the node so that impurity is least. Everything is invariant under
+    isometries, in distribution.
 
     Parameters
     ----------
