@@ -59,7 +59,7 @@ class HingeOracle:
         return self._factor * risk, self._factor * b, self._factor * g
 
     def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
-        """The normal ``w + low`` in the coordinates of the problem: in a precise frame, or with `low`, as two vectors."""
+        """The normal ``w + low`` in the coordinates of the problem; two vectors in a precise frame, or with `low`."""
         if low is None and not self.frame.precise:
             return self._outwards @ w, None
         return normal_from_frame(w, low, self.frame.centre[1:])
