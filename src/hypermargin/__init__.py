@@ -61,6 +61,7 @@ PACKAGES = (
     "explorer",
     "geometry",
     "kernels",
+    "passes",
     "plotting",
     "problems",
     "solvers",

@@ -8,12 +8,11 @@ apart. Arrays are known by fingerprints, so a statement is a few hundred bytes w
 
 import math
 from dataclasses import asdict, dataclass, fields
-from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
 
-from hypermargin.arrays import Array, row_blocks
+from hypermargin.certificates.fingerprints import array_fingerprint, fingerprints
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import UncertaintySet
 
@@ -34,9 +33,9 @@ class Statement:
     C : float
         The weight of the risk; ``inf`` for the hard margin.
     points, labels : str
-        Fingerprints of the points and of the labels, in their order.
+        Fingerprints of the points, and of the points with their labels; the order of the samples does not matter.
     weights : str or None
-        Fingerprint of the sample weights; None where all are 1.
+        Fingerprint of the points with labels and weights; None where all weights are 1.
     uncertainty : str or None
         The uncertainty set as Python writes it, with fingerprints for arrays, such as ``GeodesicBall(rho=0.1)``.
     allow_timelike : bool
@@ -79,7 +78,10 @@ class Statement:
         if (self.n_samples, self.dim) != (problem.n_samples, problem.dim):
             sizes = f"{self.n_samples} points in dimension {self.dim}"
             return [f"it is about {sizes}, this problem has {problem.n_samples} in dimension {problem.dim}"]
-        return [_CLAUSES[name](stated[name], given[name]) for name in _CLAUSES if stated[name] != given[name]]
+        different = [name for name in _CLAUSES if stated[name] != given[name]]
+        # Fingerprints of labels are of points and labels, those of weights of all three: the first tells most.
+        samples = [name for name in ("points", "labels", "weights") if name in different][1:]
+        return [_CLAUSES[name](stated[name], given[name]) for name in different if name not in samples]
 
     def contradiction(self, proved: float) -> str | None:
         """What is wrong with the bound and the objective stated, if `proved` is a lower bound; None if nothing is."""
@@ -147,32 +149,24 @@ _CLAUSES = {
 
 def _identity(problem: MarginProblem) -> dict[str, Any]:
     """The facts that make a problem this one."""
-    weight, noise = problem.sample_weight, problem.uncertainty
+    points, labels, weights = fingerprints(problem)
     return {
         "n_samples": problem.n_samples,
         "dim": problem.dim,
         "C": problem.C,
-        "points": _fingerprint(problem.X),
-        "labels": _fingerprint(problem.y, "i1"),
-        "weights": None if weight is None or bool(np.all(weight == 1.0)) else _fingerprint(weight),
-        "uncertainty": None if noise is None else _described(noise),
+        "points": points,
+        "labels": labels,
+        "weights": weights,
+        "uncertainty": None if problem.uncertainty is None else _described(problem.uncertainty),
         "allow_timelike": bool(problem.allow_timelike),
     }
-
-
-def _fingerprint(values: Array, dtype: str = "<f8") -> str:
-    """A digest of numbers, the same however they lie in memory and for 0 and -0. Processors have SHA-256 built in."""
-    digest = sha256()
-    for rows in row_blocks(len(values)):
-        digest.update(np.ascontiguousarray(values[rows] + 0.0, dtype=dtype).data)
-    return digest.hexdigest()[:16]
 
 
 def _described(noise: UncertaintySet) -> str:
     """The set as Python writes it, with fingerprints for arrays."""
     content = [(field.name, getattr(noise, field.name)) for field in fields(noise)]
     written = [
-        f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}={_fingerprint(value)}" for name, value in content
+        f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}={array_fingerprint(value)}" for name, value in content
     ]
     return f"{type(noise).__name__}({', '.join(written)})"
 

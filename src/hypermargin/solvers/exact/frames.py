@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 def first_frame(problem: MarginProblem, tol: float) -> Frame:
     """Around the centre of the data, in doubles if rounding leaves room for a proof to `tol`."""
     centre = problem.centre
-    farthest = 2.0 * float(centre[0]) * float(problem.X[:, 0].max())
+    farthest = 2.0 * float(centre[0]) * problem.farthest
     error = 1.5 * (2 * problem.dim + 16) * 2.0**-53 * farthest
     return Frame(centre, precise=error > ROUNDING_SHARE * tol)
 

@@ -16,6 +16,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.geometry.exact_normals import pushed_out
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
@@ -64,6 +65,10 @@ class Exact(Solver):
         Check the certificate; without it the status is `Status.UNVERIFIED` at best.
     start : (d + 1,) array, optional
         A normal to begin with, from a similar problem.
+    checkpoint : str, optional
+        A file in which every pass over the data is written down: a fit that was interrupted and is begun again with the
+        same file takes up where it stopped. It costs memory speed where the data is in memory; for data that is not,
+        it costs nothing.
     """
 
     name: ClassVar[str] = "exact"
@@ -78,6 +83,7 @@ class Exact(Solver):
     time_limit: float = np.inf
     verify: bool = True
     start: Array | None = None
+    checkpoint: str | None = None
 
     def __post_init__(self) -> None:
         if self.loss not in self.losses:
@@ -90,9 +96,11 @@ class Exact(Solver):
             return self._run_asinh(problem, tol, self._hinge_starts(problem, [problem.C])[0])
         deadline = self._deadline()
         if problem.is_hard:
+            if self.checkpoint is not None:
+                raise ValueError("checkpoints are for soft margins; with C = inf leave the option checkpoint out")
             return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
         frame = first_frame(problem, tol)
-        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame))
+        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame, self.checkpoint))
 
     def _in_more_frames(
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
@@ -115,7 +123,7 @@ class Exact(Solver):
                 frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
-            oracle, search = fresh_search(problem.with_C(share * problem.C), frame)
+            oracle, search = fresh_search(problem.with_C(share * problem.C), frame, self.checkpoint)
             search.evaluator.passes = passes
             outcome = self.run_from(deadline, problem, tol, oracle, search, share)
             passes, tried = search.n_passes, tried + 1
@@ -140,7 +148,7 @@ class Exact(Solver):
                 yield self.run(at_C, tol)
                 continue
             if oracle is None or search is None:
-                oracle, search = fresh_search(at_C, frame)
+                oracle, search = fresh_search(at_C, frame, self.checkpoint)
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
@@ -198,7 +206,7 @@ class Exact(Solver):
             w, low = oracle.to_original(search.best)
         else:  # once in the frame, where a lightlike w may be far longer than outside, and once for the way out
             w, low = pushed_out(*oracle.to_original(pushed_out(search.best)[0]))
-        free = None if search.n_regions else best_along_axes(problem)
+        free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
             w, low = free, None
         certificate = make_certificate(
@@ -231,7 +239,7 @@ class Exact(Solver):
     def _limit_reached(self, problem: MarginProblem, search: Search, deadline: float) -> Status | None:
         if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
-        check = CHECK_TIME * problem.X.size * search.pool.count() if self.verify else 0.0
+        check = CHECK_TIME * problem.n_samples * (problem.dim + 1) * search.pool.count() if self.verify else 0.0
         if time.perf_counter() + check >= deadline:
             return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None
@@ -244,7 +252,7 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, upper: float, tol: f
     """
     if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
         return False
-    digits = 2.0**-48 * float(problem.costs.max()) * problem.n_samples <= CLEARLY * tol * upper
+    digits = 2.0**-48 * problem.C * problem.weight_range[1] * problem.n_samples <= CLEARLY * tol * upper
     return not (digits and 0.0 <= relative_gap(upper, outcome.lower_bound) <= CLEARLY * tol)
 
 

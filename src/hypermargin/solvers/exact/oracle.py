@@ -11,7 +11,7 @@ from hypermargin.geometry.exact_normals import normal_from_frame
 from hypermargin.geometry.isometries import boost, inverse
 from hypermargin.geometry.lorentz import fixed_order_product
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.compiled import evaluator
+from hypermargin.solvers.exact.compiled import evaluator, passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
 
@@ -48,7 +48,11 @@ class HingeOracle:
         return other
 
     def __call__(self, w: Array) -> tuple[float, float, Array]:
-        """In NumPy, for installations without a compiler; the compiled loop reads `arrays`."""
+        """One pass; the compiled search makes its own from `arrays`."""
+        if is_compiled(passes):
+            g = np.empty(len(self._columns))
+            risk, b = passes.Pass(self._columns, self._costs, self.threshold).plain(np.ascontiguousarray(w), g)
+            return self._times_factor(risk, b, g)
         Z = self._columns[:, : self._costs.size].T
         margins = fixed_order_product(Z, w[:, None])[:, 0]
         chosen = np.where(margins < self.threshold, self._costs, 0.0)

@@ -15,10 +15,12 @@ from hypermargin.arrays import Array
 from hypermargin.certificates.objective import Enclosure
 from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
 from hypermargin.geometry.lorentz import covector
-from hypermargin.geometry.mean import lorentz_centroid
+from hypermargin.geometry.mean import onto_hyperboloid
+from hypermargin.passes.device import DeviceSamples, on_host
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, enclosed_objective
+from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
@@ -50,16 +52,23 @@ def bisector(problem: MarginProblem, oracle: HingeOracle) -> tuple[Array, Array 
 
     Where the optimum is far smaller than C a search may not see it; where this separates it says how small it is.
     """
-    signed = problem.covectors_around(oracle.frame.centre, precise=oracle.frame.precise)
-    points = covector(signed) * problem.y[:, None]
-    classes = [points[(problem.y == label) & (problem.costs > 0.0)] for label in (-1.0, 1.0)]
-    if not all(len(members) for members in classes):
+    behind, ahead = np.sum(problem.ask(_class_sums, oracle.frame), axis=0)
+    if not (behind[0] > 0.0 and ahead[0] > 0.0):
         return None
     with np.errstate(all="ignore"):  # sums of points so far out that they are not told from the light cone
-        behind, ahead = (lorentz_centroid(members) for members in classes)
-        normal = behind - ahead
+        normal = onto_hyperboloid(behind) - onto_hyperboloid(ahead)
     usable = bool(np.all(np.abs(normal) < LONGEST))
     return oracle.to_original(normal) if usable else None
+
+
+def _class_sums(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
+    """The sums of the points of either class in the frame, shape (2, d + 1)."""
+    total = np.zeros((2, piece.dim + 1))
+    for problem in on_host(piece):
+        points = covector(problem.covectors_around(frame.centre, precise=frame.precise)) * problem.y[:, None]
+        for k, label in enumerate((-1.0, 1.0)):
+            total[k] += points[(problem.y == label) & (problem.costs > 0.0)].sum(axis=0)
+    return total
 
 
 def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
@@ -77,6 +86,5 @@ def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enc
 
 def small_enough(problem: MarginProblem, objective: float) -> float:
     """The share of C that a problem needs whose optimum separates and is at most `objective`; 1 where it needs all."""
-    weight = 1.0 if problem.sample_weight is None else float(problem.sample_weight[problem.sample_weight > 0.0].min())
-    C = ROOM * 2.0 * SQRT2 * objective / weight
+    C = ROOM * 2.0 * SQRT2 * objective / problem.weight_range[0]
     return min(1.0, C / problem.C) if np.isfinite(C) and C > 0.0 else 1.0
