@@ -15,6 +15,7 @@ from hypermargin.certificates.compiled.sums import power_of_two_above
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.passes.device import DeviceSamples, to_numpy
+from hypermargin.passes.fused import is_available, partial_sums
 
 
 def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> tuple[Array, Array, Array, Array]:
@@ -28,7 +29,7 @@ def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -
     largest = np.full(width, 1.5 * frame.stretch * farthest * costs_at_most)
     largest[0] = costs_at_most
     sigma = np.array([power_of_two_above(2.0 * piece.n_samples * value) for value in largest.tolist()])
-    if fused.is_available(piece):
+    if is_available(piece):
         found = fused.selected_sums(piece, frame.matrix, proof.points, proof.threshold, sigma)
     else:
         found = _array_sums(piece, frame.matrix, proof.points, proof.threshold, sigma)
@@ -61,10 +62,13 @@ def enclosed_risk(
     piece: DeviceSamples, frame: FramedSamples, w: Array, roundings: float, w_errors: Array
 ) -> tuple[float, float, float]:
     """`compiled.sums.enclosed_risk` of a piece: two sums and the least margin less its error."""
-    xp = piece.xp
-    matrix, normal = piece.array(frame.matrix), piece.array(w)
-    factors = piece.array(roundings * np.abs(w) + w_errors)
+    xp, growth = piece.xp, roundings * np.abs(w) + w_errors
     length = float(np.abs(w).sum() + w_errors.sum())
+    if is_available(piece):
+        reach = frame.reach_factor * length
+        facts = piece.array(np.concatenate([[piece.C, reach], w, growth, frame.matrix.ravel()]))
+        return _least_and_sums(partial_sums("enclosed_risk", piece, facts, 3))
+    matrix, normal, factors = piece.array(frame.matrix), piece.array(w), piece.array(growth)
     parts: list[Any] = []
     for block in piece.blocks(4 * (piece.dim + 1)):
         Z = block.products(matrix)
@@ -78,5 +82,9 @@ def enclosed_risk(
         lower = xp.sum(cost * xp.where(below > 0.0, below, zero))
         least = xp.min(xp.where(cost > 0.0, margin - error, zero + xp.inf))
         parts.append(xp.stack([lower, upper, least]))
-    numbers = to_numpy(xp.stack(parts))
+    return _least_and_sums(xp.stack(parts))
+
+
+def _least_and_sums(parts: Any) -> tuple[float, float, float]:
+    numbers = to_numpy(parts)
     return fsum(numbers[:, 0]), float(numbers[:, 1].sum()), float(numbers[:, 2].min())

@@ -13,11 +13,12 @@ import numpy as np
 
 from hypermargin.arrays import row_blocks
 from hypermargin.passes.device import DeviceSamples, to_numpy
+from hypermargin.passes.fused import is_available, partial_sums
 from hypermargin.problems.margin import MarginProblem
 
 #: Odd multipliers (from the golden ratio and from MurmurHash3), as signed numbers of 64 bits.
 FIRST, SECOND = 0x9E3779B97F4A7C15 - (1 << 64), 0xFF51AFD7ED558CCD - (1 << 64)
-LOWER_HALF = (1 << 32) - 1
+LOWER_HALF, LOWER_BITS = (1 << 32) - 1, (1 << 35) - 1
 MODULUS = 1 << 64
 
 
@@ -40,6 +41,10 @@ def array_fingerprint(values: Any) -> str:
 
 def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
     totals, weighted = [0, 0, 0], False
+    if isinstance(piece, DeviceSamples) and is_available(piece):
+        numbers = piece.xp.asarray(np.array([FIRST, SECOND, LOWER_HALF, LOWER_BITS]), device=piece.space.device)
+        *totals, others = to_numpy(partial_sums("fingerprints", piece, numbers, 4)).sum(axis=0).tolist()
+        return totals, others > 0
     for xp, space, side, weight in _blocks(piece):
         words = [_words(xp, space[:, j]) for j in range(space.shape[1])]
         of_points = _hashed(xp, words)
@@ -74,4 +79,4 @@ def _hashed(xp: Any, words: list[Any]) -> Any:
         hashes = (hashes ^ word) * FIRST
         hashes = hashes ^ ((hashes >> 32) & LOWER_HALF)
     hashes = hashes * SECOND
-    return hashes ^ ((hashes >> 29) & ((1 << 35) - 1))
+    return hashes ^ ((hashes >> 29) & LOWER_BITS)

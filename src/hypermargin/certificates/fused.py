@@ -3,17 +3,11 @@
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.passes.device import DeviceSamples, to_numpy, triton_runs
+from hypermargin.passes.device import DeviceSamples, to_numpy
 
 BLOCK = 2048
 #: Copies of the table of sums, so that programs do not wait for each other.
 SLOTS = 1024
-DIMENSIONS = (2, 3)
-
-
-def is_available(piece: DeviceSamples) -> bool:
-    """Whether there is a kernel for these samples."""
-    return piece.dim in DIMENSIONS and triton_runs(piece.space)
 
 
 def selected_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: float, sigma: Array) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.mean import onto_hyperboloid
+from hypermargin.passes import fused
 from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.home import Home
 from hypermargin.problems.margin import MarginProblem
@@ -167,6 +168,19 @@ def _extent(piece: Any) -> Extent | None:
 
 def _device_extent(piece: DeviceSamples) -> Extent:
     xp, parts = piece.xp, []
+    if fused.is_available(piece):
+        rows = to_numpy(fused.partial_sums("extent", piece, piece.array(np.zeros(1)), piece.dim + 7))
+        n, positive, weight, *total = rows[:, :-3].sum(axis=0).tolist()
+        farthest, heaviest = rows[:, -3:-1].max(axis=0).tolist()
+        return Extent(
+            int(n),
+            int(positive),
+            weight,
+            np.array(total),
+            farthest,
+            lightest=float(rows[:, -1].min()),
+            heaviest=heaviest,
+        )
     for block in piece.blocks(piece.dim + 1):
         used = xp.astype(block.side != 0.0, xp.float64)
         sums = [xp.sum(used), xp.sum(xp.astype(block.side > 0.0, xp.float64)), xp.sum(block.weight)]

@@ -12,12 +12,10 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
-from hypermargin.passes.device import Block, DeviceSamples, to_numpy, triton_runs
+from hypermargin.passes import fused
+from hypermargin.passes.device import Block, DeviceSamples, to_numpy
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.exact.frames import Frame
-
-#: Points of a program are BLOCK times STEPS; dimensions that there is a kernel for.
-BLOCK, STEPS, DIMENSIONS = 1024, 32, (2, 3)
 
 
 class DeviceOracle:
@@ -30,8 +28,8 @@ class DeviceOracle:
     def __call__(self, W: Array) -> list[tuple[float, float, Array]]:
         if isinstance(self.piece.uncertainty, GeodesicBall):
             return [self._ball_pass(w, self.piece.uncertainty.rho) for w in W]
-        fused = self.piece.dim in DIMENSIONS and triton_runs(self.piece.space)
-        sums = np.stack([self._fused_sums(w) for w in W]) if fused else self._array_sums(W)
+        in_kernels = fused.is_available(self.piece)
+        sums = np.stack([self._fused_sums(w) for w in W]) if in_kernels else self._array_sums(W)
         return [(float(row[0]), float(row[1]), -(row[2:] @ self._matrix)) for row in sums]
 
     def _array_sums(self, W: Array) -> Array:
@@ -55,31 +53,8 @@ class DeviceOracle:
         return to_numpy(total)
 
     def _fused_sums(self, w: Array) -> Array:
-        import torch
-
-        from hypermargin.passes import triton_kernels
-
-        piece = self.piece
-        n, weighted = piece.space.shape[0], piece.sample_weight is not None
-        programs = -(-n // (BLOCK * STEPS))
-        partial = torch.empty((programs, piece.dim + 3), dtype=torch.float64, device=piece.space.device)
-        triton_kernels.hinge[(programs,)](
-            piece.space,
-            piece.side,
-            piece.sample_weight if weighted else piece.space,
-            piece.array(np.concatenate([[self.threshold], self._matrix @ w])),
-            partial,
-            n,
-            piece.space.stride(0),
-            piece.space.stride(1),
-            piece.side.stride(0),
-            D=piece.dim,
-            WEIGHTED=weighted,
-            BLOCK=BLOCK,
-            STEPS=STEPS,
-            num_warps=8,
-        )
-        return to_numpy(partial.sum(dim=0))
+        numbers = self.piece.array(np.concatenate([[self.threshold], self._matrix @ w]))
+        return to_numpy(fused.partial_sums("hinge", self.piece, numbers, self.piece.dim + 3).sum(dim=0))
 
     def _ball_pass(self, w: Array, rho: float | Array) -> tuple[float, float, Array]:
         """The pass with the worst points of geodesic balls, ``z' = a z + b covector(w)`` (`GeodesicBall`)."""
