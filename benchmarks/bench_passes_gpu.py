@@ -269,6 +269,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Certified answers for points on a graphics card.")
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="lines to measure")
     parser.add_argument("--no-fit", action="store_true", help="leave whole fits out")
+    parser.add_argument("--no-triton", action="store_true", help="operations of PyTorch instead of kernels")
     parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for many dimensions (%(default)s)")
     parser.add_argument("--output", type=Path, default=TABLES / "passes-gpu.md", help="where the table goes")
     arguments = parser.parse_args()
@@ -283,6 +284,10 @@ def main() -> None:
 
     if not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU here")
+    if arguments.no_triton:
+        from hypermargin.passes import fused
+
+        fused.DIMENSIONS = ()
     start = time.perf_counter()
     solved(*points(16_000, 2), verify=True)
     print(f"kernels compiled and a first solve made in {seconds(time.perf_counter() - start)}", flush=True)

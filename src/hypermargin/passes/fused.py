@@ -8,7 +8,8 @@ from typing import Any
 from hypermargin.passes.device import DeviceSamples, triton_runs
 
 #: Points of a program are BLOCK times STEPS; dimensions that there are kernels for.
-BLOCK, STEPS, DIMENSIONS = 1024, 32, (2, 3)
+BLOCK, STEPS = 1024, 32
+DIMENSIONS: tuple[int, ...] = (2, 3)
 
 
 def is_available(piece: DeviceSamples) -> bool:
