@@ -6,9 +6,9 @@ import signal
 import numpy as np
 import pytest
 
-from hypermargin import HyperbolicSVC, MarginProblem, Status, solve
+from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, MarginProblem, Status, solve
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.passes import SpreadProblem
+from hypermargin.passes import ArrayChunks, SpreadProblem
 from hypermargin.passes.cluster import Cluster, Graph, dask_home
 
 da = pytest.importorskip("dask.array")
@@ -96,51 +96,76 @@ def test_partitions_that_do_not_fit_are_refused(data):
         HyperbolicSVC().fit(da.from_array(bad, chunks=(40, 3)), y)
 
 
-@pytest.mark.slow
-def test_a_worker_killed_in_the_middle_of_a_fit_costs_a_retry(data, monkeypatch):
-    X, y = data
+@pytest.fixture(scope="module")
+def client():
     with (
         distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        asked, killed = [], []
+        yield client
 
-        class Watched(Cluster):
-            def ask(self, question, *arguments):
-                asked.append(question)
-                if len(asked) == 12 and not killed:
-                    killed.append(next(iter(client.run(os.getpid).values())))
-                    os.kill(killed[0], signal.SIGKILL)
-                return super().ask(question, *arguments)
 
-            def map(self, change, *arguments):
-                return Watched(self.client, super().map(change, *arguments).futures)
+def test_a_worker_killed_in_the_middle_of_a_fit_costs_a_retry(data, client):
+    X, y = data
+    asked, killed = [], []
 
-        rows = dask_home(da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40))
-        assert isinstance(rows, Cluster)
-        pieces = Watched(client, rows.map(_problem).futures)
-        solution = solve(SpreadProblem(pieces, 2.0))
-        reference = solve(MarginProblem(X, np.where(y == "bee", 1.0, -1.0), 2.0))
-        assert killed
-        assert len(asked) > 20
-        assert solution.status is Status.OPTIMAL
-        assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
+    class Watched(Cluster):
+        def ask(self, question, *arguments):
+            asked.append(question)
+            if len(asked) == 12 and not killed:
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+            return super().ask(question, *arguments)
+
+        def map(self, change, *arguments):
+            return Watched(self.client, super().map(change, *arguments).futures)
+
+    rows = dask_home(da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40))
+    assert isinstance(rows, Cluster)
+    pieces = Watched(client, rows.map(_problem).futures)
+    solution = solve(SpreadProblem(pieces, 2.0))
+    reference = solve(MarginProblem(X, np.where(y == "bee", 1.0, -1.0), 2.0))
+    assert killed
+    assert len(asked) > 20
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
 
 
 def _problem(rows) -> MarginProblem:
     return MarginProblem(rows.X, np.where(rows.y == "bee", 1.0, -1.0))
 
 
-@pytest.mark.slow
-def test_binary_problems_are_solved_by_workers_through_joblib():
+def test_an_error_on_a_worker_is_an_error_here(data, client):
+    """Found by its row, and not retried as if the worker had died."""
+    X = data[0].copy()
+    X[130, 1] = np.nan
+    model = HyperbolicSVC()
+    with pytest.raises(ValueError, match="row 130 of X holds NaN"):
+        model.fit(da.from_array(X, chunks=(40, 3)), da.from_array(data[1], chunks=40))
+    assert not hasattr(model, "classes_")
+
+
+def test_binary_problems_are_solved_by_workers_through_joblib(client):
     import joblib
 
     X, y = make_gaussian_mixture(20, 4, scale=0.5, random_state=0, return_X_y=True)
     alone = HyperbolicSVC().fit(X, y)
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with joblib.parallel_config("dask"):
         model = HyperbolicSVC(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+
+def test_forests_grow_and_predict_on_the_workers(data, client, uncollectable):
+    """The same trees as from the same partitions here, since what is drawn depends on the partition alone."""
+    X, y = data
+    dX, dy = da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40)
+    setting = dict(n_estimators=6, max_samples=100, random_state=0)
+    model = HyperbolicForestClassifier(**setting).fit(dX, dy)
+    here = HyperbolicForestClassifier(**setting).fit(ArrayChunks(X, rows=40), y)
+    np.testing.assert_array_equal(model.predict_proba(X), here.predict_proba(X))
+    lazy = model.predict(dX)
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_array_equal(
+        np.concatenate(client.gather(client.compute(lazy.to_delayed().tolist()))), here.predict(X)
+    )
+    assert model.score(dX, dy) == here.score(X, y)

@@ -12,7 +12,7 @@ from hypermargin.estimators.inputs import LabelledSamples, labelled_samples, uni
 from hypermargin.estimators.user_data import plain_coordinates, plain_labels
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import check_geometry
-from hypermargin.passes.inputs import is_collection
+from hypermargin.passes.inputs import column_names, is_collection
 
 
 class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
@@ -56,6 +56,15 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         X = plain_coordinates(X, self.geometry, self.curvature)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return unit_points(X, self.geometry, self.curvature)
+
+    def _note_columns(self, X, y, sample_weight, width: int) -> None:
+        """Set the number of columns, and their names where X is a table, for X that lives elsewhere."""
+        self.n_features_in_ = width
+        names = column_names(X, y, sample_weight)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _refuse_collections(self, X) -> None:
         """Refuse what only some classifiers can do without reading it whole (docs/large-data.md)."""

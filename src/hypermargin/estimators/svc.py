@@ -25,7 +25,7 @@ from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.validation import PointError
-from hypermargin.passes.inputs import column_names, home_of, lives_elsewhere
+from hypermargin.passes.inputs import home_of, lives_elsewhere
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, Status, get_solver, make_solver
@@ -287,12 +287,7 @@ class HyperbolicSVC(SchemeClassifier):
             home_of(X, y, sample_weight), self.geometry, self.curvature, self.class_weight, self.uncertainty
         )
         if reset:
-            self.n_features_in_ = width
-            names = column_names(X, y, sample_weight)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+            self._note_columns(X, y, sample_weight, width)
         return classes, samples
 
     def _check_spread(self) -> None:

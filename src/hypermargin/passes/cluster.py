@@ -5,7 +5,7 @@ the workers, and the scheduler makes those of a lost worker again; a question th
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypermargin.passes.home import Home, Question
@@ -22,12 +22,26 @@ class Cluster(Home):
         self.client, self.futures = client, list(futures)
 
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
+        return self._gathered(lambda: self._submitted(question, arguments))
+
+    def grouped(
+        self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
+    ) -> list[Any]:
+        """Every item is finished by one worker, to which the answers of all pieces go."""
+
+        def tasks() -> list[Any]:
+            return [self._task(finish, self._submitted(question, (item,)), item) for item in items]
+
+        return self._gathered(tasks)
+
+    def _gathered(self, tasks: Callable[[], list[Any]]) -> list[Any]:
+        """The results of tasks, which are begun again where workers died."""
         from distributed import KilledWorker
 
         for attempt in range(RETRIES + 1):
-            answers = self._submitted(question, arguments)
+            futures = tasks()
             try:
-                return self.client.gather(answers)
+                return self.client.gather(futures)
             except (KilledWorker, OSError):  # the tasks that lie behind are made again by the scheduler
                 if attempt == RETRIES:
                     raise
@@ -39,7 +53,10 @@ class Cluster(Home):
         return Cluster(self.client, self._submitted(change, arguments))
 
     def _submitted(self, function: Question, arguments: tuple[Any, ...]) -> list[Any]:
-        return [self.client.submit(function, piece, *arguments, pure=False, retries=RETRIES) for piece in self.futures]
+        return [self._task(function, piece, *arguments) for piece in self.futures]
+
+    def _task(self, function: Question, *arguments: Any) -> Any:
+        return self.client.submit(function, *arguments, pure=False, retries=RETRIES)
 
 
 class Graph(Home):
@@ -57,6 +74,15 @@ class Graph(Home):
         import dask
 
         return Graph([dask.delayed(change, pure=False)(piece, *arguments) for piece in self.pieces])
+
+    def grouped(
+        self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
+    ) -> list[Any]:
+        import dask
+
+        answers = [self.map(question, item).pieces for item in items]
+        tasks = [dask.delayed(finish, pure=False)(*pair) for pair in zip(answers, items, strict=True)]
+        return list(dask.compute(*tasks))
 
 
 def is_dask(X: Any) -> bool:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 Question = Callable[..., Any]
+#: Items that one pass of `Home.grouped` serves: their answers are in memory at the same time.
+ITEMS_A_PASS = 8
 
 
 class Home(ABC):
@@ -32,6 +34,24 @@ class Home(ABC):
 
         They are made once and kept, where pieces are kept at all.
         """
+
+    def grouped(
+        self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
+    ) -> list[Any]:
+        """``finish([question(piece, item) of every piece], item)`` for every item, in their order.
+
+        Here a pass serves several items, and `finish` runs in `n_jobs` threads; a cluster finishes on its workers.
+        """
+        from joblib import Parallel, delayed
+
+        done: list[Any] = []
+        for start in range(0, len(items), ITEMS_A_PASS):
+            some = list(items[start : start + ITEMS_A_PASS])
+            answers = self.ask(_of_each, question, some)
+            done += Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(finish)([of_piece[k] for of_piece in answers], item) for k, item in enumerate(some)
+            )
+        return done
 
 
 class Resident(Home):
@@ -75,3 +95,7 @@ class Streamed(Home):
 
     def map(self, change: Question, *arguments: Any) -> "Streamed":
         return Streamed(self.source, (*self.changes, (change, arguments)))
+
+
+def _of_each(piece: Any, question: Question, items: list[Any]) -> list[Any]:
+    return [question(piece, item) for item in items]
