@@ -11,6 +11,7 @@ from hypermargin.lazy_names import lazy_names
 if TYPE_CHECKING:  # the same names for type checkers and editors, which do not run the package
     from hypermargin.certificates import Certificate, SoftMarginCertificate
     from hypermargin.estimators import (
+        HyperbolicClassifierCV,
         HyperbolicForestClassifier,
         HyperbolicKernelSVC,
         HyperbolicKNeighborsClassifier,
@@ -33,6 +34,7 @@ __all__ = [
     "CrossPolytope",
     "Ellipsoid",
     "GeodesicBall",
+    "HyperbolicClassifierCV",
     "HyperbolicForestClassifier",
     "HyperbolicKNeighborsClassifier",
     "HyperbolicKernelSVC",
@@ -71,6 +73,7 @@ _HOMES = {
     **dict.fromkeys(("Certificate", "SoftMarginCertificate"), "hypermargin.certificates"),
     **dict.fromkeys(
         (
+            "HyperbolicClassifierCV",
             "HyperbolicForestClassifier",
             "HyperbolicKNeighborsClassifier",
             "HyperbolicKernelSVC",

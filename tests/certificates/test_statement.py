@@ -113,6 +113,7 @@ def test_every_mutated_statement_is_refused(solutions, kind):
         "weights": "0" * 16,
         "uncertainty": "Box(rho=3.0)",
         "allow_timelike": True,
+        "model": "HeatKernel(t=1.0)",
         "loss": "asinh",
         "objective": 0.9 * solutions[kind].lower_bound if np.isfinite(stated.bound) else 1.0,
         "bound": 1.01 * stated.bound if np.isfinite(stated.bound) else None,
@@ -126,7 +127,7 @@ def test_every_mutated_statement_is_refused(solutions, kind):
             continue  # there is no more to claim than that nothing separates
         with pytest.raises(CertificateError, match=r"another problem|asinh loss|does not hold what it states"):
             mutated.verify(problem)
-    for name in mutations:
+    for name in set(mutations) - {"model"}:  # files of old have no model: they are about hyperplanes
         broken = {key: value for key, value in plain["statement"].items() if key != name}
         with pytest.raises(CertificateError, match=f"damaged: its statement does not say {name}"):
             Certificate.from_dict({**plain, "statement": broken})

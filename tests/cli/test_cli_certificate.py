@@ -136,3 +136,29 @@ def test_errors_name_the_file(capsys, folder):
         capsys, "certificate", "check", "foreign.json", "points.csv"
     )
     assert "nowhere.json" in run_wrong(capsys, "certificate", "show", "nowhere.json")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--model", "kernel", "--kernel", "laplacian=0.7"),
+        ("--model", "curve"),
+        ("--model", "kernel", "--landmarks", "9"),
+    ],
+    ids=["kernel", "curve", "landmarks"],
+)
+def test_certificates_of_other_models_are_checked_as_well(capsys, folder, options):
+    run_ok(capsys, "fit", "points.csv", "-o", "m.npz", "--certificates", "proofs", "-C", "2", *options)
+    path = "proofs/problem-2.json"
+    stated = Certificate.load(path).statement
+    assert stated.model in run_ok(capsys, "certificate", "show", path)
+    hows = [("--model", "m.npz")]
+    if "--landmarks" in options:
+        assert "give the model with --model" in run_wrong(capsys, "certificate", "check", path, "points.csv")
+    else:
+        hows.append(())
+        assert "the points are others" in run_wrong(capsys, "certificate", "check", path, "others.csv")
+    for how in hows:
+        out = run_ok(capsys, "certificate", "check", path, "points.csv", *how)
+        assert "oak against ash" in out
+        assert bound_in(out) == pytest.approx(stated.bound, rel=1e-9)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from hypermargin.certificates.statement import Statement
+from hypermargin.certificates.statement import Problem, Statement
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.reading import FileError, read_json, reason
 
@@ -40,7 +40,7 @@ class Certificate(ABC):
     def __init_subclass__(cls) -> None:
         _FORMATS[cls.FORMAT] = cls
 
-    def verify(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+    def verify(self, problem: Problem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the objective of the problem that the certificate states.
 
         A `CertificateError` says what is wrong: `problem` is another one than the certificate states, the proof does
@@ -54,7 +54,7 @@ class Certificate(ABC):
             raise CertificateError(f"the certificate does not hold what it states: {contradiction}")
         return bound
 
-    def require_about(self, problem: MarginProblem) -> None:
+    def require_about(self, problem: Problem) -> None:
         """Raise a `CertificateError` that says what differs where the certificate states another problem."""
         if self.statement is None:
             return
@@ -71,14 +71,14 @@ class Certificate(ABC):
             )
 
     @abstractmethod
-    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+    def bound_for(self, problem: Any, *, by_arb: bool = False) -> float:
         """What the proof is worth for any problem, whatever the certificate states: a rigorous lower bound.
 
         The cuts of a soft margin hold for every C and for similar data, so a bound for one problem may be a good one
         for another; it may as well be 0. A `CertificateError` where the proof is none for such a problem.
         """
 
-    def holds(self, problem: MarginProblem) -> bool:
+    def holds(self, problem: Problem) -> bool:
         """Whether `verify` accepts the certificate for `problem`."""
         try:
             self.verify(problem)
@@ -86,7 +86,7 @@ class Certificate(ABC):
             return False
         return True
 
-    def stating(self, problem: MarginProblem, *, loss: str, objective: float, bound: float | None) -> Self:
+    def stating(self, problem: Problem, *, loss: str, objective: float, bound: float | None) -> Self:
         """The certificate with a statement about `problem`; `bound` is what a check of it proved, if there was one."""
         return replace(self, statement=Statement.about(problem, loss=loss, objective=objective, bound=bound))
 

@@ -6,12 +6,12 @@ sums, and all homes of the same samples agree. They tell problems apart by accid
 certificate proves is recomputed from the data anyway.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from hypermargin.arrays import row_blocks
+from hypermargin.arrays import Array, row_blocks
 from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.fused import is_available, partial_sums
 from hypermargin.problems.margin import MarginProblem
@@ -28,7 +28,11 @@ def fingerprints(problem: MarginProblem) -> tuple[str, str, str | None]:
     for parts, differs in problem.ask(_piece_sums):
         sums = [(total + part) % MODULUS for total, part in zip(sums, parts, strict=True)]
         weighted |= differs
-    points, labels, weights = (f"{total:016x}" for total in sums)
+    return _written(sums, weighted)
+
+
+def _written(sums: list[int], weighted: bool) -> tuple[str, str, str | None]:
+    points, labels, weights = (f"{total % MODULUS:016x}" for total in sums)
     return points, labels, weights if weighted else None
 
 
@@ -40,12 +44,21 @@ def array_fingerprint(values: Any) -> str:
 
 
 def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
-    totals, weighted = [0, 0, 0], False
     if isinstance(piece, DeviceSamples) and is_available(piece):
         numbers = piece.xp.asarray(np.array([FIRST, SECOND, LOWER_HALF, LOWER_BITS]), device=piece.space.device)
         *totals, others = to_numpy(partial_sums("fingerprints", piece, numbers, 4)).sum(axis=0).tolist()
         return totals, others > 0
-    for xp, space, side, weight in _blocks(piece):
+    return _summed(_blocks(piece))
+
+
+def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tuple[str, str, str | None]:
+    """Those of samples in memory: rows that tell them apart, shape (n, width), labels and weights (n,)."""
+    return _written(*_summed(_array_blocks(space, side, weight)))
+
+
+def _summed(blocks: Iterable[tuple[Any, Any, Any, Any]]) -> tuple[list[int], bool]:
+    totals, weighted = [0, 0, 0], False
+    for xp, space, side, weight in blocks:
         words = [_words(xp, space[:, j]) for j in range(space.shape[1])]
         of_points = _hashed(xp, words)
         of_labels = _hashed(xp, [of_points, xp.astype(side, xp.int64)])
@@ -62,9 +75,12 @@ def _blocks(piece: MarginProblem | DeviceSamples) -> Iterator[tuple[Any, Any, An
         for block in piece.blocks(8):
             yield piece.xp, block.space, block.side, block.weight
         return
-    for rows in row_blocks(piece.n_samples):
-        space, side = piece.X[rows, 1:], piece.y[rows]
-        yield np, space, side, np.ones(len(side)) if piece.sample_weight is None else piece.sample_weight[rows]
+    yield from _array_blocks(piece.X[:, 1:], piece.y, piece.sample_weight)
+
+
+def _array_blocks(space: Array, side: Array, weight: Array | None) -> Iterator[tuple[Any, Any, Any, Any]]:
+    for rows in row_blocks(len(side)):
+        yield np, space[rows], side[rows], np.ones(len(side[rows])) if weight is None else weight[rows]
 
 
 def _words(xp: Any, values: Any) -> Any:

@@ -17,10 +17,9 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
-from hypermargin.geometry.compiled import double_double
 from hypermargin.geometry.isometries import move_to_origin_precisely, translation_to_origin
 from hypermargin.geometry.lorentz import covector, lift
-from hypermargin.problems.linearised import OriginJacobian
+from hypermargin.problems.linearised import OriginJacobian, framed_jacobians
 from hypermargin.problems.margin import MarginProblem
 
 
@@ -77,20 +76,19 @@ class FramedSamples:
         return 1.5 * self.stretch * float(self.reaches.max())
 
     def jacobians(self, part: slice) -> tuple[Array, Array]:
-        """Images of the axes under the Jacobians of exp_0 in the frame, (rows, d, d + 1), and bounds on their errors.
+        """Covectors of the images of the axes under the Jacobians of exp_0, (rows, d, d + 1), and bounds on errors.
 
-        The parts of an image are at most ``x0`` and ``stretch`` long before the boost, so that no coordinate is larger
-        than ``(T + |c|) (x0 + stretch)``; but its two terms may cancel, so errors relative to the terms are charged in
-        that size only where they are not those of double-double arithmetic.
+        An image is the sum of a radial part ``n_k R`` and one across; as ``R = sum_k n_k image_k``, none of the two is
+        longer than ``1 + sqrt(d)`` times the largest image. To that is relative what rounding and the errors of the
+        stretches, at most ``(2 d + 24) u``, come to. Double-double arithmetic errs before, relative to the terms of a
+        boost: parts are at most ``x0`` and ``stretch`` long, and ``T + |c|`` times that after it.
         """
         X, d = self.problem.X[part], self.problem.dim
-        space = np.ascontiguousarray(X[:, 1:])
+        images = framed_jacobians(X, self.centre)
         stretches = OriginJacobian.at(X).stretch
-        images = np.empty((len(X), d, d + 1))
-        double_double.move_jacobians(space, stretches, np.ascontiguousarray(self.centre, dtype=np.float64), images)
         absolute = (512 * d + 4096) * U * U * self.stretch * (X[:, 0] + stretches)
-        across = np.abs(images).max(axis=(1, 2)) + stretches
-        return images, 1.0001 * absolute + 64.0 * U * across
+        longest = (1.0 + d**0.5) * np.abs(images).max(axis=(1, 2)) + stretches
+        return images, 1.0001 * (absolute + (2 * d + 32) * U * longest)
 
     def covectors(self, part: slice) -> Array:
         """The computed z_i of some samples, shape (rows, d + 1)."""

@@ -12,7 +12,10 @@ from hypermargin.problems.margin import MarginProblem
 
 @dataclass(frozen=True, eq=False)
 class HardMarginCertificate(Certificate):
-    """A bound for the soft margin with weight C bounds the hard margin too: a separator has no risk."""
+    """A bound for the soft margin with weight C bounds the hard margin too: a separator has no risk.
+
+    The soft margin has `equal_weights` for all samples that count; in files of old it had those of the problem.
+    """
 
     FORMAT: ClassVar[str] = "hypermargin-hard-margin-1"
 
@@ -20,20 +23,25 @@ class HardMarginCertificate(Certificate):
 
     C: float
     soft: SoftMarginCertificate
+    equal_weights: bool = False
 
     def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the hard-margin objective of `problem`."""
         require_hard_margin(problem)
         if not 0.0 < self.C < inf:
             raise CertificateError(f"the weight of a soft margin must be positive and finite, got {self.C!r}")
+        if self.equal_weights:
+            problem = problem.with_equal_weights()
         return self.soft.bound_for(problem.with_C(self.C), by_arb=by_arb)
 
     def _content(self) -> dict[str, Any]:
-        return {"C": self.C, "soft": self.soft.to_dict()}
+        equal = {"equal_weights": True} if self.equal_weights else {}
+        return {"C": self.C, "soft": self.soft.to_dict(), **equal}
 
     @classmethod
     def _from_content(cls, data: dict[str, Any]) -> "HardMarginCertificate":
-        return cls(float(data["C"]), SoftMarginCertificate.from_dict(data["soft"]))
+        equal = bool(data.get("equal_weights", False))
+        return cls(float(data["C"]), SoftMarginCertificate.from_dict(data["soft"]), equal)
 
 
 @dataclass(frozen=True, eq=False)

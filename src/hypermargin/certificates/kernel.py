@@ -6,7 +6,7 @@ whose objective bounds the least one from above.
 """
 
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,7 @@ class KernelCertificate(Certificate):
     @classmethod
     def of(cls, beta: Array, intercept: float) -> "KernelCertificate":
         """The certificate with coefficients beta, shape (n,)."""
-        used = np.flatnonzero(beta)
+        used = beta.nonzero()[0]
         return cls(beta.size, used, beta[used], float(intercept))
 
     @property
@@ -78,17 +78,18 @@ class KernelCertificate(Certificate):
             raise CertificateError("this certificate bounds the problem of a kernel; the problem has none")
         if problem.n_samples != self.n_samples:
             raise CertificateError(f"the certificate is for {self.n_samples} samples, not for {problem.n_samples}")
-        if self.samples.shape != self.coefficients.shape or np.unique(self.samples).size != self.samples.size:
+        samples, coefficients = self.samples, self.coefficients
+        if samples.shape != coefficients.shape or not (samples[1:] > samples[:-1]).all():
             raise CertificateError("the coefficients of the certificate do not fit its samples")
-        if self.samples.size and not (self.samples.min() >= 0 and self.samples.max() < self.n_samples):
+        if samples.size and not (samples[0] >= 0 and samples[-1] < self.n_samples):
             raise CertificateError("the certificate names samples that the problem does not have")
-        if not (np.all(np.isfinite(self.coefficients)) and np.isfinite(self.intercept)):
-            raise CertificateError("the certificate holds numbers that are not finite")
         low, high = problem.box
-        inside = (low[self.samples] <= self.coefficients) & (self.coefficients <= high[self.samples])
-        if not np.all(inside):
+        inside = (low[samples] <= coefficients) & (coefficients <= high[samples])
+        if not (inside.all() and isfinite(self.intercept)):
+            if not (np.all(np.isfinite(coefficients)) and isfinite(self.intercept)):
+                raise CertificateError("the certificate holds numbers that are not finite")
             raise CertificateError("a coefficient of the certificate is beyond the weight of its sample")
-        if fsum(self.coefficients.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
+        if fsum(coefficients.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
             raise CertificateError("the coefficients of the certificate do not add up to 0")
 
     def _content(self) -> dict[str, Any]:

@@ -12,9 +12,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from hypermargin.certificates.fingerprints import array_fingerprint, fingerprints
+from hypermargin.certificates.fingerprints import array_fingerprint, fingerprints, sample_fingerprints
+from hypermargin.kernels import Kernel
+from hypermargin.problems.curve import CurveProblem
+from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import UncertaintySet
+
+#: What may be proved.
+Problem = MarginProblem | CurveProblem | KernelProblem | FeatureProblem
+#: How a statement about boundaries that are curves begins.
+CURVES = "generalised hyperplanes"
 
 #: Bounds are recomputed by compiled code, by arrays or by Arb, which round differently; relative to the objective.
 BOUND_ROUNDING = 1e-9
@@ -48,6 +56,8 @@ class Statement:
         The lower bound proved when the certificate was written; None where it was not checked, or failed.
     version : str
         The version of hypermargin that wrote it.
+    model : str or None
+        What classifies, where that is no hyperplane, such as ``HeatKernel(t=0.5)``.
     """
 
     n_samples: int
@@ -62,9 +72,10 @@ class Statement:
     objective: float
     bound: float | None
     version: str
+    model: str | None = None
 
     @classmethod
-    def about(cls, problem: MarginProblem, *, loss: str, objective: float, bound: float | None) -> Self:
+    def about(cls, problem: Problem, *, loss: str, objective: float, bound: float | None) -> Self:
         """The statement of `bound` and `objective` for `problem`, by this version."""
         from hypermargin import __version__  # a fact about the package, which is not complete before its parts are
 
@@ -72,7 +83,7 @@ class Statement:
             **_identity(problem), loss=loss, objective=float(objective), bound=_proved(bound), version=__version__
         )
 
-    def differences(self, problem: MarginProblem) -> list[str]:
+    def differences(self, problem: Problem) -> list[str]:
         """What tells `problem` from the one stated, a clause each; nothing where they are the same."""
         stated, given = asdict(self), _identity(problem)
         if (self.n_samples, self.dim) != (problem.n_samples, problem.dim):
@@ -99,7 +110,7 @@ class Statement:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`; raises what damaged data raises."""
-        missing = [field.name for field in fields(cls) if field.name not in data]
+        missing = [field.name for field in fields(cls) if field.name not in data and field.name != "model"]
         if missing:
             raise ValueError(f"its statement does not say {', '.join(missing)}")
         return cls(
@@ -115,18 +126,20 @@ class Statement:
             objective=_number(data["objective"]),
             bound=None if data["bound"] is None else _number(data["bound"]),
             version=str(data["version"]),
+            model=None if data.get("model") is None else str(data["model"]),
         )
 
     def __str__(self) -> str:
         """The problem, the objective and the bound in plain words, a line each."""
         margin = "hard margin" if math.isinf(self.C) else f"soft margin, {self.loss} loss, C = {self.C:g}"
         robust = "" if self.uncertainty is None else f", worst case over {self.uncertainty}"
+        model = "" if self.model is None else f", {self.model}"
         timelike = ", spheres allowed as boundaries" if self.allow_timelike else ""
         weights = "all weights 1" if self.weights is None else f"weights {self.weights}"
         bound = "not checked when it was written" if self.bound is None else f"{self.bound:.10g}"
         return "\n".join(
             (
-                f"problem      {margin}{robust}{timelike}",
+                f"problem      {margin}{model}{robust}{timelike}",
                 f"data         {self.n_samples} points in dimension {self.dim}",
                 f"fingerprints points {self.points}, labels {self.labels}, {weights}",
                 f"objective    {self.objective:.10g}",
@@ -138,6 +151,7 @@ class Statement:
 
 #: How a difference in each of these facts is told: (stated, given) to a clause.
 _CLAUSES = {
+    "model": lambda stated, given: f"it classifies by {given or 'a hyperplane'} here and {stated or 'one'} there",
     "points": lambda stated, given: "the points are others",
     "labels": lambda stated, given: "the labels are others",
     "C": lambda stated, given: f"C is {given:g} here and {stated:g} there",
@@ -147,19 +161,34 @@ _CLAUSES = {
 }
 
 
-def _identity(problem: MarginProblem) -> dict[str, Any]:
+def _identity(problem: Problem) -> dict[str, Any]:
     """The facts that make a problem this one."""
-    points, labels, weights = fingerprints(problem)
-    return {
-        "n_samples": problem.n_samples,
-        "dim": problem.dim,
-        "C": problem.C,
-        "points": points,
-        "labels": labels,
-        "weights": weights,
-        "uncertainty": None if problem.uncertainty is None else _described(problem.uncertainty),
+    return _COMMON | {"C": problem.C, "n_samples": problem.n_samples, "dim": problem.dim} | _facts(problem)
+
+
+#: What most problems have in common.
+_COMMON: dict[str, Any] = {"uncertainty": None, "allow_timelike": False, "model": None}
+
+
+def _facts(problem: Problem) -> dict[str, Any]:
+    if isinstance(problem, CurveProblem):
+        return _facts(problem.margin) | {"model": f"{CURVES} around the centre {array_fingerprint(problem.centre)}"}
+    if isinstance(problem, KernelProblem):
+        space = problem.own_points.space if isinstance(problem.kernel, Kernel) else problem.own_points[:, 1:]
+        kernel = repr(problem.kernel) if isinstance(problem.kernel, Kernel) else "a kernel of the user's own"
+        return _named(sample_fingerprints(space, problem.y, problem.sample_weight)) | {"model": kernel}
+    if isinstance(problem, FeatureProblem):
+        found = sample_fingerprints(problem.identity, problem.y, problem.sample_weight)
+        return _named(found) | {"model": problem.origin}
+    noise = problem.uncertainty
+    return _named(fingerprints(problem)) | {
+        "uncertainty": None if noise is None else _described(noise),
         "allow_timelike": bool(problem.allow_timelike),
     }
+
+
+def _named(found: tuple[str, str, str | None]) -> dict[str, Any]:
+    return dict(zip(("points", "labels", "weights"), found, strict=True))
 
 
 def _described(noise: UncertaintySet) -> str:

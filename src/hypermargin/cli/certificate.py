@@ -3,10 +3,12 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hypermargin.certificates import Certificate, CertificateError, Statement
+from hypermargin.certificates.statement import CURVES, Problem
 from hypermargin.cli.console import CommandError, say
 from hypermargin.cli.files import make_folder
 from hypermargin.cli.options import (
@@ -17,9 +19,12 @@ from hypermargin.cli.options import (
     labelled_points,
     without_names,
 )
-from hypermargin.estimators import HyperbolicSVC, load_model
+from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, load_model
 from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.problems import MarginProblem
+from hypermargin.kernels.base import kernel_from_text
+
+#: Classifiers that prove their answers.
+Classifier = HyperbolicSVC | HyperbolicKernelSVC
 
 EXAMPLES = """examples:
   hypermargin certificate save model.npz --output proofs
@@ -67,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _save(args: argparse.Namespace) -> None:
-    model = load_model(args.model)
+    model = _proved_model(args.model)
     if all(solution.certificate is None for solution in model.solutions_):
         raise CommandError(
             f"{args.model} holds no certificates: fit by exact, which proves its answers, and without --no-certificates"
@@ -76,7 +81,7 @@ def _save(args: argparse.Namespace) -> None:
         say(line)
 
 
-def write_certificates(model: HyperbolicSVC, folder: str) -> Iterator[str]:
+def write_certificates(model: Classifier, folder: str) -> Iterator[str]:
     """Write a file for every certificate of a fitted model, and say of each what it is about."""
     target = make_folder(folder)
     for k, (solution, sides) in enumerate(zip(model.solutions_, _sides(model), strict=True), start=1):
@@ -88,7 +93,16 @@ def write_certificates(model: HyperbolicSVC, folder: str) -> Iterator[str]:
         yield f"wrote {path}: {sides}, lower bound {solution.lower_bound:.10g}"
 
 
-def _sides(model: HyperbolicSVC, classes: np.ndarray | None = None) -> list[str]:
+def _proved_model(path: str) -> Any:
+    """The model in a file, or the one that it chose; one without binary problems has nothing to prove."""
+    model: Any = load_model(path)
+    model = getattr(model, "best_model_", model)
+    if not hasattr(model, "solutions_"):
+        raise CommandError(f"{path} holds a {type(model).__name__}, which is not made of problems with proofs")
+    return model
+
+
+def _sides(model: Classifier, classes: np.ndarray | None = None) -> list[str]:
     """Which classes each binary problem of a scheme tells apart."""
     names = [str(name) for name in (model.classes_ if classes is None else classes)]
     code = make_scheme(model.multi_class, len(names)).code
@@ -107,7 +121,7 @@ def _show(args: argparse.Namespace) -> None:
         certificate = Certificate.load(path)
         say(f"{chr(10) if k else ''}{path}: {type(certificate).__name__}, {Path(path).stat().st_size:,} bytes")
         say(f"proves       {certificate.PROVES}")
-        say(str(certificate.statement or "problem      not stated, as in old files and for curves and kernels"))
+        say(str(certificate.statement or "problem      not stated, as in old files"))
         say(f"check it     hypermargin certificate check {path} DATA")
 
 
@@ -132,9 +146,9 @@ def _check(args: argparse.Namespace) -> None:
         say(f"objective    {certificate.statement.objective:.10g} (stated)")
 
 
-def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, MarginProblem]]:
+def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, Problem]]:
     """The binary problems that the data file may stand for, and which classes they tell apart."""
-    model = None if args.model is None else load_model(args.model)
+    model = None if args.model is None else _proved_model(args.model)
     points = labelled_points(args, model)
     X, y = points.X, points.labels
     classes = np.unique(y)
@@ -145,25 +159,35 @@ def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[
         if C is None:
             raise CommandError(f"{args.file} does not state its C; give it with -C, or the model with --model")
         schemes = (args.multi_class,) if stated is None else ("ovo", "ovr") if classes.size > 2 else ("ovo",)
-        models = [
-            HyperbolicSVC(
-                C=C,
-                multi_class=scheme,
-                geometry=args.geometry,
-                curvature=args.curvature,
-                class_weight=args.class_weight,
-                uncertainty=args.uncertainty,
-                allow_timelike=args.allow_timelike if stated is None else stated.allow_timelike,
-            )
-            for scheme in schemes
-        ]
+        models = [_stated_model(args, stated, C, scheme) for scheme in schemes]
     for model in models:
         yield from zip(_sides(model, classes), model.binary_problems(X, y), strict=True)
 
 
+def _stated_model(args: argparse.Namespace, stated: Statement | None, C: float, scheme: str) -> Classifier:
+    """A classifier whose binary problems are of the kind that is stated."""
+    shared = {
+        "C": C,
+        "multi_class": scheme,
+        "geometry": args.geometry,
+        "curvature": args.curvature,
+        "class_weight": args.class_weight,
+    }
+    model = None if stated is None else stated.model
+    if model is None:
+        timelike = args.allow_timelike if stated is None else stated.allow_timelike
+        return HyperbolicSVC(uncertainty=args.uncertainty, allow_timelike=timelike, **shared)
+    if model.startswith(CURVES):
+        return HyperbolicSVC(boundary="curve", uncertainty=args.uncertainty, **shared)
+    kernel = kernel_from_text(model)
+    if kernel is None:
+        raise CommandError(f"{args.file} is about {model}: give the model with --model")
+    return HyperbolicKernelSVC(kernel=kernel, **shared)
+
+
 def _meant(
-    args: argparse.Namespace, stated: Statement | None, candidates: list[tuple[str, MarginProblem]]
-) -> tuple[str, MarginProblem]:
+    args: argparse.Namespace, stated: Statement | None, candidates: list[tuple[str, Problem]]
+) -> tuple[str, Problem]:
     """The problem that the certificate states, or the one most like it; for those that state none, `--problem`."""
     number = args.problem
     if number is not None:
@@ -177,7 +201,7 @@ def _meant(
             )
         return candidates[0]
 
-    def unlike(candidate: tuple[str, MarginProblem]) -> tuple[bool, int]:
+    def unlike(candidate: tuple[str, Problem]) -> tuple[bool, int]:
         return candidate[1].n_samples != stated.n_samples, len(stated.differences(candidate[1]))
 
     return min(candidates, key=unlike)

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from hypermargin.cli.auto import add_auto_arguments, fit_auto, refuse_auto_arguments
 from hypermargin.cli.certificate import write_certificates
 from hypermargin.cli.console import CommandError, number, percent, say, show_table
 from hypermargin.cli.files import check_output
@@ -31,7 +32,7 @@ from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, Hyperboli
 from hypermargin.estimators.kernel_fitting import METHODS
 from hypermargin.progress import Progress
 
-MODELS = ("geodesic", "curve", "kernel")
+MODELS = ("geodesic", "curve", "kernel", "auto")
 
 EXAMPLES = """examples:
   hypermargin fit points.csv --output model.npz
@@ -52,6 +53,10 @@ EXAMPLES = """examples:
       boundaries of any shape, by a kernel of the hyperbolic distance
   hypermargin fit large.parquet --label kind --chunks 1000000 --output model.npz
       a file larger than memory, a million rows at a time
+  hypermargin fit points.npz --model auto --output model.npz
+      the best of all families (straight boundaries, curves, kernels, forests, neighbours, blends) by cross-validation
+  hypermargin fit rare.npz --model auto --scoring average_precision --candidates neighbours,forest --output model.npz
+      the best of two families for ranking a rare class
   hypermargin fit points.npz --uncertainty geodesic=0.1 --output model.npz
       margins that hold when every point moves by a distance of 0.1
 """
@@ -66,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         choices=MODELS,
         default="geodesic",
-        help="the boundary: a hyperplane, a generalised hyperplane, or any shape by a kernel (%(default)s)",
+        help="the boundary: a hyperplane, a generalised hyperplane, any shape by a kernel, or what does best in "
+        "cross-validation (%(default)s)",
     )
     parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
     parser.add_argument(
@@ -89,7 +95,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-certificates", action="store_true", help="keep the proofs out of the model file, which makes it small"
     )
-    parser.add_argument("--folds", type=int, default=5, metavar="K", help="folds that choose C (%(default)s)")
+    add_auto_arguments(parser)
+    parser.add_argument(
+        "--folds", type=int, metavar="K", help="folds that choose C, or a model (default: 5; with auto as n suggests)"
+    )
     parser.add_argument("--details", action="store_true", help="a line for each binary problem")
     add_geometry_arguments(parser)
     add_problem_arguments(parser, may_choose=True)
@@ -100,6 +109,15 @@ def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".npz",))
     points = _points(args)
     X, y = points.X, points.labels
+    if args.model == "auto":
+        assert isinstance(points, Points)  # chunks were refused
+        fit_auto(args, points, output)
+        return
+    args.folds = 5 if args.folds is None else args.folds
+    if args.C == AUTO:
+        assert isinstance(points, Points)
+        check_folds(points, args.folds)
+    refuse_auto_arguments(args)
     model = _classifier(args)
     with quiet_folds(), nullcontext() if sys.stderr.isatty() else Progress("fitting", None):
         model.fit(X, y)
@@ -134,10 +152,7 @@ def _points(args: argparse.Namespace) -> Points | ChunkedPoints:
         if args.C == AUTO:
             raise CommandError(f"-C {AUTO} needs all points in memory; choose C on some of them")
         return chunked_points(args)
-    points = labelled_points(args)
-    if args.C == AUTO:
-        check_folds(points, args.folds)
-    return points
+    return labelled_points(args)
 
 
 def _classifier(args: argparse.Namespace) -> HyperbolicSVC | HyperbolicKernelSVC:

@@ -1,5 +1,6 @@
 """Estimators: scikit-learn's interface to the solvers, and model files."""
 
+from hypermargin.estimators.choice import HyperbolicClassifierCV
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.forest import HyperbolicForestClassifier, HyperbolicTreeClassifier
 from hypermargin.estimators.kernel_fitting import KernelMemoryWarning
@@ -9,6 +10,7 @@ from hypermargin.estimators.neighbours import HyperbolicKNeighborsClassifier
 from hypermargin.estimators.svc import HyperbolicSVC
 
 __all__ = [
+    "HyperbolicClassifierCV",
     "HyperbolicForestClassifier",
     "HyperbolicKNeighborsClassifier",
     "HyperbolicKernelSVC",

@@ -49,13 +49,16 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         X, y = plain_coordinates(X, self.geometry, self.curvature), plain_labels(y)
         return validate_data(self, X, y, reset=reset, dtype=np.float64)
 
-    def _points(self, X) -> Array:
-        """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
+    def _coordinates(self, X) -> Array:
+        """New data as numbers, shape (n, width), as they were given; an error where the classifier is not fitted."""
         check_is_fitted(self)
         self._refuse_collections(X)
         X = plain_coordinates(X, self.geometry, self.curvature)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return unit_points(X, self.geometry, self.curvature)
+        return validate_data(self, X, reset=False, dtype=np.float64)
+
+    def _points(self, X) -> Array:
+        """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
+        return unit_points(self._coordinates(X), self.geometry, self.curvature)
 
     def _note_columns(self, X, y, sample_weight, width: int) -> None:
         """Set the number of columns, and their names where X is a table, for X that lives elsewhere."""

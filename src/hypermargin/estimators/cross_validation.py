@@ -1,8 +1,6 @@
 """`HyperbolicSVC` with C chosen by cross-validation along a path of solutions."""
 
 import warnings
-from collections.abc import Callable
-from inspect import signature
 from numbers import Integral
 
 import numpy as np
@@ -13,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.inputs import KleinWarning
+from hypermargin.estimators.scoring import takes_weights
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.geometry.validation import check_points
 from hypermargin.problems.margin import check_weights
@@ -115,7 +114,7 @@ feature_names_in_
             check_points(checked, self.geometry, self.curvature)
         weight = None if sample_weight is None else check_weights(sample_weight, len(checked))
         scorer = check_scoring(self._with_C(1.0), scoring=self.scoring)
-        scored_weight = weight if _takes_weights(scorer) else None
+        scored_weight = weight if takes_weights(scorer) else None
         scores = []
         folds = list(check_cv(self.cv, y, classifier=True).split(checked, y))
         for train, test in tracked(folds, "folds", len(folds), closing=True) if self.verbose >= 1 else folds:
@@ -170,11 +169,3 @@ feature_names_in_
         if Cs.ndim != 1 or Cs.size == 0 or not np.all(Cs > 0.0):
             raise ValueError(f"Cs must be a whole number or a list of positive numbers, got {self.Cs!r}")
         return np.sort(Cs)
-
-
-def _takes_weights(scorer: Callable) -> bool:
-    """Whether a scorer can be called with sample_weight; those of scikit-learn know it of their metric."""
-    if hasattr(scorer, "_accept_sample_weight"):
-        return bool(scorer._accept_sample_weight())
-    parameters = signature(scorer).parameters.values()
-    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)

@@ -3,19 +3,21 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import track
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.fingerprints import array_fingerprint
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.estimators.kernel_choice import KernelFunction
 from hypermargin.kernels import Kernel
 from hypermargin.kernels.chords import polar_points
-from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
+from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
 from hypermargin.solvers.kernel.method import solve_scored_path
@@ -75,42 +77,46 @@ class KernelProblems:
             stacklevel=5,
         )
 
+    @cached_property
+    def origin(self) -> str:
+        """What features of landmarks are, in words that identify them."""
+        assert self.landmarks is not None
+        seen_from = array_fingerprint(self.samples.X[self.landmarks.chosen, 1:])
+        kernel = repr(self.kernel) if isinstance(self.kernel, Kernel) else "a kernel of the user's own"
+        return f"{kernel} seen from the {self.landmarks.chosen.size} landmarks {seen_from}"
+
+    @cached_property
+    def runs(self) -> list[tuple[tuple[int, int], ...]]:
+        """The samples of every problem, as the first and one past the last row of each of its classes."""
+        bounds = self.samples.bounds
+        return [tuple((bounds[c], bounds[c + 1]) for c in row.nonzero()[0].tolist()) for row in self.code]
+
     def rows_of(self, k: int) -> np.ndarray:
         """The samples of problem k."""
-        used = np.flatnonzero(self.code[k])
-        bounds = self.samples.bounds
-        return np.concatenate([np.arange(bounds[c], bounds[c + 1]) for c in used])
+        return np.concatenate([np.arange(first, past) for first, past in self.runs[k]])
 
-    def problem(self, k: int, C: float) -> DualProblem:
+    def problem(self, k: int, C: float) -> KernelProblem | FeatureProblem:
         """Binary problem k."""
-        used = np.flatnonzero(self.code[k])
+        used = self.code[k].nonzero()[0]
         y = self.code[k, used].repeat(self.samples.sizes[used])
         everything = used.size == self.code.shape[1]
-        rows = slice(None) if everything else self.rows_of(k)
-        weight = None if self.samples.weight is None else self.samples.weight[rows]
+        weight = self.samples.weight
+        if not everything and weight is not None:
+            weight = weight[self.rows_of(k)]
         if self.features is not None:
-            return FeatureProblem(self.features[rows], y, C, weight)
-        points = self.points if everything else self.points[rows]
-        if self.method == "matrix":
-            return KernelProblem(points, y, self.kernel, C, weight, self._part(used))
-        problem = KernelProblem(points, y, self.kernel, C, weight, cache_bytes=self.cache_bytes)
-        if self.method == "rows":
+            rows = slice(None) if everything else self.rows_of(k)
+            return FeatureProblem(self.features[rows], y, C, weight, self.samples.X[rows, 1:], self.origin)
+        runs = None if everything else self.runs[k]
+        problem = KernelProblem(self.points, y, self.kernel, C, weight, self.gram, self.cache_bytes, runs)
+        if self.method != "matrices":
             return problem
-        return KernelProblem(points, y, self.kernel, C, weight, problem.whole_matrix())
-
-    def _part(self, used: np.ndarray) -> Array:
-        """The kernel matrix of some classes, put together from its blocks."""
-        assert self.gram is not None
-        if used.size == self.code.shape[1]:
-            return self.gram
-        blocks = [slice(self.samples.bounds[c], self.samples.bounds[c + 1]) for c in used]
-        return np.block([[self.gram[rows, columns] for columns in blocks] for rows in blocks])
+        return KernelProblem(problem.own_points, y, self.kernel, C, weight, problem.whole_matrix())
 
     def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[Answers]:
         """For every problem, solutions and scores for every C. Threads work at the same time where `n_jobs` says so."""
         n_problems = len(self.code)
         small = int(((self.code != 0.0) @ self.samples.sizes).max()) <= SMALL
-        with threadpool_limits(1 if small else None, "blas"):
+        with _threads().limit(limits=1 if small else None, user_api="blas"):
             if n_jobs in (None, 1) or self.method != "matrix":
                 done: Iterable[Answers] = (self._solve(k, Cs, tol) for k in range(n_problems))
             else:
@@ -122,6 +128,12 @@ class KernelProblems:
 
     def _solve(self, k: int, Cs: Sequence[float], tol: float) -> Answers:
         return solve_scored_path(self.problem(k, float(Cs[0])), Cs, tol)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """What limits the threads of linear algebra. To find its libraries takes longer than to solve a small problem."""
+    return ThreadpoolController()
 
 
 def make_landmarks(

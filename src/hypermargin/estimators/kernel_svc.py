@@ -1,14 +1,10 @@
 """The kernel classifier: large margins in the Hilbert space of a kernel of the hyperbolic distance."""
 
-import warnings
-from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
@@ -26,11 +22,10 @@ from hypermargin.estimators.kernel_fitting import KernelProblems, make_landmarks
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.packing import is_plain
-from hypermargin.estimators.prediction import SchemeClassifier
+from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.solvers import Solution
-from hypermargin.solvers.base import Status
 from hypermargin.solvers.kernel.landmarks import Landmarks
 
 #: Entries of the largest block of kernel values that prediction makes at a time.
@@ -38,7 +33,7 @@ BLOCK_ENTRIES = 1 << 23
 
 
 @storable
-class HyperbolicKernelSVC(SchemeClassifier):
+class HyperbolicKernelSVC(SolvedClassifier):
     """Large-margin classifier with a kernel of the hyperbolic distance.
 
     Every binary problem is ``min |f|^2/2 + sum_i c_i max(0, 1 - y_i (f(x_i) + b))`` over the Hilbert space of the
@@ -137,46 +132,26 @@ class HyperbolicKernelSVC(SchemeClassifier):
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None) -> "HyperbolicKernelSVC":
-        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
-
-        Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
-        """
-        self._fit_models([self], X, y, sample_weight)
-        return self
-
-    def fit_path(self, X, y, Cs, sample_weight=None) -> list["HyperbolicKernelSVC"]:
-        """Classifiers like this one, fitted for every C of a list, in its order; this one stays as it is.
-
-        Kernel values are computed once, and each C begins at the answer of the one before.
-        """
-        models = [clone(self).set_params(C=float(C)) for C in Cs]
-        if not models:
-            raise ValueError("Cs is empty: give at least one C")
-        self._fit_models(models, X, y, sample_weight)
-        return models
-
-    def _fit_models(self, models: Sequence["HyperbolicKernelSVC"], X, y, sample_weight) -> None:
-        """Fit models that differ in C."""
+    def _solve_models(self, models: Sequence["HyperbolicKernelSVC"], X, y, sample_weight) -> list[tuple]:
         first = models[0]
         for model in models:
             model._check_parameters()
         classes, samples = first._training_set(X, y, sample_weight)
         kernel = first._kernel_for(samples)
-        landmarks = first._draw_landmarks(samples, kernel)
-        scheme = make_scheme(self.multi_class, classes.size)
-        problems = KernelProblems(samples, scheme.code, kernel, int(1e6 * float(self.cache_size)), landmarks)
+        problems = first._problems(classes, samples, kernel, first._draw_landmarks(samples, kernel))
         if problems.method in ("rows", "matrices"):
             problems.warn_of_memory()
         answers = problems.solve([float(model.C) for model in models], self.tol, self.n_jobs, self.verbose >= 1)
-        for i, model in enumerate(models):
-            for columns in ("n_features_in_", "feature_names_in_"):
-                if hasattr(first, columns):
-                    setattr(model, columns, getattr(first, columns))
-            model._adopt(classes, problems, [path[i] for path in answers])
+        return [(classes, problems, [path[i] for path in answers]) for i in range(len(models))]
+
+    def _problems(
+        self, classes: np.ndarray, samples: TrainingSet, kernel: KernelFunction, landmarks: Landmarks | None
+    ) -> KernelProblems:
+        """All binary problems of a training set."""
+        code = make_scheme(self.multi_class, classes.size).code
+        return KernelProblems(samples, code, kernel, int(1e6 * float(self.cache_size)), landmarks)
 
     def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: list[tuple[Solution, Array]]) -> None:
-        """Set the fitted attributes from the solutions of all binary problems."""
         self.classes_, self.kernel_, self.method_ = classes, problems.kernel, problems.method
         samples = problems.samples
         self._set_solutions([solution for solution, _ in answers])
@@ -191,33 +166,45 @@ class HyperbolicKernelSVC(SchemeClassifier):
         else:
             coefficients = np.zeros((len(answers), len(samples.X)))
             for k, solution in enumerate(self.solutions_):
-                coefficients[k, problems.rows_of(k)] = solution.w
+                end = 0
+                for first, past in problems.runs[k]:
+                    coefficients[k, first:past] = solution.w[end : end + past - first]
+                    end += past - first
             support = np.flatnonzero(coefficients.any(axis=0))
             self.support_vectors_, self.dual_coef_ = samples.X[support], coefficients[:, support]
-        place = [{c: k for c, k in zip(*_starts(problems, p), strict=True)} for p in range(len(answers))]
 
         def score(k: int, rows: slice) -> Array:
             """Scores come with the solutions, in the order of the classes of a problem."""
-            begin = place[k][rows.start]
+            begin = sum(past - first for first, past in problems.runs[k] if past <= rows.start)
             return answers[k][1][begin : begin + rows.stop - rows.start]
 
         self.probA_, self.probB_ = calibrate(samples, problems.code, score)
         self._warn_of_statuses()
 
     def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
-        """The problems that `fit` solved for this data, in the order of `solutions_`: what certificates are checked on.
+        """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
 
-        ``model.solutions_[k].certificate.enclosure(model.binary_problems(X, y)[k])`` are both bounds, checked anew.
+        Of a fitted classifier they have its kernel and its landmarks.
+        ``model.solutions_[k].certificate.verify(model.binary_problems(X, y)[k])`` is the lower bound, checked again;
+        `enclosure` in the place of `verify` gives both bounds.
         """
         self._check_parameters()
         classes, samples = self._training_set(X, y, sample_weight, reset=False)
-        landmarks = None
-        if self.method_ == "landmarks":
-            chosen = [int(np.flatnonzero(np.all(x == samples.X, axis=1))[0]) for x in self.support_vectors_]
-            landmarks = Landmarks(np.array(chosen), self._landmark_factor)
-        code = make_scheme(self.multi_class, classes.size).code
-        problems = KernelProblems(samples, code, self.kernel_, int(1e6 * float(self.cache_size)), landmarks)
-        return [problems.problem(k, float(self.C)) for k in range(len(code))]
+        fitted = hasattr(self, "kernel_")
+        kernel = self.kernel_ if fitted else self._kernel_for(samples)
+        landmarks = self._landmarks_among(samples) if fitted else self._draw_landmarks(samples, kernel)
+        problems = self._problems(classes, samples, kernel, landmarks)
+        return [problems.problem(k, float(self.C)) for k in range(len(problems.code))]
+
+    def _landmarks_among(self, samples: TrainingSet) -> Landmarks | None:
+        """The landmarks of a fitted classifier, found among the samples."""
+        if self.method_ != "landmarks":
+            return None
+        places = {x.tobytes(): i for i, x in enumerate(samples.X)}
+        chosen = [places.get(x.tobytes()) for x in self.support_vectors_]
+        if None in chosen:
+            raise ValueError("this data lacks some of the landmarks of the classifier: it was fitted to other data")
+        return Landmarks(np.array(chosen), self._landmark_factor)
 
     def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
         given = self._labelled_samples(X, y, sample_weight, reset=reset)
@@ -260,22 +247,6 @@ class HyperbolicKernelSVC(SchemeClassifier):
         make_scheme(self.multi_class, 3)
         self._check_space()
 
-    def _set_solutions(self, solutions: list[Solution]) -> None:
-        self.solutions_ = solutions
-        self.intercept_ = np.array([solution.intercept for solution in solutions])
-        self.gaps_ = np.array([solution.gap for solution in solutions])
-        self.statuses_ = [solution.status for solution in solutions]
-        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
-
-    def _warn_of_statuses(self) -> None:
-        for status, count in Counter(self.statuses_).items():
-            if status is not Status.OPTIMAL:
-                warnings.warn(
-                    f"{count} of {len(self.statuses_)} binary problems ended so: {status.value}",
-                    ConvergenceWarning,
-                    stacklevel=5,
-                )
-
     # -- prediction --------------------------------------------------------------------------------------------------
 
     def _scores(self, points: Array) -> Array:
@@ -297,18 +268,14 @@ class HyperbolicKernelSVC(SchemeClassifier):
     # -- storage -----------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "solutions_" in state:
-            state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
-            del state["statuses_"]
+        state = super().__getstate__()
+        if "kernel_" in state:
             state["kernel_"] = _named(state["kernel_"])
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        if "solutions_" in state:
-            state["solutions_"] = [Solution.from_dict(solution) for solution in state["solutions_"]]
-            state["statuses_"] = [solution.status for solution in state["solutions_"]]
+        if "kernel_" in state:
             named = state["kernel_"]
             state["kernel_"] = checked_callable(state["kernel"]) if named is None else KERNELS[named[0]](**named[1])
         super().__setstate__(state)
@@ -349,13 +316,6 @@ class HyperbolicKernelSVC(SchemeClassifier):
         if state["landmark_factor"] is not None:
             self._landmark_factor = state["landmark_factor"]
         self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]])
-
-
-def _starts(problems: KernelProblems, k: int) -> tuple[list[int], list[int]]:
-    """Where the classes of problem k begin among all samples, and among its own."""
-    used = np.flatnonzero(problems.code[k])
-    sizes = problems.samples.sizes[used]
-    return [problems.samples.bounds[c] for c in used], (np.cumsum(sizes) - sizes).tolist()
 
 
 def _named(kernel: KernelFunction) -> tuple[str, dict[str, float]] | None:

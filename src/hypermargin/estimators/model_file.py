@@ -22,6 +22,8 @@ FORMAT = "hypermargin-model"
 VERSION = 3
 #: The members that are no arrays but text.
 HEADER, CERTIFICATES = "header", "certificates"
+#: What of a model is packed: the rest is JSON as it is.
+PACKED = ("parameters", "classes", "fitted")
 _CLASSES: dict[str, type[HyperbolicClassifier]] = {}
 
 Kind = TypeVar("Kind", bound=type[HyperbolicClassifier])
@@ -48,10 +50,23 @@ def save_model(
     if isinstance(estimator, HyperbolicClassifier):
         check_is_fitted(estimator)
         estimator = estimator._to_store()
+    pieces = Pieces(keep_certificates=certificates)
+    content = plain_model(estimator)
+    header = {"format": FORMAT, "version": VERSION, **content}
+    header |= {name: pack(content[name], pieces) for name in PACKED}
+    texts = {HEADER: header, CERTIFICATES: pieces.certificates}
+    members = pieces.members() | {
+        name: np.frombuffer(json.dumps(text).encode(), dtype=np.uint8) for name, text in texts.items()
+    }
+    with nullcontext(path) if isinstance(path, IOBase) else open(cast(str, path), "wb") as file:
+        np.savez_compressed(file, **cast(dict[str, Any], members))
+
+
+def plain_model(estimator: HyperbolicClassifier) -> dict[str, Any]:
+    """A fitted classifier as plain values (see `packing`): what a file holds of it, and of models within models."""
     kind = type(estimator)
     if _CLASSES.get(kind.__name__) is not kind:
         raise TypeError(f"model files are for {', '.join(_CLASSES)}, not for {kind.__name__}")
-    pieces = Pieces(keep_certificates=certificates)
     parameters = estimator.get_params(deep=False)
     for name, value in parameters.items():
         if not is_plain(value):
@@ -59,23 +74,15 @@ def save_model(
                 f"parameter {name} = {value!r} is neither a plain value nor an uncertainty set of hypermargin, and "
                 "cannot be kept in a model file"
             )
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
+    return {
         "class": kind.__name__,
-        "parameters": pack(parameters, pieces),
-        "classes": pack(_plain_labels(estimator.classes_), pieces),
+        "parameters": parameters,
+        "classes": _plain_labels(estimator.classes_),
         "classes_are_objects": estimator.classes_.dtype == object,
         "n_features_in": int(estimator.n_features_in_),
         "feature_names_in": [str(name) for name in getattr(estimator, "feature_names_in_", [])],
-        "fitted": pack(estimator._stored(), pieces),
+        "fitted": estimator._stored(),
     }
-    texts = {HEADER: header, CERTIFICATES: pieces.certificates}
-    members = pieces.members() | {
-        name: np.frombuffer(json.dumps(text).encode(), dtype=np.uint8) for name, text in texts.items()
-    }
-    with nullcontext(path) if isinstance(path, IOBase) else open(cast(str, path), "wb") as file:
-        np.savez_compressed(file, **cast(dict[str, Any], members))
 
 
 def load_model(path: str | os.PathLike | IO[bytes], *, certificates: bool = True) -> HyperbolicClassifier:
@@ -102,7 +109,9 @@ def load_model(path: str | os.PathLike | IO[bytes], *, certificates: bool = True
             raise FileError(f"{name} holds a {kind}, which this hypermargin does not know: update hypermargin")
         with damage_told(name, "is a hypermargin model, but it is damaged"):
             proofs = parse_json(_bytes(arrays[CERTIFICATES])) if _has_proofs(header, certificates) else None
-            return _restore(_of_version_1(header) if header["version"] == 1 else header, Pieces.of(arrays, proofs))
+            header = _of_version_1(header) if header["version"] == 1 else header
+            pieces = Pieces.of(arrays, proofs)
+            return model_from_plain({**header, **{name: unpack(header[name], pieces) for name in PACKED}})
 
 
 def _bytes(array: np.ndarray) -> bytes:
@@ -116,18 +125,19 @@ def _has_proofs(header: dict[str, Any], wanted: bool) -> bool:
     return wanted and header["version"] not in (1, 2)
 
 
-def _restore(header: dict[str, Any], pieces: Pieces) -> HyperbolicClassifier:
-    estimator = _CLASSES[header["class"]](**unpack(header["parameters"], pieces))
-    classes = unpack(header["classes"], pieces)
-    if np.ndim(classes) != 1 or not (isinstance(header["n_features_in"], int) and header["n_features_in"] > 0):
+def model_from_plain(content: dict[str, Any]) -> HyperbolicClassifier:
+    """The inverse of `plain_model`; damage may raise any error."""
+    estimator = _CLASSES[content["class"]](**content["parameters"])
+    classes = content["classes"]
+    if np.ndim(classes) != 1 or not (isinstance(content["n_features_in"], int) and content["n_features_in"] > 0):
         raise ValueError("its classes or the number of its features are none")
-    estimator.classes_ = classes.astype(object) if header["classes_are_objects"] else classes
-    estimator.n_features_in_ = header["n_features_in"]
-    if header["feature_names_in"]:
-        if len(header["feature_names_in"]) != estimator.n_features_in_:
+    estimator.classes_ = classes.astype(object) if content["classes_are_objects"] else classes
+    estimator.n_features_in_ = content["n_features_in"]
+    if content["feature_names_in"]:
+        if len(content["feature_names_in"]) != estimator.n_features_in_:
             raise ValueError("it names more or fewer features than it has")
-        estimator.feature_names_in_ = np.array(header["feature_names_in"], dtype=object)
-    estimator._restore(unpack(header["fitted"], pieces))
+        estimator.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
+    estimator._restore(content["fitted"])
     return estimator
 
 

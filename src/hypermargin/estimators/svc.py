@@ -1,14 +1,10 @@
 """The classifier: a scikit-learn estimator around schemes, solvers and calibration, which do the work."""
 
-import warnings
-from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
@@ -17,8 +13,9 @@ from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.packing import is_plain
-from hypermargin.estimators.prediction import Hyperplanes, SchemeClassifier
+from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import certified_radius, nearest_adversarial
+from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.estimators.spread import SpreadSamples, spread_samples
 from hypermargin.estimators.spread_calibration import calibrate_spread
 from hypermargin.geometry.curvature import curvature_scale
@@ -28,25 +25,17 @@ from hypermargin.geometry.validation import PointError
 from hypermargin.passes.inputs import home_of, lives_elsewhere
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
-from hypermargin.solvers import Solution, Status, get_solver, make_solver
+from hypermargin.solvers import Solution, get_solver, make_solver
 from hypermargin.solvers.base import option_names
 
 AnySamples = TrainingSet | SpreadSamples
 
-#: Ends of a solve that a user should hear of without asking.
-WORTH_A_WARNING = (
-    Status.ITERATION_LIMIT,
-    Status.TIME_LIMIT,
-    Status.CHECK_FAILED,
-    Status.INFEASIBLE,
-    Status.FAILED,
-)
 #: The shapes that a boundary may have.
 BOUNDARIES = ("geodesic", "curve")
 
 
 @storable
-class HyperbolicSVC(SchemeClassifier):
+class HyperbolicSVC(SolvedClassifier):
     """Large-margin classifier in hyperbolic space.
 
     Every binary problem is a `MarginProblem`, solved by the solver of that name; `solutions_` keeps what is proved of
@@ -166,35 +155,7 @@ class HyperbolicSVC(SchemeClassifier):
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None) -> "HyperbolicSVC":
-        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
-
-        Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
-
-        X may live elsewhere and then stays there (docs/large-data.md): a large `numpy.memmap`, a CUDA tensor, a Dask
-        array or dataframe, a `hypermargin.passes.Source`, or the name of a Parquet or CSV file, for which y and
-        `sample_weight` are names of columns.
-        """
-        self._fit_models([self], X, y, sample_weight)
-        return self
-
-    def fit_path(self, X, y, Cs, sample_weight=None) -> list["HyperbolicSVC"]:
-        """Classifiers like this one, fitted for every C of a list, in its order; this one stays as it is.
-
-        With the exact method the whole path costs little more than one fit.
-        """
-        models = [self._with_C(float(C)) for C in Cs]
-        if not models:
-            raise ValueError("Cs is empty: give at least one C")
-        self._fit_models(models, X, y, sample_weight)
-        return models
-
-    def _with_C(self, C: float) -> "HyperbolicSVC":
-        """A classifier that is not fitted and differs from this one in C."""
-        return clone(self).set_params(C=C)
-
-    def _fit_models(self, models: Sequence["HyperbolicSVC"], X, y, sample_weight) -> None:
-        """Fit models that differ in C, all binary problems for all C at once."""
+    def _solve_models(self, models: Sequence["HyperbolicSVC"], X, y, sample_weight) -> list[tuple]:
         Cs, options = [model._checked_C() for model in models], models[0]._check_parameters()
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
@@ -216,27 +177,17 @@ class HyperbolicSVC(SchemeClassifier):
                 n_jobs=self.n_jobs,
                 progress=self.verbose >= 1,
             )
-        for i, model in enumerate(models):
-            for columns in ("n_features_in_", "feature_names_in_"):
-                if hasattr(models[0], columns):
-                    setattr(model, columns, getattr(models[0], columns))
-            model._adopt(classes, samples, scheme, [path[i] for path in paths])
+        return [(classes, samples, scheme, [path[i] for path in paths]) for i in range(len(models))]
 
     def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, solutions: list[Solution]) -> None:
-        """Set the fitted attributes from the solutions of all binary problems."""
         self.classes_ = classes
         self._set_solutions(solutions)
         self._calibrate(samples, scheme)
         self._warn_of_statuses()
 
     def _set_solutions(self, solutions: list[Solution]) -> None:
-        """Set `solutions_` and what is read off them."""
-        self.solutions_ = solutions
+        super()._set_solutions(solutions)
         self.coef_ = np.stack([solution.w for solution in solutions])
-        self.intercept_ = np.array([solution.intercept for solution in solutions], dtype=np.float64)
-        self.gaps_ = np.array([solution.gap for solution in solutions])
-        self.statuses_ = [solution.status for solution in solutions]
-        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
 
     def _calibrate(self, samples: AnySamples, scheme: Scheme) -> None:
         """Platt scaling of every binary problem on its own training scores."""
@@ -364,30 +315,7 @@ class HyperbolicSVC(SchemeClassifier):
             return None
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_problems).tolist()
 
-    def _warn_of_statuses(self) -> None:
-        for status, count in Counter(self.statuses_).items():
-            if status in WORTH_A_WARNING:
-                warnings.warn(
-                    f"{count} of {len(self.statuses_)} binary problems ended so: {status.value}",
-                    ConvergenceWarning,
-                    stacklevel=5,
-                )
-
-    # -- storage: what solutions consist of, because skops cannot store an Enum ----------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "solutions_" in state:
-            state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
-            del state["statuses_"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        if "solutions_" in state:
-            state["solutions_"] = [Solution.from_dict(solution) for solution in state["solutions_"]]
-            state["statuses_"] = [solution.status for solution in state["solutions_"]]
-        super().__setstate__(state)
+    # -- storage -----------------------------------------------------------------------------------------------------
 
     def _stored(self) -> dict[str, Any]:
         solutions = [{**vars(solution), "status": solution.status.name} for solution in self.solutions_]

@@ -5,6 +5,7 @@ as many digits. It is moved between frames in ball arithmetic, a vector at a tim
 """
 
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 from flint import arb, ctx
@@ -39,10 +40,12 @@ def normal_to_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, 
     return np.array(middles), np.array(errors)
 
 
-def normal_from_frame(w: Array, centre: Array) -> tuple[Array, Array]:
-    """The inverse for a w of the frame: ``(w, low)``, the exact image rounded to two doubles per entry."""
+def normal_from_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:
+    """The inverse for ``w + low`` of the frame: the exact image rounded to two doubles per entry."""
     with ctx.workprec(PRECISION):
         normal = [arb(value) for value in w.tolist()]
+        if low is not None:
+            normal = [a + b for a, b in zip(normal, low.tolist(), strict=True)]
         space = [arb(value) for value in centre.tolist()]
         time = (1 + sum((c * c for c in space), arb(0))).sqrt()
         along = sum((a * b for a, b in zip(normal[1:], space, strict=True)), arb(0))
@@ -78,15 +81,19 @@ def pushed_out(w: Array, low: Array | None = None) -> tuple[Array, Array | None]
     """
     step = 2.0**-52 if low is None else 2.0**-104
     for _ in range(PUSHES):
-        if exact_form(w, low) >= 0:
+        form = exact_form(w, low)
+        if form >= 0:
             break
-        stretched = w.copy()
         if low is None:
+            stretched = w.copy()
             stretched[1:] = w[1:] * (1.0 + step)
             w = stretched
-        else:
+        else:  # by what is missing, which may be far more than a bit of `low`, and then by bits
+            missing = -float(form) / (2.0 * float(w[1:] @ w[1:])) if np.any(w[1:]) else inf
+            if not missing < 2.0**-12:
+                break
             more = low.copy()
-            more[1:] = low[1:] + step * w[1:]
+            more[1:] = low[1:] + (missing + step) * w[1:]
             low = more
         step *= 2.0
     return w, low

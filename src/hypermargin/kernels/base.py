@@ -5,8 +5,9 @@ scikit-learn: ``SVC(kernel=HeatKernel(t=0.5))``.
 """
 
 import math
+import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -125,3 +126,13 @@ class HeatKernel(Kernel):
 KERNELS: dict[str, type[Kernel]] = {
     kind.name: kind for kind in (HeatKernel, CoshKernel, LaplacianKernel, DistanceKernel)
 }
+
+
+def kernel_from_text(text: str) -> Kernel | None:
+    """The kernel that Python writes so, such as ``HeatKernel(t=0.5)``; None where the text is something else."""
+    for kind in KERNELS.values():
+        names = "".join(rf"{field.name}=([^,()]+)" for field in fields(kind))
+        found = re.fullmatch(rf"{kind.__name__}\({names}\)", text)
+        if found:
+            return kind(*map(float, found.groups()))
+    return None

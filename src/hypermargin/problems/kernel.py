@@ -18,6 +18,7 @@ from math import isfinite
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.kernels import Kernel
@@ -38,6 +39,11 @@ class DualProblem(ABC):
     @property
     def n_samples(self) -> int:
         return self.y.size
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether all labels are the same."""
+        return bool((self.y == self.y[0]).all())
 
     @cached_property
     def costs(self) -> Array:
@@ -69,7 +75,7 @@ class DualProblem(ABC):
 
     def _check(self) -> None:
         y = np.ascontiguousarray(self.y, dtype=np.float64)
-        if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
+        if y.ndim != 1 or not (np.abs(y) == 1.0).all():
             raise ValueError("y must hold the labels -1 and +1 only, one for each sample")
         if not (float(self.C) > 0.0 and isfinite(self.C)):
             raise ValueError(f"C must be positive and finite with a kernel, got {self.C!r}")
@@ -98,6 +104,8 @@ class KernelProblem(DualProblem):
         The kernel matrix of the points, where it is in memory already; otherwise its blocks are computed when needed.
     cache_bytes : int
         Memory for rows of the matrix that a solver may keep where there is no `gram`.
+    runs : tuple of (first, past) pairs, optional
+        The samples are only some of `points` and `gram`: the rows ``first : past`` of each pair, one after the other.
     """
 
     points: Any
@@ -107,33 +115,67 @@ class KernelProblem(DualProblem):
     sample_weight: Array | None = None
     gram: Array | None = None
     cache_bytes: int = 2 << 30
+    runs: tuple[tuple[int, int], ...] | None = None
 
     def __post_init__(self) -> None:
         self._check()
         if isinstance(self.kernel, Kernel) and not isinstance(self.points, PolarPoints):
             object.__setattr__(self, "points", polar_points(np.asarray(self.points, dtype=np.float64)))
-        if len(self.points) != self.n_samples:
-            raise ValueError(f"y has {self.n_samples} labels for {len(self.points)} points")
-        if self.gram is not None and self.gram.shape != (self.n_samples, self.n_samples):
-            raise ValueError(f"the kernel matrix must have shape {(self.n_samples,) * 2}, got {self.gram.shape}")
+        there = len(self.points) if self.runs is None else sum(past - first for first, past in self.runs)
+        if there != self.n_samples:
+            raise ValueError(f"y has {self.n_samples} labels for {there} points")
+        if self.gram is not None and self.gram.shape != (len(self.points),) * 2:
+            raise ValueError(f"the kernel matrix must have shape {(len(self.points),) * 2}, got {self.gram.shape}")
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the space of the points."""
+        return self.points.dim if isinstance(self.points, PolarPoints) else self.points.shape[1] - 1
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """Where the samples are among `points`, shape (n,)."""
+        return np.concatenate([np.arange(*run) for run in self.runs or ((0, self.n_samples),)])
+
+    @cached_property
+    def own_points(self) -> Any:
+        """The points of the samples."""
+        return self.points if self.runs is None else self.points[self.rows]
 
     def values(self, rows: Any, columns: Any = slice(None)) -> Array:
         """The kernel between the samples `rows` and the samples `columns`, each a slice or an array of indices."""
         if self.gram is not None:
+            if self.runs is not None:
+                return self.gram[np.ix_(self.rows[rows], self.rows[columns])]
             if isinstance(rows, slice) or isinstance(columns, slice):
                 return self.gram[rows, columns]
             return self.gram[np.ix_(rows, columns)]
         if isinstance(self.kernel, Kernel):
-            return self.kernel.between(self.points[rows], self.points[columns])
-        return np.asarray(self.kernel(self.points[rows], self.points[columns]), dtype=np.float64)
+            return self.kernel.between(self.own_points[rows], self.own_points[columns])
+        return np.asarray(self.kernel(self.own_points[rows], self.own_points[columns]), dtype=np.float64)
 
     def whole_matrix(self) -> Array:
         """The kernel matrix, shape (n, n)."""
         if self.gram is not None:
-            return self.gram
+            return self.gram if self.runs is None else self.values(slice(None))
         if isinstance(self.kernel, Kernel):
-            return self.kernel.between(self.points)  # half the work of `values`: it is symmetric
+            return self.kernel.between(self.own_points)  # half the work of `values`: it is symmetric
         return self.values(slice(None))
+
+    def matrix_products(self, weights: Array) -> Array:
+        """``weights @ K`` from the matrix in memory, which nobody copies for it: (..., n) to (..., n)."""
+        assert self.gram is not None
+        if self.runs is None:
+            return weights @ self.gram
+        parts, end = [], 0
+        for first, past in self.runs:
+            parts.append((slice(end, end + past - first), slice(first, past)))
+            end += past - first
+        products = np.empty(weights.shape)
+        for own, columns in parts:
+            total = sum(weights[..., others] @ self.gram[rows, columns] for others, rows in parts)
+            products[..., own] = total
+        return products
 
     def row_blocks(self, width: int) -> list[slice]:
         """The samples as slices short enough for a block of `width` columns."""
@@ -142,8 +184,8 @@ class KernelProblem(DualProblem):
 
     def products(self, beta: Array) -> Array:
         used = np.flatnonzero(beta)
-        if self.gram is not None and 2 * used.size >= self.n_samples:
-            return self.gram @ beta
+        if self.gram is not None and (self.runs is not None or 2 * used.size >= self.n_samples):
+            return self.matrix_products(beta)
         weights = beta[used]
         blocks = [self.values(rows, used) @ weights for rows in self.row_blocks(used.size)]
         return np.concatenate(blocks) if used.size else np.zeros(self.n_samples)
@@ -151,17 +193,32 @@ class KernelProblem(DualProblem):
 
 @dataclass(frozen=True, eq=False)
 class FeatureProblem(DualProblem):
-    """The same problem for the kernel ``z.z'`` of features Z, shape (n, m): a linear classifier with an intercept."""
+    """The same problem for the kernel ``z.z'`` of features Z, shape (n, m): a linear classifier with an intercept.
+
+    `origin` says what the features are, and `points` holds the space coordinates of the samples, (n, d), if they were
+    made of points. Both identify the problem; the last digits of features depend on the machine that computed them.
+    """
 
     features: Array
     y: Array
     C: float = 1.0
     sample_weight: Array | None = None
+    points: Array | None = None
+    origin: str = "features"
 
     def __post_init__(self) -> None:
         self._check()
         if self.features.ndim != 2 or len(self.features) != self.n_samples:
             raise ValueError(f"features must have shape ({self.n_samples}, m), got {self.features.shape}")
+
+    @property
+    def identity(self) -> Array:
+        """What tells the samples from others: their points, or else their features."""
+        return self.features if self.points is None else self.points
+
+    @property
+    def dim(self) -> int:
+        return self.identity.shape[1]
 
     def products(self, beta: Array) -> Array:
         return self.features @ (beta @ self.features)

@@ -18,12 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
+from hypermargin.geometry.compiled import double_double
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.tangent import arcsinhc, exp_origin, log_origin
 from hypermargin.problems.uncertainty import UncertaintySet, _margins, _rows
 
 #: What is rounding, relative to the terms summed, for entries of ``J'c`` and for its length (see `unit_step`).
 BLUR, BLUR_ROUND = 1e-9, 1e-8
+#: The same is less by this factor where images of the Jacobian in a frame are multiplied, which have all their digits.
+SHARPER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,27 @@ class OriginJacobian:
 
     def _along(self, c: Array) -> Array:
         return self.sinh * c[0] + (self.cosh - self.stretch) * (self.unit @ c[1:])
+
+
+def framed_jacobians(X: Array, centre: Array) -> Array:
+    """Covectors of ``J e_k`` after the boost that takes the space coordinates `centre` to the origin, (n, d, d + 1).
+
+    In double-double arithmetic, for points far out: d^2 numbers per point, and none is larger than it has to be.
+    """
+    n, width = X.shape
+    images = np.empty((n, width - 1, width))
+    double_double.move_jacobians(
+        np.ascontiguousarray(X[:, 1:]),
+        OriginJacobian.at(X).stretch,
+        np.ascontiguousarray(centre, dtype=np.float64),
+        images,
+    )
+    return covector(images)
+
+
+def image_sizes(images: Array) -> Array:
+    """What ``|w|`` is multiplied with to say which entries of ``J'c`` are rounding, (n, d + 1)."""
+    return SHARPER * np.abs(images).max(axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,6 +222,13 @@ class MarginProblem:
         """The same problem with timelike normals allowed, or not."""
         return self.unchecked(self.X, self.y, self.C, self.sample_weight, self.uncertainty, allowed)
 
+    def with_equal_weights(self) -> "MarginProblem":
+        """The same problem with weights 0 and 1: to a hard margin nothing else matters."""
+        if self.sample_weight is None:
+            return self
+        weight = None if np.all(self.sample_weight > 0.0) else (self.sample_weight > 0.0).astype(np.float64)
+        return self.unchecked(self.X, self.y, self.C, weight, self.uncertainty, self.allow_timelike)
+
     @classmethod
     def unchecked(
         cls,

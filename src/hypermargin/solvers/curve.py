@@ -38,6 +38,7 @@ def solve_curve(problem: CurveProblem, tol: float = 1e-6) -> Solution:
     certificate = CurveCertificate(problem.n_samples, problem.centre, used, beta[used])
     w = problem.normal(beta)
     objective, lower = objective_above(problem, w, intercept), certificate.bound_for(problem)
+    certificate = certificate.stating(problem, loss="hinge", objective=objective, bound=lower)
     proved = relative_gap(objective, lower) <= tol
     status = Status.OPTIMAL if proved else Status.CHECK_FAILED if own_gap <= tol else Status.ITERATION_LIMIT
     return Solution(

@@ -15,7 +15,7 @@ from hypermargin.estimators import (
     load_model,
     save_model,
 )
-from hypermargin.geometry import convert, from_lorentz, random_isometry, transform_points
+from hypermargin.geometry import convert, from_lorentz, lorentz_centroid, random_isometry, transform_points
 from reference.objective import lift
 
 
@@ -30,18 +30,18 @@ def forest(four_classes):
 
 
 class TestAgainstScikitLearn:
-    def test_average_precision_on_taxonomies(self):
+    @pytest.mark.parametrize("leaf", [1, 10])
+    def test_average_precision_on_taxonomies(self, leaf):
         """Rare subtrees, equal leaf sizes, on average over seeds that no default was chosen on."""
         ours, theirs = [], []
-        for seed in (200, 201):
-            data = make_taxonomy(20_000, positive_fraction=(0.1, 0.01), random_state=seed)
+        for seed in (200, 201, 202):
+            data = make_taxonomy(8000, positive_fraction=(0.03, 0.003), random_state=seed)
             disk = from_lorentz(data.X, "poincare")
             for y in data.y.T:
-                train, test = train_test_split(np.arange(20_000), test_size=0.4, stratify=y, random_state=seed)
-                model = HyperbolicForestClassifier(30, min_samples_leaf=1, random_state=0, n_jobs=2).fit(
-                    data.X[train], y[train]
-                )
-                rival = RandomForestClassifier(30, random_state=0, n_jobs=2).fit(disk[train], y[train])
+                train, test = train_test_split(np.arange(8000), test_size=0.4, stratify=y, random_state=seed)
+                settings = {"n_estimators": 30, "min_samples_leaf": leaf, "random_state": 0, "n_jobs": 2}
+                model = HyperbolicForestClassifier(**settings).fit(data.X[train], y[train])
+                rival = RandomForestClassifier(**settings).fit(disk[train], y[train])
                 ours.append(average_precision_score(y[test], model.predict_proba(data.X[test])[:, 1]))
                 theirs.append(average_precision_score(y[test], rival.predict_proba(disk[test])[:, 1]))
         assert np.mean(ours) >= np.mean(theirs)
@@ -134,6 +134,19 @@ class TestHabits:
         values = [tree.values[tree.slot[leaves[:, t]]] for t, tree in enumerate(forest.trees_)]
         np.testing.assert_allclose(np.mean(values, axis=0), forest.predict_proba(X), atol=1e-12)
 
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_leaves_hold_the_shares_of_all_samples(self, weighted, four_classes):
+        """Not only those of the bootstrap sample that the splits come from."""
+        X, y = four_classes
+        weight = np.random.default_rng(0).uniform(0.5, 2.0, y.size) if weighted else np.ones(y.size)
+        model = HyperbolicForestClassifier(3, max_samples=40, shrinkage=0.0, min_samples_leaf=1, random_state=0)
+        leaves = model.fit(X, y, sample_weight=weight).apply(X)
+        for t, tree in enumerate(model.trees_):
+            for leaf in np.unique(leaves[:, t]):
+                here = leaves[:, t] == leaf
+                shares = np.bincount(y[here], weight[here], minlength=4) / weight[here].sum()
+                np.testing.assert_allclose(tree.values[tree.slot[leaf]], shares, atol=1e-12)
+
     def test_limits_of_size_are_kept(self, four_classes):
         X, y = four_classes
         tree = HyperbolicTreeClassifier(max_depth=2, min_samples_leaf=10, random_state=0).fit(X, y)
@@ -196,7 +209,10 @@ class TestCertifiedSplits:
             problem = split.problem(tree.points_)
             assert problem.objective(split.solution.w) == pytest.approx(split.solution.objective, rel=1e-9)
             row = tree.tree_.slot[split.node]
-            np.testing.assert_array_equal(tree.tree_.normals[row], split.solution.w)
+            shift = tree.tree_.normals[row] - split.solution.w  # along the centroid of the sample
+            centre = lorentz_centroid(tree.points_[split.rows], split.costs)
+            np.testing.assert_allclose(shift, shift[0] / centre[0] * centre, atol=1e-9 * np.abs(shift).max())
+            assert tree.tree_.thresholds[row] == 0.0
 
     def test_the_fast_way_is_as_accurate(self, four_classes):
         X, y = four_classes
@@ -217,7 +233,8 @@ class TestText:
         y = np.repeat(["in", "out"], 60)
         for curvature in (1.0, 4.0):
             X = radius[:, None] / np.sqrt(curvature) * direction
-            tree = HyperbolicTreeClassifier(random_state=0, geometry="tangent", curvature=curvature).fit(X, y)
+            settings = {"geometry": "tangent", "curvature": curvature, "boundary": "curve", "random_state": 0}
+            tree = HyperbolicTreeClassifier(**settings).fit(X, y)
             first, *rest = tree.to_text().splitlines()
             assert first.endswith("(sphere)")
             number = float(first.split(" than ")[1].split()[0]) * np.sqrt(curvature)
@@ -242,6 +259,7 @@ class TestBadInput:
             ({"min_weight_fraction_leaf": 0.7}, "between 0 and 0.5"),
             ({"criterion": "log_loss"}, "gini, entropy"),
             ({"grouping": "best"}, "grouping must be one of"),
+            ({"boundary": "line"}, "hyperplane, curve, mixed"),
             ({"splits": "exact"}, "fast, certified"),
             ({"C": -1.0}, "C must be positive"),
             ({"shrinkage": -1.0}, "shrinkage"),

@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from hypermargin import MarginProblem, solve
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators.forest.compiled import grower, separator, sorting, threshold, traversal
+from hypermargin.estimators.forest.compiled import frame, grower, separator, sorting, threshold, traversal
 from hypermargin.estimators.forest.tree import Tree
 from interpreted import load_source
 from reference.objective import lift
@@ -19,6 +19,7 @@ SETTINGS = {
     "split_samples": 8,
     "C": 1.0,
     "chances": (1.0, 1.0, 1.0, 1.0),
+    "curve_chance": 0.5,
     "by_entropy": False,
 }
 
@@ -132,7 +133,7 @@ class TestGrower:
 
     @pytest.mark.parametrize("by_entropy", [False, True])
     def test_the_interpreter_grows_the_same_tree(self, by_entropy):
-        modules = (sorting, separator, threshold, grower)
+        modules = (sorting, separator, threshold, frame, grower)
         plain = load_source(*modules)[-1]
         for seed in range(3):
             ours = grown(seed, by_entropy=by_entropy)
@@ -150,6 +151,37 @@ class TestGrower:
                 for module in (threshold, plain)
             ]
             assert answers[0] == pytest.approx(answers[1], rel=1e-12)
+
+    @pytest.mark.parametrize("curve_chance", [0.0, 1.0])
+    @pytest.mark.parametrize("least", [1, 7])
+    def test_a_split_is_the_best_of_its_family(self, curve_chance, least):
+        """Hyperplanes ``x * (w - s c) = 0`` or level sets of ``x * w``, as scikit-learn parts the scores."""
+        for seed in range(5):
+            X, labels, weight = samples(seed, 200)
+            settings = SETTINGS | {"min_samples_leaf": least, "curve_chance": curve_chance, "max_depth": 1}
+            growing = grower.Grower(X, labels, weight, 3, settings, seed)
+            assert growing.open_next() == 0
+            rows, signs, costs = growing.draw()
+            w = (costs * signs) @ X[rows]  # any normal will do: the difference of the two groups
+            centre = costs @ X[rows]
+            assert growing.offer(w * [1.0, -1.0, -1.0])
+            assert growing.close()
+            tree = Tree(*growing.arrays())
+            scores = X @ (w * [1.0, -1.0, -1.0])
+            if not curve_chance:
+                scores = scores / (X @ (centre * [1.0, -1.0, -1.0]))
+                assert tree.thresholds[0] == 0.0
+                assert tree.normals[0, 1:] @ tree.normals[0, 1:] > tree.normals[0, 0] ** 2
+            there, side = weight > 0.0, tree.leaves(X) == tree.children[0, 1]
+            judge = DecisionTreeClassifier(max_depth=1, min_samples_leaf=least, random_state=0).fit(
+                scores[there, None], labels[there], sample_weight=weight[there]
+            )
+            best = scores > judge.tree_.threshold[0]
+            ours, theirs = (
+                sum(impurity(labels[there & s], weight[there & s], False) for s in (part, ~part))
+                for part in (side, best)
+            )
+            assert ours == pytest.approx(theirs, rel=1e-9)
 
     def test_trees_outgrow_their_first_tables(self):
         tree = Tree(*grown(1, n=5000, min_samples_leaf=1))

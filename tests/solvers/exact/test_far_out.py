@@ -4,8 +4,24 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hypermargin import GeodesicBall, MarginProblem, Status, solve
-from hypermargin.geometry import lift, move_from_origin
+from hypermargin import Ball, Box, Certificate, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem, Status, solve
+from hypermargin.geometry import lift, lorentz_centroid, move_from_origin, move_to_origin
+
+
+def longest_step(noise, space, w):
+    """``max over z of (J z) * w`` for a set with rho = 1, J the derivative of ``v -> (cosh |v|, sinh |v| v/|v|)``."""
+    sinh = mp.sqrt(mp.fdot(space, space))
+    n = [v / sinh for v in space]
+    along = mp.fdot(n, w[1:])
+    radial, stretch = sinh * w[0] - mp.sqrt(1 + sinh**2) * along, sinh / mp.asinh(sinh)
+    a = [radial * nj - stretch * (wj - along * nj) for wj, nj in zip(w[1:], n, strict=True)]
+    if isinstance(noise, Box):
+        return mp.fsum(abs(v) for v in a)
+    if isinstance(noise, CrossPolytope):
+        return max(abs(v) for v in a)
+    if isinstance(noise, Ellipsoid):
+        a = [mp.fdot([mp.mpf(v) for v in column], a) for column in noise.shape.T.tolist()]
+    return mp.sqrt(mp.fdot(a, a))
 
 
 def exact_objective(problem, solution):
@@ -19,6 +35,8 @@ def exact_objective(problem, solution):
         for x, y, c in zip(problem.X, problem.y, problem.costs, strict=True):
             space = [mp.mpf(v) for v in x[1:].tolist()]
             m = int(y) * (mp.sqrt(1 + mp.fdot(space, space)) * w[0] - mp.fdot(space, w[1:]))
+            if problem.uncertainty is not None:
+                m -= mp.mpf(problem.uncertainty.rho) * longest_step(problem.uncertainty, space, w)
             total += mp.mpf(float(c)) * max(mp.mpf(0), 1 - m) / mp.sqrt(2)
         return q, total
 
@@ -58,6 +76,36 @@ def test_a_cluster_moved_out(d, distance, C):
 def test_centred_data_of_a_large_radius(d, radius, C):
     rng = np.random.default_rng([d, int(radius)])
     check(MarginProblem(cluster(rng, d, 40, radius, 0.0), rng.choice([-1.0, 1.0], 40), C))
+
+
+@pytest.mark.parametrize("C", [0.01, 100.0])
+@pytest.mark.parametrize("kind", [Box, CrossPolytope, Ball, Ellipsoid])
+@pytest.mark.parametrize(("d", "distance"), [(1, 16.0), (2, 12.0), (2, 16.0), (3, 14.0)])
+def test_linearised_sets_moved_out(d, distance, kind, C):
+    """Steps across the radius are stretched by ``sinh(r)/r``: at 16 even a rho of 1e-6 turns margins over."""
+    rng = np.random.default_rng([d, int(distance), 7])
+    X = cluster(rng, d, 25, 1.0, distance)
+    noise = Ellipsoid(rng.standard_normal((d, d)), 3e-7) if kind is Ellipsoid else kind(3e-7)
+    problem = MarginProblem(X, rng.choice([-1.0, 1.0], 25), C, uncertainty=noise)
+    solution = check(problem)
+    assert solution.certificate.verify(problem, by_arb=True) == pytest.approx(solution.lower_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [Box(1e-6), CrossPolytope(1e-6), Ball(1e-6), GeodesicBall(1e-3)])
+def test_hard_margins_of_sets_moved_out(noise):
+    """Two clusters that separate, and the same with sets that reach across: one is solved, the other disproved."""
+    rng = np.random.default_rng(3)
+    X = cluster(rng, 2, 20, 1.0, 14.0)
+    Z = move_to_origin(X, lorentz_centroid(X))
+    y = np.where(Z[:, 1] > 0.0, 1.0, -1.0)
+    apart = np.abs(Z[:, 1]) > 0.1
+    problem = MarginProblem(X[apart], y[apart], np.inf, uncertainty=noise)
+    solution = solve(problem)
+    assert solution.status is Status.OPTIMAL
+    wide = MarginProblem(X[apart], y[apart], np.inf, uncertainty=noise.scaled(1e4))
+    solution = solve(wide)
+    assert solution.status is Status.INFEASIBLE
+    assert Certificate.from_dict(solution.certificate.to_dict()).verify(wide) == np.inf
 
 
 @pytest.mark.parametrize("radius", [8.0, 11.0, 14.0, 16.0, 18.0])

@@ -1,5 +1,7 @@
 """Kernel problems against Clarabel, scikit-learn and Arb: the optimum, the bounds, and every way of reaching it."""
 
+from fractions import Fraction
+
 import clarabel
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypermargin.geometry import lift
 from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel, LaplacianKernel
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.solvers.kernel import decomposition
-from hypermargin.solvers.kernel.compiled import pairs
+from hypermargin.solvers.kernel.compiled import ending, pairs
 from hypermargin.solvers.kernel.method import solve_kernel, solve_kernel_path
 from interpreted import load_source
 
@@ -148,6 +150,51 @@ def test_the_interpreter_takes_the_same_steps():
         results.append((steps, violation, beta))
     assert results[0][0] == results[1][0]
     np.testing.assert_array_equal(results[0][2], results[1][2])
+
+
+def test_problems_may_share_a_matrix():
+    """The samples of some classes, as rows of a larger matrix: the same problem as with a matrix of their own."""
+    kernel = LaplacianKernel(1.0)
+    whole = random_problem(kernel, n=90, C=5.0, weighted=True)
+    runs = ((10, 30), (45, 85))
+    rows = np.concatenate([np.arange(*run) for run in runs])
+    weight = whole.sample_weight[rows]
+    part = KernelProblem(whole.points, whole.y[rows], kernel, 5.0, weight, whole.gram, runs=runs)
+    own = KernelProblem(whole.points[rows], whole.y[rows], kernel, 5.0, weight, whole.gram[np.ix_(rows, rows)])
+    beta = np.random.default_rng(0).normal(size=rows.size)
+    np.testing.assert_allclose(part.products(beta), own.gram @ beta, rtol=1e-12)
+    np.testing.assert_array_equal(part.values(np.arange(3, 30)), own.gram[3:30])
+    np.testing.assert_array_equal(part.whole_matrix(), own.gram)
+    solution = solve_kernel(part)
+    np.testing.assert_array_equal(solution.w, solve_kernel(own).w)
+    assert solution.certificate.verify(own) == pytest.approx(solution.lower_bound, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_balance_and_intercept_are_exact(seed):
+    """Fractions decide: the sum is 0, bounds are kept; and no other intercept has a smaller risk."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(HeatKernel(0.3), n=50, seed=seed, weighted=True)
+    beta = np.clip(problem.y * rng.uniform(-0.5, 1.5, size=50) * problem.costs, *problem.box)
+    beta[problem.y > 0.0] *= -beta[problem.y < 0.0].sum() / beta[problem.y > 0.0].sum()
+    beta = np.clip(beta, *problem.box)
+    beta[np.argmax(problem.box[1] - beta)] -= min(beta.sum(), 0.0)
+    (plain,) = load_source(ending)
+    unit = 2.0**-40
+    for module in (ending, plain):
+        balanced = module.balance(beta, *problem.box, unit)
+        assert sum(map(Fraction, balanced.tolist())) == 0
+        assert np.all((problem.box[0] <= balanced) & (balanced <= problem.box[1]))
+        assert np.count_nonzero(np.abs(balanced - beta) > 2.0 * unit) <= 2
+        gradient = problem.products(balanced) - problem.y
+        gap, intercept = module.gap_and_intercept(np.argsort(gradient), gradient, balanced, problem.y, problem.costs)
+        risks = [problem.risk(gradient + problem.y, b) for b in (intercept, *-gradient)]
+        assert risks[0] <= min(risks) * (1.0 + 1e-12)
+        primal, dual = (
+            problem.objective(balanced, intercept),
+            problem.y @ balanced - 0.5 * balanced @ (gradient + problem.y),
+        )
+        assert gap == pytest.approx((primal - dual) / primal, rel=1e-9)
 
 
 class TestCertificate:

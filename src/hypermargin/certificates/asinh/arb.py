@@ -54,14 +54,20 @@ def _least_offset(slope: float, left: float, right: float) -> float:
     return min(least, _down(arb(_loss(left)) - slope * arb(left))) if left < 0.0 else least
 
 
+def _on_hyperboloid(space: list[float]) -> list[arb]:
+    """The point with these space coordinates: ``x0 = sqrt(1 + |xr|^2)`` exactly."""
+    coordinates = [arb(value) for value in space]
+    return [sum((value * value for value in coordinates), arb(1)).sqrt(), *coordinates]
+
+
 class ArbLosses:
     """See `compiled.losses.BoxLosses`, whose methods these are."""
 
     def __init__(self, problem: MarginProblem, frame: Frame, margins_from: Array) -> None:
         columns = [[arb(value) for value in column] for column in frame.matrix.T.tolist()]
         self.z = [
-            [y * sum((arb(x) * f for x, f in zip(point, column, strict=True)), arb(0)) for column in columns]
-            for point, y in zip(problem.X.tolist(), problem.y.tolist(), strict=True)
+            [y * sum((x * f for x, f in zip(point, column, strict=True)), arb(0)) for column in columns]
+            for point, y in zip(map(_on_hyperboloid, problem.X[:, 1:].tolist()), problem.y.tolist(), strict=True)
         ]
         self.plain = np.array([[float(value) for value in row] for row in self.z])
         self.costs, self.margins_from = problem.costs.tolist(), margins_from.tolist()

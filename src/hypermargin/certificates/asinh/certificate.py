@@ -9,7 +9,7 @@ It rests on four facts (docs/asinh.md has the proofs).
 3. ``x'Ax/2 >= x'(A + D)x/2 - sum(D)/2`` on ``[-1, 1]^k``; for ``A + D >= 0`` a tangent plane bounds that in turn.
 4. Far out the samples on the wrong side of a cone of directions cost more and more.
 
-All of it happens in a Lorentz frame, which the certificate names by the point that is moved to the origin.
+All of it happens in a Lorentz frame, whose matrix is part of the certificate.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from hypermargin.problems.margin import MarginProblem
 class AsinhCertificate(BoxProof, Certificate):
     """A lower bound for the asinh objective of a margin problem; its parameters are those of `BoxProof`."""
 
-    FORMAT: ClassVar[str] = "hypermargin-asinh-1"
+    FORMAT: ClassVar[str] = "hypermargin-asinh-2"
     PROVES: ClassVar[str] = "no boundary has a smaller asinh objective than the lower bound"
     LOSS: ClassVar[str] = "asinh"
 
@@ -38,10 +38,11 @@ class AsinhCertificate(BoxProof, Certificate):
 
     def _content(self) -> dict[str, Any]:
         return {
-            "centre": self.centre.tolist(),
+            "frame": self.frame.tolist(),
             "half_side": self.half_side,
             "cutoff": self.cutoff,
             "settled": self.settled,
+            "leaf_settled": self.leaf_settled,
             "directions": [list(pieces) for pieces in self.directions],
             "tree": list(self.tree),
             "leaves": [
@@ -52,12 +53,13 @@ class AsinhCertificate(BoxProof, Certificate):
 
     @classmethod
     def _from_content(cls, data: dict[str, Any]) -> "AsinhCertificate":
-        width = len(data["centre"]) + 1
+        width = len(data["frame"])
         return cls(
-            centre=np.array(data["centre"], dtype=np.float64),
+            frame=np.array(data["frame"], dtype=np.float64),
             half_side=float(data["half_side"]),
             cutoff=float(data["cutoff"]),
             settled=float(data["settled"]),
+            leaf_settled=float(data["leaf_settled"]),
             directions=tuple(tuple(int(axis) for axis in pieces) for pieces in data["directions"]),
             tree=tuple(int(axis) for axis in data["tree"]),
             leaves=tuple(

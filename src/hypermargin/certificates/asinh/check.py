@@ -31,7 +31,7 @@ def verified_lower_bound(proof: BoxProof, problem: MarginProblem, by_arb: bool =
     _check_shape(proof, problem)
     if not proof.tree:  # nothing is claimed but that the objective is not negative
         return 0.0
-    frame = Frame(proof.centre)
+    frame = Frame(proof.frame)
     Z, doubt = frame.samples(problem)
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     starts = _margins_from(costs, proof.cutoff)
@@ -104,7 +104,7 @@ class _Checker:
         return not self.allow_timelike and self._form_range(centre - radius, centre + radius)[1] < 0.0
 
     def _leaf_bound(self, leaf: BoxLeaf, centre: Array, radius: Array, active: Array, sums: Array) -> float:
-        if not self.losses.settle(centre, radius, active, self.proof.settled, sums):
+        if not self.losses.settle(centre, radius, active, self.proof.leaf_settled, sums):
             return self.proof.cutoff
         self.losses.add_minorants(centre + radius * (leaf.points / GRID), leaf.weights / WEIGHTS, sums)
         return self._least_quadratic(leaf, centre, radius, sums)
@@ -219,9 +219,10 @@ def _check_shape(proof: BoxProof, problem: MarginProblem) -> None:
     if problem.uncertainty is not None:
         raise CertificateError("this certificate is for observed points; the problem has an uncertainty set")
     k = problem.dim + 1
-    if proof.centre.shape != (problem.dim,):
+    if proof.frame.shape != (k, k):
         raise CertificateError(f"the certificate is not for dimension {problem.dim}")
-    if not np.isfinite(proof.centre).all() or not 0.0 <= proof.cutoff < inf or not proof.settled >= 0.0:
+    shares = (proof.settled, proof.leaf_settled)
+    if not np.isfinite(proof.frame).all() or not 0.0 <= proof.cutoff < inf or not all(s >= 0.0 for s in shares):
         raise CertificateError("the certificate holds numbers that are not finite")
     if not proof.tree:
         return

@@ -1,6 +1,6 @@
 """The frame of an asinh certificate as an exact linear map, and how far it is from an isometry.
 
-The map ``w -> outside`` is given by a matrix F of doubles that is taken as it is: no rounding in it can spoil the
+Margins are ``y x'Fw`` for w in the frame. The matrix F of doubles is taken as it is: no rounding in it can spoil the
 proof, it only has to be invertible, and ``q`` outside is ``w'F'GFw = q(w) + w'Ew`` with a tiny matrix E that is
 computed exactly.
 """
@@ -12,22 +12,18 @@ import numpy as np
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.rounding import rounding_factor
-from hypermargin.geometry.isometries import translation_to_origin
-from hypermargin.geometry.lorentz import covector, fixed_order_product, lift
+from hypermargin.geometry.lorentz import fixed_order_product
 from hypermargin.problems.margin import MarginProblem
 
 
 class Frame:
     """`matrix` is F; `defect` bounds the size of every entry of E."""
 
-    def __init__(self, centre: Array) -> None:
-        with np.errstate(all="ignore"):
-            self.matrix = covector(translation_to_origin(lift(centre)).T)
-        if not np.isfinite(self.matrix).all():
-            raise CertificateError("the centre of the certificate is too far out")
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
         self.defect = float(max(map(abs, _defects(self.matrix)))) * (1.0 + 1e-15)
         if not self.defect * len(self.matrix) < 0.25:  # then G + E is invertible, and F with it
-            raise CertificateError("the centre of the certificate is too far out for double precision")
+            raise CertificateError("the frame of the certificate is no isometry, or too far out for doubles")
 
     def samples(self, problem: MarginProblem) -> tuple[Array, Array]:
         """The points z_i in the frame, shape (n, d + 1), and for each a bound of its entries' errors, shape (n,)."""

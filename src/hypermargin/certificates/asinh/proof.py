@@ -36,8 +36,9 @@ class BoxProof:
 
     Parameters
     ----------
-    centre : (d,) array
-        Space coordinates of the point that the frame of the certificate moves to the origin.
+    frame : (d + 1, d + 1) array
+        The matrix F of the frame in which boxes are meant: margins are ``y x'Fw``. Up to the sign of its rows it is an
+        isometry, as good as doubles hold one.
     half_side : float
         Half the side of the first box, a cube around w = 0: a power of two.
     cutoff : float
@@ -45,6 +46,8 @@ class BoxProof:
     settled : float
         Samples whose quadratic is below their loss by at most this much a unit of cost are carried down the tree. Any
         number will do; it decides what the check costs, and how good the bound is.
+    leaf_settled : float
+        The same for the samples of a leaf, which nothing inherits.
     directions : tuple of tuple of int
         For each face of the cube (axis 0 at -1 and +1, axis 1, ...) its pieces in preorder: the axis a piece is halved
         across, or -1 for one that is proved.
@@ -54,10 +57,11 @@ class BoxProof:
         One for each -1 of the tree, in its order.
     """
 
-    centre: Array
+    frame: Array
     half_side: float
     cutoff: float
     settled: float
+    leaf_settled: float
     directions: tuple[tuple[int, ...], ...]
     tree: tuple[int, ...]
     leaves: tuple[BoxLeaf, ...]

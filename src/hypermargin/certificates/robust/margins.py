@@ -69,8 +69,7 @@ def _ball_margins(m_lower: Array, m_upper: Array, rho: Array, q_lower: float, q_
 def _longest_steps(samples: FramedSamples, noise: LinearisedSet, w: Array, w_errors: Array) -> Array:
     """Upper bounds of ``rho |J'c|`` in the dual norm of the set, shape (n,)."""
     images, image_errors = samples.jacobians(slice(None))
-    signed = np.concatenate([w[:1], -w[1:]])
-    pulled = np.abs(images @ signed)
+    pulled = np.abs(images @ w)
     pulled += np.abs(images) @ ((4 * w.size + 32) * U * np.abs(w) + w_errors)
     pulled += image_errors[:, None] * float(np.abs(w).sum() + w_errors.sum())
     if isinstance(noise, Box):
@@ -78,7 +77,7 @@ def _longest_steps(samples: FramedSamples, noise: LinearisedSet, w: Array, w_err
     elif isinstance(noise, CrossPolytope):
         length = pulled.max(axis=1)
     elif isinstance(noise, Ellipsoid):
-        length = _ellipsoid_lengths(noise, images @ signed, pulled)
+        length = _ellipsoid_lengths(noise, images @ w, pulled)
     else:
         length = np.sqrt((pulled * pulled).sum(axis=1))
     return np.broadcast_to(noise.rho, length.shape) * length * (1.0 + (4 * w.size + 32) * U)

@@ -186,39 +186,46 @@ class BallMembers(Members):
         return bound
 
 
-class LinearisedMembers(Members):
-    """Members of the sets ``x + J z``. Vectors of all samples lie in columns, (d, n), where NumPy is fastest."""
+class StepMembers(Members):
+    """Members of the sets ``x + J z``. Vectors of all samples lie in columns, (d, n), where NumPy is fastest.
+
+    They are taken `inside` their sets by this factor.
+    """
+
+    inside = INSIDE
 
     def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
         super().__init__(problem, centre, rows, threshold)
         assert isinstance(problem.uncertainty, LinearisedSet)
         self.noise = problem.uncertainty
         self.rho = self.own(self.noise.rho, rows)
-        jacobian = OriginJacobian.at(self.X)
-        self.unit, self.sinh, self.stretch = np.ascontiguousarray(jacobian.unit.T), jacobian.sinh, jacobian.stretch
-        self.bend = jacobian.cosh - jacobian.stretch
         self.shape = None
         if isinstance(self.noise, Ellipsoid):
             self.shape = self.noise.shape[rows] if self.noise.shape.ndim == 3 else self.noise.shape
-        self.noise_error = noise_errors(self.noise, rows, jacobian.cosh, self.dim)
+
+    @abstractmethod
+    def pull_back(self, w: Array, W: Array) -> tuple[Array, Array]:
+        """``J' c``, (d, n), and the sizes of its terms, (n,)."""
+
+    @abstractmethod
+    def push_forward(self, chosen: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
+        """``covector(J z)`` of some samples, (d + 1, chosen), and bounds on the errors of every entry, (chosen,)."""
+
+    def step_values(self, steps: Array, pulled: Array) -> Array:
+        """What the steps do to the margins, for the choice of samples."""
+        return np.sum(steps * pulled, axis=0)
 
     def worst(self, w: Array, W: Array) -> Sums:
-        c = covector(W)
-        along = self.bend * (c[1:] @ self.unit) + self.sinh * c[0]
-        pulled = along * self.unit  # J' c
-        for pulled_row, entry in zip(pulled, c[1:], strict=True):
-            pulled_row += entry * self.stretch
-        pulled *= self.y
-        steps = self._steps(pulled, self.stretch * np.max(np.abs(c[1:])) + np.abs(along))
-        margins = self.frame_margins(w) + np.sum(steps * pulled, axis=0)
-        chosen = np.flatnonzero(margins < self.threshold)
-        costs, Z, z, unit = self.costs[chosen], self.Z[chosen], steps[:, chosen], self.unit[:, chosen]
-        along = np.sum(unit * z, axis=0)
-        space = self.stretch[chosen] * z + (self.bend[chosen] * along) * unit
-        noise = self.y[chosen] * np.vstack([self.sinh[chosen] * along, -space])  # y covector(J z)
+        pulled, size = self.pull_back(w, W)
+        pulled = pulled * self.y
+        steps = self._steps(pulled, size)
+        chosen = np.flatnonzero(self.frame_margins(w) + self.step_values(steps, pulled) < self.threshold)
+        costs, Z = self.costs[chosen], self.Z[chosen]
+        noise, noise_error = self.push_forward(chosen, steps[:, chosen])
+        noise *= self.y[chosen]
         nominal = _row(costs, costs @ np.abs(Z))
         magnitude = nominal + _row(np.zeros(1), np.abs(noise) @ costs)
-        error = x0_errors(nominal) + float(costs @ self.noise_error[chosen])
+        error = x0_errors(nominal) + float(costs @ noise_error)
         return chosen.size, _row(costs, costs @ Z + noise @ costs), magnitude, error
 
     def _steps(self, a: Array, size: Array) -> Array:
@@ -231,22 +238,47 @@ class LinearisedMembers(Members):
             return np.where(sizes > blur, -self.rho * np.sign(a), 0.0)
         if isinstance(self.noise, CrossPolytope):
             tied = (sizes > blur) & (sizes >= np.max(sizes, axis=0) - blur)
-            share = INSIDE * self.rho / np.maximum(np.sum(tied, axis=0), 1)
+            share = self.inside * self.rho / np.maximum(np.sum(tied, axis=0), 1)
             return np.where(tied, -share * np.sign(a), 0.0)
         if isinstance(self.noise, Ball):
-            return self.rho * _unit(a, BLUR_ROUND * size)
+            return self.rho * _unit(a, BLUR_ROUND * size, self.inside)
         assert self.shape is not None
         least = BLUR_ROUND * size * np.sqrt(np.sum(self.shape**2, axis=(-2, -1)))
         if self.shape.ndim == 2:
-            return self.rho * (self.shape @ _unit(self.shape.T @ a, least))
-        turned = _unit(np.einsum("nij,in->jn", self.shape, a), least)
+            return self.rho * (self.shape @ _unit(self.shape.T @ a, least, self.inside))
+        turned = _unit(np.einsum("nij,in->jn", self.shape, a), least, self.inside)
         return self.rho * np.einsum("nij,jn->in", self.shape, turned)
 
 
-def _unit(a: Array, least: Array) -> Array:
-    """``-a/|a|`` of every column, or ``-a/least`` where a is shorter; shortened to a length that is surely below 1."""
+class LinearisedMembers(StepMembers):
+    """Members by the parts of the Jacobian, in the coordinates of the data."""
+
+    def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
+        super().__init__(problem, centre, rows, threshold)
+        jacobian = OriginJacobian.at(self.X)
+        self.unit, self.sinh, self.stretch = np.ascontiguousarray(jacobian.unit.T), jacobian.sinh, jacobian.stretch
+        self.bend = jacobian.cosh - jacobian.stretch
+        self.noise_error = noise_errors(self.noise, rows, jacobian.cosh, self.dim)
+
+    def pull_back(self, w: Array, W: Array) -> tuple[Array, Array]:
+        c = covector(W)
+        along = self.bend * (c[1:] @ self.unit) + self.sinh * c[0]
+        pulled = along * self.unit
+        for pulled_row, entry in zip(pulled, c[1:], strict=True):
+            pulled_row += entry * self.stretch
+        return pulled, self.stretch * np.max(np.abs(c[1:])) + np.abs(along)
+
+    def push_forward(self, chosen: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
+        unit = self.unit[:, chosen]
+        along = np.sum(unit * z, axis=0)
+        space = self.stretch[chosen] * z + (self.bend[chosen] * along) * unit
+        return np.vstack([self.sinh[chosen] * along, -space]), self.noise_error[chosen]
+
+
+def _unit(a: Array, least: Array, inside: float = INSIDE) -> Array:
+    """``-a/|a|`` of every column, or ``-a/least`` where a is shorter; of a length that is surely below 1."""
     inverse = 1.0 / np.maximum(np.sqrt(np.sum(a * a, axis=0)), np.maximum(least, SHORTEST))
-    return -INSIDE * (a * inverse)
+    return -inside * (a * inverse)
 
 
 def _row(costs: Array, slope: Array) -> Array:

@@ -17,13 +17,18 @@ from hypermargin.certificates.base import Certificate, CertificateError, require
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
+from hypermargin.reading import as_numbers
 
 PRECISION = 192
 
 
 @dataclass(frozen=True, eq=False)
 class RobustOverlapCertificate(Certificate):
-    """Samples, shape (d + 2,), and the normals, shape (d + 2, d + 1), at which their worst points are taken."""
+    """Samples, shape (d + 2,), and the normals, shape (d + 2, d + 1), at which their worst points are taken.
+
+    Normals are those of the frame that has the point over the space coordinates `centre` at its origin (None: the
+    coordinates of the data). Far out doubles there have digits enough, and are moved in ball arithmetic.
+    """
 
     FORMAT: ClassVar[str] = "hypermargin-robust-overlap-1"
 
@@ -31,6 +36,7 @@ class RobustOverlapCertificate(Certificate):
 
     samples: tuple[int, ...]
     normals: Array
+    centre: Array | None = None
 
     def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
         """``inf`` (there is no feasible point) if the proof holds, else a `CertificateError`. It is always Arb's."""
@@ -39,8 +45,11 @@ class RobustOverlapCertificate(Certificate):
             raise CertificateError(f"the certificate must name {problem.dim + 2} members")
         if not all(0 <= i < problem.n_samples and problem.costs[i] > 0.0 for i in self.samples):
             raise CertificateError("the certificate names samples that the problem does not have")
+        if self.centre is not None and self.centre.shape != (problem.dim,):
+            raise CertificateError(f"the certificate is not for dimension {problem.dim}")
         with ctx.workprec(PRECISION):
-            rows = [_member(problem, i, w) for i, w in zip(self.samples, self.normals.tolist(), strict=True)]
+            normals = [_outside([arb(v) for v in w], self.centre) for w in self.normals.tolist()]
+            rows = [_member(problem, i, w) for i, w in zip(self.samples, normals, strict=True)]
             columns = arb_mat([[row[k] for row in rows[:-1]] for k in range(problem.dim + 1)])
             right = arb_mat([[-value] for value in rows[-1]])
             try:
@@ -52,19 +61,31 @@ class RobustOverlapCertificate(Certificate):
         return float("inf")
 
     def _content(self) -> dict[str, Any]:
-        return {"samples": list(self.samples), "normals": self.normals.tolist()}
+        moved = {} if self.centre is None else {"centre": self.centre.tolist()}
+        return {"samples": list(self.samples), "normals": self.normals.tolist(), **moved}
 
     @classmethod
     def _from_content(cls, data: dict[str, Any]) -> "RobustOverlapCertificate":
-        return cls(tuple(int(i) for i in data["samples"]), np.array(data["normals"], dtype=np.float64))
+        centre = None if data.get("centre") is None else as_numbers(data["centre"], ndim=1)
+        return cls(tuple(int(i) for i in data["samples"]), np.array(data["normals"], dtype=np.float64), centre)
 
 
-def _member(problem: MarginProblem, i: int, w: Sequence[float]) -> list[arb]:
-    """``y covector(p)`` of the worst point p of sample i at the normal w, as balls; exactly a member of the set."""
+def _outside(w: list[arb], centre: Array | None) -> list[arb]:
+    """A normal of the frame in the coordinates of the data: the boost that takes the origin to (T, c)."""
+    if centre is None:
+        return w
+    space = [arb(v) for v in centre.tolist()]
+    time = (1 + _dot(space, space)).sqrt()
+    along = _dot(space, w[1:])
+    factor = along / (1 + time) + w[0]
+    return [time * w[0] + along, *(v + c * factor for v, c in zip(w[1:], space, strict=True))]
+
+
+def _member(problem: MarginProblem, i: int, normal: list[arb]) -> list[arb]:
+    """``y covector(p)`` of the worst point p of sample i at a normal, as balls; exactly a member of the set."""
     noise, y = problem.uncertainty, int(problem.y[i])
     space = [arb(v) for v in problem.X[i, 1:].tolist()]
     x = [(1 + sum((v * v for v in space), arb(0))).sqrt(), *space]
-    normal = [arb(v) for v in w]
     rho = arb(float(np.broadcast_to(noise.rho, problem.y.shape)[i])) if noise is not None else arb(0)
     if isinstance(noise, GeodesicBall):
         p = _ball_point(rho, y, x, normal)

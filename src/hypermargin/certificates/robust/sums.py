@@ -9,6 +9,7 @@ of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from flint import arb
@@ -18,8 +19,9 @@ from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.compiled import members as compiled_members
+from hypermargin.certificates.robust.image_members import ImageMembers
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
-from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers
+from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers, Members
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.compilation import is_compiled
@@ -28,6 +30,9 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
+
+#: From some samples to their sums for all points of a certificate.
+SumsOf = Callable[[slice], AllSums]
 
 BLOCK = 8192
 #: The arguments about roundings hold for fewer dimensions than this.
@@ -45,41 +50,55 @@ def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array
         raise CertificateError(f"certificates of robust problems can be checked up to dimension {MAX_DIM}")
     if not isinstance(problem.uncertainty, GeodesicBall | LinearisedSet):
         raise CertificateError(f"certificates do not know the uncertainty set {problem.uncertainty!r}")
-    if proof.precise and isinstance(problem.uncertainty, GeodesicBall):
-        return _precise_ball_sums(proof, problem)
+    if proof.precise:
+        return _sums_in_frame(proof, problem)
     return moved_to_frame(*_sums_outside(proof, problem), proof.centre)
 
 
-def _precise_ball_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
-    """The sums for geodesic balls from points that were moved to the frame before, and rounded there.
+def _sums_in_frame(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
+    """The sums from points that were moved to the frame before, and rounded there.
 
     Balls are the same in every frame. The members ``A x + y B W`` are those of the exact images x: their m is within
     ``e_m`` of the computed one all the same, since rounding x changes it by less than u relative to its terms. What is
-    charged is that x itself is rounded.
+    charged is that x itself is rounded. Linearised sets have images in the frame (`image_members`).
     """
     samples = FramedSamples(problem, proof.centre, precise=True)
     framed = MarginProblem.unchecked(
         samples.rows, problem.y, problem.C, problem.sample_weight, problem.uncertainty, problem.allow_timelike
     )
+    at_origin = replace(proof, centre=np.zeros(problem.dim))
+    if isinstance(problem.uncertainty, LinearisedSet):
+        rows = max(1, BLOCK // problem.dim)  # images take d^2 numbers per sample
+        sums_of = array_sums(at_origin, framed, partial(ImageMembers, framed, samples))
+    else:
+        rows, sums_of = BLOCK, _sums_by(at_origin, framed)
     before_rounding = samples.reach_factor * float(samples.reaches.max())
-    return _sums_outside(replace(proof, centre=np.zeros(problem.dim)), framed, 4.0 * U, before_rounding)
+    return _summed(sums_of, framed, len(proof.points), rows, 4.0 * U, before_rounding)
 
 
-def _sums_outside(
-    proof: EnvelopeProof, problem: MarginProblem, rounding: float = 0.0, offset: float = 0.0
-) -> tuple[Array, Array]:
-    """The sums in the coordinates of the problem.
+def _sums_outside(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
+    """The sums in the coordinates of the problem."""
+    return _summed(_sums_by(proof, problem), problem, len(proof.points), BLOCK)
 
-    Its points are within ``rounding |x_j| + offset`` of the exact ones, coordinate by coordinate, besides the rounding
-    of x0.
-    """
-    totals = np.zeros((len(proof.points), problem.dim + 2))
-    errors = np.zeros_like(totals)
-    n_blocks = -(-problem.n_samples // BLOCK)
+
+def _sums_by(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
     by_arrays = not is_compiled(compiled_members) or _multiplies_large_matrices(problem)
-    sums_of = (array_sums if by_arrays else compiled_sums)(proof, problem)
-    for start in range(0, problem.n_samples, BLOCK):
-        counts, values, magnitudes, distances = sums_of(slice(start, start + BLOCK))
+    return (array_sums if by_arrays else compiled_sums)(proof, problem)
+
+
+def _summed(
+    sums_of: SumsOf, problem: MarginProblem, n_points: int, block: int, rounding: float = 0.0, offset: float = 0.0
+) -> tuple[Array, Array]:
+    """The sums over all samples, block by block.
+
+    Points are within ``rounding |x_j| + offset`` of the exact ones, coordinate by coordinate, besides the rounding of
+    x0.
+    """
+    totals = np.zeros((n_points, problem.dim + 2))
+    errors = np.zeros_like(totals)
+    n_blocks = -(-problem.n_samples // block)
+    for start in range(0, problem.n_samples, block):
+        counts, values, magnitudes, distances = sums_of(slice(start, start + block))
         # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
         gamma = rounding_factor(counts + n_blocks + 12)[:, None]
         totals += values
@@ -110,20 +129,24 @@ def _dot(a: list[arb], b: list[arb]) -> arb:
     return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
 
 
-def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> Callable[[slice], AllSums]:
+def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
     """The function from samples to their sums for all points of a certificate."""
     centre = lift(proof.centre)
     members = CompiledMembers(problem, centre, proof.points, _outside(proof), _nominal(proof))
     return lambda rows: members.sums(rows, proof.threshold)
 
 
-def array_sums(proof: EnvelopeProof, problem: MarginProblem) -> Callable[[slice], AllSums]:
-    """`compiled.sums` without a compiler."""
+def array_sums(
+    proof: EnvelopeProof, problem: MarginProblem, members_of: Callable[[slice, float], Members] | None = None
+) -> SumsOf:
+    """`compiled.sums` without a compiler; `members_of` makes members of other kinds from rows and threshold."""
     points, outside, nominal = proof.points, _outside(proof), _nominal(proof)
-    of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
+    if members_of is None:
+        of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
+        members_of = partial(of_set, problem, lift(proof.centre))
 
     def sums_of(rows: slice) -> AllSums:
-        members = of_set(problem, lift(proof.centre), rows, proof.threshold)
+        members = members_of(rows, proof.threshold)
         counts, width = np.zeros(len(points)), problem.dim + 2
         values, magnitudes, distances = (np.zeros((len(points), width)) for _ in range(3))
         for j, (w, W) in enumerate(zip(points, outside, strict=True)):

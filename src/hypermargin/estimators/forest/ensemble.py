@@ -10,7 +10,7 @@ from hypermargin.arrays import Array, row_blocks
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.elsewhere import labels_elsewhere, predicted_elsewhere, score_elsewhere
 from hypermargin.estimators.forest.certified import CertifiedSplit
-from hypermargin.estimators.forest.growing import CRITERIA, GROUPINGS, SPLITS, GrowthPlan
+from hypermargin.estimators.forest.growing import BOUNDARIES, CRITERIA, GROUPINGS, SPLITS, GrowthPlan
 from hypermargin.estimators.forest.radius import certified_radius, nearest_adversarial
 from hypermargin.estimators.forest.text import describe
 from hypermargin.estimators.forest.tree import Tree
@@ -35,6 +35,7 @@ class TreeEnsemble(HyperbolicClassifier):
     min_weight_fraction_leaf: float
     criterion: str
     grouping: str
+    boundary: str
     n_candidates: int
     split_samples: int
     C: float
@@ -121,7 +122,8 @@ class TreeEnsemble(HyperbolicClassifier):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-        for name, choices in {"criterion": CRITERIA, "grouping": tuple(GROUPINGS), "splits": SPLITS}.items():
+        named = {"criterion": CRITERIA, "grouping": tuple(GROUPINGS), "boundary": tuple(BOUNDARIES), "splits": SPLITS}
+        for name, choices in named.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
         if not (isinstance(self.min_weight_fraction_leaf, Real) and 0.0 <= self.min_weight_fraction_leaf <= 0.5):
@@ -142,6 +144,7 @@ class TreeEnsemble(HyperbolicClassifier):
             "n_candidates": int(self.n_candidates),
             "C": float(self.C),
             "chances": GROUPINGS[self.grouping],
+            "curve_chance": BOUNDARIES[self.boundary],
             "by_entropy": self.criterion == "entropy",
         }
 

@@ -17,24 +17,25 @@ from hypermargin.passes.inputs import home_of, lives_elsewhere
 
 @storable
 class HyperbolicForestClassifier(TreeEnsemble):
-    """A forest of trees whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
+    """A forest of trees whose splits are hyperplanes of hyperbolic space.
 
-    Each tree grows on a bootstrap sample as a `HyperbolicTreeClassifier` does, in compiled code and threads; the shares
-    of the classes in the leaves are averaged. Everything is invariant under isometries, in distribution.
+    The splits of each tree come from a bootstrap sample, as in a `HyperbolicTreeClassifier`, in compiled code and
+    threads; the shares of the classes in its leaves come from all samples. Shares are averaged over trees. Everything
+    is invariant under isometries, in distribution.
 
     Parameters
     ----------
     n_estimators : int, default=100
         Number of trees.
-    max_depth, min_samples_leaf, min_weight_fraction_leaf, criterion, grouping, n_candidates, split_samples, C, \
-    shrinkage, splits, tol
+    max_depth, min_samples_leaf, min_weight_fraction_leaf, criterion, grouping, boundary, n_candidates, \
+    split_samples, C, shrinkage, splits, tol
         As in `HyperbolicTreeClassifier`.
     bootstrap : bool, default=True
-        Grow each tree on samples drawn with replacement, in proportion to their weights, rather than on all.
+        Split each tree by samples drawn with replacement, in proportion to their weights, rather than by all.
     max_samples : int or float, optional
         How many to draw, as a number or a share; as many as there are distinct samples by default.
     oob_score : bool, default=False
-        Score every sample by the trees that did not see it.
+        Score every sample by the trees that did not see it, with the shares of what they saw.
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
         What the columns of X are.
     curvature : float, default=1.0
@@ -76,10 +77,11 @@ class HyperbolicForestClassifier(TreeEnsemble):
         min_weight_fraction_leaf: float = 0.0,
         criterion: str = "gini",
         grouping: str = "mixed",
+        boundary: str = "hyperplane",
         n_candidates: int = 3,
         split_samples: int = 10,
-        C: float = 1.0,
-        shrinkage: float = 5.0,
+        C: float = 100.0,
+        shrinkage: float = 2.0,
         splits: str = "fast",
         tol: float = 1e-6,
         bootstrap: bool = True,
@@ -99,6 +101,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.criterion = criterion
         self.grouping = grouping
+        self.boundary = boundary
         self.n_candidates = n_candidates
         self.split_samples = split_samples
         self.C = C
@@ -189,12 +192,16 @@ class HyperbolicForestClassifier(TreeEnsemble):
         return bool(self._trees_to_keep())
 
     def _score_out_of_bag(self, plan: GrowthPlan, rows: np.ndarray, y) -> None:
-        """Shares of the classes for every sample, from the trees whose bootstrap sample it was not in."""
+        """Shares of the classes for every sample, from the trees whose bootstrap sample it was not in.
+
+        Leaves hold the shares of all samples, so here they are counted again for the bootstrap sample alone.
+        """
         total, seen = np.zeros((len(plan.X), plan.n_classes)), np.zeros(len(plan.X))
         for tree, seed in zip(self.trees_, self.seeds_, strict=True):
-            out = np.flatnonzero(plan.sample_weights(seed) == 0.0)
+            in_bag = plan.sample_weights(seed)
+            out = np.flatnonzero(in_bag == 0.0)
             part = np.zeros((out.size, plan.n_classes))
-            tree.add_to(part, plan.X[out])
+            plan.as_grown(tree, in_bag).add_to(part, plan.X[out])
             total[out] += part
             seen[out] += 1.0
         shares = np.full_like(total, np.nan)

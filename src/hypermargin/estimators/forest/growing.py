@@ -23,6 +23,8 @@ GROUPINGS = {
     "one-vs-rest": (0.0, 0.0, 1.0, 0.0),
     "pairs": (0.0, 0.0, 0.0, 1.0),
 }
+#: The chance that a candidate is a level set of ``x * w`` rather than a hyperplane.
+BOUNDARIES = {"hyperplane": 0.0, "curve": 1.0, "mixed": 0.5}
 CRITERIA = ("gini", "entropy")
 SPLITS = ("fast", "certified")
 #: Seeds of trees are below this.
@@ -69,7 +71,15 @@ class GrowthPlan:
             arrays = grower.arrays()
         else:
             arrays = grower.grow()
-        return Tree(*arrays).shrunken(self.shrinkage), certified
+        tree = Tree(*arrays)
+        if self.draws is not None:  # splits come from the bootstrap sample, shares from all samples
+            tree = tree.filled(self.X, self.labels, np.ones(len(self.X)) if self.weight is None else self.weight)
+        return tree.shrunken(self.shrinkage), certified
+
+    def as_grown(self, tree: Tree, in_bag: Array) -> Tree:
+        """The tree with the shares of its bootstrap sample only: what the samples out of it may be judged by."""
+        drawn = np.flatnonzero(in_bag)
+        return tree.filled(self.X[drawn], self.labels[drawn], in_bag[drawn]).shrunken(self.shrinkage)
 
 
 def grow_trees(

@@ -1,6 +1,6 @@
 """A grown tree as arrays, in the frame in which it grew: nodes, splits, and the values of its leaves."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.forest.compiled.traversal import add_values, find_leaves, shrink_values
+from hypermargin.estimators.forest.compiled.traversal import add_values, count_samples, find_leaves, shrink_values
 from hypermargin.geometry.lorentz import covector
 
 Integers = NDArray[np.intc]
@@ -99,6 +99,12 @@ class Tree:
     def add_to(self, total: Array, points: Array) -> None:
         """Add the values of the points' leaves to `total`, shape (n, n_classes)."""
         add_values(self.leaves(points), self.slot, self.values, total)
+
+    def filled(self, points: Array, labels: Integers, weights: Array) -> "Tree":
+        """The same splits with the shares of these samples in the leaves; none may be left without weight."""
+        values, masses = np.empty_like(self.values), np.empty_like(self.masses)
+        count_samples(self.leaves(points), self.slot, labels, weights, values, masses)
+        return replace(self, values=values, masses=masses)
 
     def shrunken(self, strength: float) -> "Tree":
         """The same tree with values drawn towards those of the nodes above (see `shrink_values`)."""

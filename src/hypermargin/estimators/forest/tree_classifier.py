@@ -11,11 +11,12 @@ from hypermargin.estimators.model_file import storable
 
 @storable
 class HyperbolicTreeClassifier(TreeEnsemble):
-    """A decision tree whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
+    """A decision tree whose splits are hyperplanes of hyperbolic space.
 
     At a node the classes are put in two groups; a balanced sample of both is separated by the w that minimises
-    ``max(q(w), 0)/2 + C * risk``; and a threshold on ``x * w`` parts all samples of the node so that impurity is least.
-    Everything is invariant under isometries, in distribution.
+    ``max(q(w), 0)/2 + C * risk``; and of the hyperplanes ``x * (w - s c) = 0``, where c is the centroid of the sample,
+    the one is taken that parts all samples of the node so that impurity is least. Everything is invariant under
+    isometries, in distribution.
 
     Parameters
     ----------
@@ -30,13 +31,16 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     grouping : {"mixed", "random", "seeds", "one-vs-rest", "pairs"}, default="mixed"
         How three or more classes are put in two groups: at random; each with the nearer of two random classes; one
         against the rest; two classes only, the others sit out; "mixed" is one of the first three at each node.
+    boundary : {"hyperplane", "curve", "mixed"}, default="hyperplane"
+        What a split is: a hyperplane; a level set of ``x * w``, which is a hypercycle, horocycle or circle; either of
+        them at random.
     n_candidates : int, default=3
-        Hyperplanes tried at a node; the one with the least impurity is kept.
+        Splits tried at a node; the one with the least impurity is kept.
     split_samples : int, default=10
         Most samples of each group that the hyperplane of a node is fitted to.
-    C : float, default=1.0
+    C : float, default=100.0
         Weight of the risk of each sample.
-    shrinkage : float, default=5.0
+    shrinkage : float, default=2.0
         Draws the shares of the classes in a leaf towards those of the nodes above: a child of a node of n samples
         differs from it by ``1/(1 + shrinkage/n)`` of what it would. 0 leaves the shares as they are.
     splits : {"fast", "certified"}, default="fast"
@@ -72,10 +76,11 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         min_weight_fraction_leaf: float = 0.0,
         criterion: str = "gini",
         grouping: str = "mixed",
+        boundary: str = "hyperplane",
         n_candidates: int = 3,
         split_samples: int = 10,
-        C: float = 1.0,
-        shrinkage: float = 5.0,
+        C: float = 100.0,
+        shrinkage: float = 2.0,
         splits: str = "fast",
         tol: float = 1e-6,
         geometry: str = "lorentz",
@@ -88,6 +93,7 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.criterion = criterion
         self.grouping = grouping
+        self.boundary = boundary
         self.n_candidates = n_candidates
         self.split_samples = split_samples
         self.C = C

@@ -21,6 +21,8 @@ MOST_FRAMES = 6
 NEAR = 0.5
 #: Below this share of ``|w|^2`` a form is not told from that of a lightlike normal, which has no foot.
 NO_FOOT = 1e-12
+#: The farthest that a frame is moved for a lightlike normal.
+FARTHEST = 20.0
 #: What rounding may cost, as a share of the tolerance, before double-double arithmetic is worth its price.
 ROUNDING_SHARE = 0.01
 
@@ -31,13 +33,16 @@ class Frame(NamedTuple):
     centre: Array
     precise: bool = False
 
+    def margin_rounding(self, problem: MarginProblem) -> float:
+        """The most that rounding does to a margin, for each unit of w in this frame; of data that is moved in doubles."""
+        farthest = 2.0 * float(self.centre[0]) * problem.farthest
+        return 1.5 * (2 * problem.dim + 16) * 2.0**-53 * farthest
+
 
 def first_frame(problem: MarginProblem, tol: float) -> Frame:
     """Around the centre of the data, in doubles if rounding leaves room for a proof to `tol`."""
-    centre = problem.centre
-    farthest = 2.0 * float(centre[0]) * problem.farthest
-    error = 1.5 * (2 * problem.dim + 16) * 2.0**-53 * farthest
-    return Frame(centre, precise=error > ROUNDING_SHARE * tol)
+    in_doubles = Frame(problem.centre)
+    return Frame(problem.centre, precise=in_doubles.margin_rounding(problem) > ROUNDING_SHARE * tol)
 
 
 def next_frame(frame: Frame, w: Array) -> Frame | None:
@@ -49,8 +54,15 @@ def next_frame(frame: Frame, w: Array) -> Frame | None:
 
 
 def _foot(w: Array) -> Array | None:
-    """The point of the hyperplane nearest to the origin; None where there is no hyperplane to speak of."""
+    """The point of the hyperplane nearest to the origin, or of one nearly as good; None where w is 0.
+
+    A lightlike w has no hyperplane: boosts along its direction make it longer or shorter. There the point is one around
+    which w has length 1, and with it the points whose margin it decides are near.
+    """
     length, form = float(np.linalg.norm(w[1:])), float(quadratic_form(w))
-    if not form > NO_FOOT * length**2:
+    if length == 0.0:
         return None
-    return lift(w[1:] / length * (float(w[0]) / np.sqrt(form)))
+    if form > NO_FOOT * length**2:
+        return lift(w[1:] / length * (float(w[0]) / np.sqrt(form)))
+    ahead = float(np.sign(w[0])) * np.clip(np.log(length), -FARTHEST, FARTHEST)
+    return lift(w[1:] / length * np.sinh(ahead))

@@ -27,12 +27,14 @@ from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.exact.separators import bisector, small_enough, without_risk
+from hypermargin.solvers.exact.separators import first_separator, small_enough, without_risk
 
 #: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
 AIM, SMALLEST_AIM = 0.01, 1e-10
 #: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
 PROVED = 0.5
+#: What the last bits of w do to its q, relative to ``|w|^2``.
+LAST_BITS = 2.0**-50
 #: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged.
 CLEARLY = 0.9
 #: A problem that needs less than this share of its C is solved with that share.
@@ -106,20 +108,26 @@ class Exact(Solver):
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
     ) -> Outcome:
         """`run_from`, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
-        best = self.run_from(deadline, problem, tol, oracle, search)
-        if not self.verify or not _lacks_digits(problem, best, search.upper, tol):
+        share, separator = 1.0, None
+        if self.verify and oracle.frame.precise:  # far out the objective may be smaller than C by many orders
+            separator = first_separator(problem, oracle)
+            share = 1.0 if separator is None else small_enough(problem, separator[1].upper)
+            share = share if share < LESS_OF_C else 1.0
+            if share < 1.0:
+                oracle, search = fresh_search(problem.with_C(share * problem.C), oracle.frame, self.checkpoint)
+        best = self.run_from(deadline, problem, tol, oracle, search, share)
+        if not self.verify or not (share < 1.0 or _lacks_digits(problem, best, oracle, search, tol)):
             return best
         best, enclosure = without_risk(problem, best)
-        halfway = bisector(problem, oracle)
-        if halfway is not None and relative_gap(enclosure.upper, best.lower_bound) > tol:
-            between, of_between = without_risk(problem, replace(best, w=halfway[0], w_low=halfway[1]))
-            if of_between.upper < enclosure.upper:
-                best, enclosure = between, of_between
+        if separator is None and relative_gap(enclosure.upper, best.lower_bound) > tol:
+            separator = first_separator(problem, oracle)
+        if separator is not None and separator[1].upper < enclosure.upper:
+            best, enclosure = replace(best, w=separator[0].w, w_low=separator[0].w_low), separator[1]
         passes, tried, outcome = search.n_passes, 1, best
         while tried < MOST_FRAMES and relative_gap(enclosure.upper, best.lower_bound) > tol:
-            share = small_enough(problem, enclosure.upper) if enclosure.least_margin >= 1.0 else 1.0
+            before, share = share, small_enough(problem, enclosure.upper) if enclosure.least_margin >= 1.0 else 1.0
             frame = next_frame(oracle.frame, search.best)
-            if share < LESS_OF_C and tried == 1:
+            if share < LESS_OF_C * before:
                 frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
@@ -202,10 +210,7 @@ class Exact(Solver):
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)
-        if problem.allow_timelike:
-            w, low = oracle.to_original(search.best)
-        else:  # once in the frame, where a lightlike w may be far longer than outside, and once for the way out
-            w, low = pushed_out(*oracle.to_original(pushed_out(search.best)[0]))
+        w, low = _answer(problem, tol, oracle, search)
         free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
             w, low = free, None
@@ -245,15 +250,31 @@ class Exact(Solver):
         return Status.GAP_REMAINS if search.exhausted else None
 
 
-def _lacks_digits(problem: MarginProblem, outcome: Outcome, upper: float, tol: float) -> bool:
+def _answer(problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search) -> tuple[Array, Array | None]:
+    """The best point of the search in the coordinates of the problem, pushed out to ``q >= 0``; two vectors if need be.
+
+    It is pushed once in the frame, where a lightlike w may be far longer than outside, and once for the way out.
+    """
+    best, low = search.best, None
+    outside = oracle.to_original(best)[0]
+    if LAST_BITS * float(outside @ outside) > AIM * tol * search.upper:  # its q would be rounded by more than that
+        low = np.zeros_like(best)
+    if problem.allow_timelike:
+        return oracle.to_original(best, low)
+    return pushed_out(*oracle.to_original(*pushed_out(best, low)))
+
+
+def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle, search: Search, tol: float) -> bool:
     """Whether an outcome may be short of a proof although no limit was reached: what is left is rounding.
 
-    `upper` is the objective as the search has it. It has digits enough where it is not much smaller than the costs.
+    The objective is not computed again for that. It surely has digits enough where the most that rounding can do to
+    margins in the frame, times the costs, is little beside it.
     """
     if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
         return False
-    digits = 2.0**-48 * problem.C * problem.weight_range[1] * problem.n_samples <= CLEARLY * tol * upper
-    return not (digits and 0.0 <= relative_gap(upper, outcome.lower_bound) <= CLEARLY * tol)
+    most = oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
+    noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
+    return not (noise <= AIM * tol * search.upper and relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol)
 
 
 def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:

@@ -62,11 +62,11 @@ class HingeOracle:
     def _times_factor(self, risk: float, b: float, g: Array) -> tuple[float, float, Array]:
         return self._factor * risk, self._factor * b, self._factor * g
 
-    def to_original(self, w: Array) -> tuple[Array, Array | None]:
-        """The normal in the coordinates of the problem, as ``w + low`` in a precise frame."""
-        if not self.frame.precise:
+    def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
+        """The normal ``w + low`` in the coordinates of the problem: in a precise frame, or with `low`, as two vectors."""
+        if low is None and not self.frame.precise:
             return self._outwards @ w, None
-        return normal_from_frame(w, self.frame.centre[1:])
+        return normal_from_frame(w, low, self.frame.centre[1:])
 
     def to_frame(self, w: Array) -> Array:
         """The inverse of `to_original`."""

@@ -13,14 +13,16 @@ import numpy as np
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
-from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian
+from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
-from hypermargin.solvers.exact.compiled import robust_passes
+from hypermargin.solvers.exact.compiled import image_passes, robust_passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
+#: Numbers of images that are made at once.
+BLOCK = 65_536
 NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
 
 
@@ -82,14 +84,11 @@ class LinearisedOracle(RobustOracle):
         if isinstance(noise, Ellipsoid):
             shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
             size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
-        self._pass = robust_passes.LinearisedPass(
-            *self._data,
-            _jacobian_columns(problem.X),
-            _sizes(noise.rho),
-            NORMS[noise.dual_norm],
-            _sizes(shape),
-            _sizes(size),
-        )
+        self._of_noise = _sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size)
+        self._pass = self._make_pass(problem.X)
+
+    def _make_pass(self, X: Array) -> robust_passes.LinearisedPass:
+        return robust_passes.LinearisedPass(*self._data, _jacobian_columns(X), *self._of_noise)
 
     @cached_property
     def _jacobian(self) -> OriginJacobian:
@@ -103,14 +102,43 @@ class LinearisedOracle(RobustOracle):
             risk, b = self._pass(w, c, g, h)
             return risk, b, g + self._outwards @ h  # the boost is its own transpose
         J = self._jacobian
+        risk, chosen, steps = self._worst_steps(w, J.pull_back(c), J.pull_back_size(c))
+        noise = (chosen * self._y) @ covector(J.push_forward(steps))
+        return risk, float(chosen.sum()), -(chosen @ self._Z) - self._outwards @ noise
+
+    def _worst_steps(self, w: Array, pulled: Array, size: Array) -> tuple[float, Array, Array]:
+        """The risk, the costs of the samples in the cut, and the worst z of all, from ``J'c`` without labels."""
         rho = np.reshape(self._noise.rho, (-1, 1))
-        pulled = self._y[:, None] * J.pull_back(c)
-        steps = rho * self._noise.unit_step(pulled, J.pull_back_size(c))
+        pulled = self._y[:, None] * pulled
+        steps = rho * self._noise.unit_step(pulled, size)
         margins = fixed_order_product(self._Z, w[:, None])[:, 0] - rho[:, 0] * self._noise.dual_length(pulled)
         chosen = np.where(margins < self.threshold, self._costs, 0.0)
-        noise = (chosen * self._y) @ covector(J.push_forward(steps))
-        slope = -(chosen @ self._Z) - self._outwards @ noise
-        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
+        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), chosen, steps
+
+
+class ImageOracle(LinearisedOracle):
+    """Linearised sets far from the origin, their Jacobians moved to the frame in double-double arithmetic."""
+
+    def _make_pass(self, X: Array) -> robust_passes.LinearisedPass:
+        columns = np.empty((X.shape[1] * X.shape[1], X.shape[0]))
+        step = max(1, BLOCK // X.shape[1])
+        for rows in (slice(start, start + step) for start in range(0, X.shape[0], step)):
+            images = framed_jacobians(X[rows], self.frame.centre[1:])
+            columns[:, rows] = np.concatenate([images.reshape(len(images), -1), image_sizes(images)], axis=1).T
+        return image_passes.ImagePass(*self._data, _padded(columns), *self._of_noise)
+
+    @cached_property
+    def _images(self) -> Array:
+        return framed_jacobians(self._X, self.frame.centre[1:])
+
+    def _worst_case(self, w: Array) -> tuple[float, float, Array]:
+        if is_compiled(image_passes):
+            g, h = np.empty_like(w), np.empty_like(w)
+            risk, b = self._pass(w, w, g, h)
+            return risk, b, g + h
+        risk, chosen, steps = self._worst_steps(w, self._images @ w, image_sizes(self._images) @ np.abs(w))
+        noise = np.einsum("n,nkj,nk->j", chosen * self._y, self._images, steps)
+        return risk, float(chosen.sum()), -(chosen @ self._Z) - noise
 
 
 def make_robust_oracle(problem: MarginProblem, frame: Frame | None = None) -> RobustOracle:
@@ -119,7 +147,8 @@ def make_robust_oracle(problem: MarginProblem, frame: Frame | None = None) -> Ro
     if isinstance(problem.uncertainty, GeodesicBall):
         return BallOracle(problem, problem.uncertainty, frame)
     if isinstance(problem.uncertainty, LinearisedSet):
-        return LinearisedOracle(problem, problem.uncertainty, frame)
+        kind = ImageOracle if frame.precise else LinearisedOracle
+        return kind(problem, problem.uncertainty, frame)
     raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
 
 

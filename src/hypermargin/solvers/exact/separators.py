@@ -19,26 +19,43 @@ from hypermargin.geometry.mean import onto_hyperboloid
 from hypermargin.passes.device import DeviceSamples, on_host
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, enclosed_objective
+from hypermargin.solvers.base import Outcome, Status, enclosed_objective
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
 ABOVE = 2.0**-44
+#: The most that may be above, and how often to scale: each time by what rounding was seen to take away.
+MOST_ABOVE, SCALINGS = 1e-6, 8
 #: Entries of a normal that are larger than this come from rounding.
 LONGEST = 1e100
+#: The most samples for which a linear programme is solved.
+MOST_ROWS = 2000
 #: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
 ROOM = 2.0
 
 
-def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> Outcome | None:
-    """The outcome with w times a number so that all margins are at least 1; None if w does not separate.
+def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> tuple[Outcome, Enclosure] | None:
+    """The outcome with w times a number so that all margins are at least 1, and its objective; None if none will do.
 
-    `least` is a lower bound of the least margin.
+    `least` is a lower bound of the least margin. After scaling the bound is another, for w is rounded again: what is
+    then missing is added a few times over.
     """
     if not least > 0.0:
         return None
-    scale = (1.0 + ABOVE) / least
+    above = ABOVE
+    for _ in range(SCALINGS):
+        scaled = _times(problem, outcome, (1.0 + above) / least)
+        enclosure = enclosed_objective(problem, scaled)
+        if enclosure.least_margin >= 1.0:
+            return scaled, enclosure
+        above = 2.0 * above + 2.0 * (1.0 - enclosure.least_margin)
+        if not above < MOST_ABOVE:
+            break
+    return None
+
+
+def _times(problem: MarginProblem, outcome: Outcome, scale: float) -> Outcome:
     w, low = outcome.w * scale, None
     if outcome.w_low is not None:
         w, low = scaled_normal(outcome.w, outcome.w_low, scale)
@@ -47,18 +64,52 @@ def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> 
     return replace(outcome, w=w, w_low=low)
 
 
-def bisector(problem: MarginProblem, oracle: HingeOracle) -> tuple[Array, Array | None] | None:
-    """The normal of the hyperplane halfway between the centroids of the two classes; None where there is one class.
+def first_separator(problem: MarginProblem, oracle: HingeOracle) -> tuple[Outcome, Enclosure] | None:
+    """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; None if none is.
 
-    Where the optimum is far smaller than C a search may not see it; where this separates it says how small it is.
+    Where the optimum is far smaller than C a search may not see it; this says how small it is. Tried are the hyperplane
+    halfway between the centroids of the classes, and the one with the largest least margin, relative to the size of
+    each point, in the frame.
     """
-    behind, ahead = np.sum(problem.ask(_class_sums, oracle.frame), axis=0)
+    for normal in (_bisector, _widest):
+        w = normal(problem, oracle.frame)
+        if w is None or not np.all(np.abs(w) < LONGEST):
+            continue
+        w, low = oracle.to_original(w, np.zeros_like(w))
+        frame = oracle.frame.centre[1:], oracle.frame.precise
+        outcome = Outcome(w=w, w_low=low, status=Status.GAP_REMAINS, frame=frame, checked=False)
+        found = scaled_to_margin(problem, outcome, enclosed_objective(problem, outcome).least_margin)
+        if found is not None:
+            return found
+    return None
+
+
+def _bisector(problem: MarginProblem, frame: Frame) -> Array | None:
+    """The normal of the hyperplane halfway between the centroids of the two classes; None where there is one class."""
+    behind, ahead = np.sum(problem.ask(_class_sums, frame), axis=0)
     if not (behind[0] > 0.0 and ahead[0] > 0.0):
         return None
     with np.errstate(all="ignore"):  # sums of points so far out that they are not told from the light cone
-        normal = onto_hyperboloid(behind) - onto_hyperboloid(ahead)
-    usable = bool(np.all(np.abs(normal) < LONGEST))
-    return oracle.to_original(normal) if usable else None
+        return onto_hyperboloid(behind) - onto_hyperboloid(ahead)
+
+
+def _widest(problem: MarginProblem, frame: Frame) -> Array | None:
+    """The w with ``|w_j| <= 1`` for which the least of ``z_i.w / |z_i|`` is largest; None where it is not positive."""
+    if problem.n_samples > MOST_ROWS:
+        return None
+    from scipy.optimize import linprog  # takes a while to import, and few problems need it
+
+    Z = np.concatenate(problem.ask(_used_rows, frame))
+    rows = Z / np.linalg.norm(Z, axis=1, keepdims=True)
+    d = Z.shape[1]
+    found = linprog(
+        np.r_[np.zeros(d), -1.0],
+        A_ub=np.column_stack([-rows, np.ones(len(rows))]),
+        b_ub=np.zeros(len(rows)),
+        bounds=[(-1.0, 1.0)] * d + [(None, None)],
+        method="highs",
+    )
+    return found.x[:-1] if found.status == 0 and found.x[-1] > 0.0 else None
 
 
 def _class_sums(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
@@ -71,17 +122,21 @@ def _class_sums(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
     return total
 
 
+def _used_rows(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
+    """The covectors z_i of samples with positive weight in the frame."""
+    parts = [
+        problem.covectors_around(frame.centre, precise=frame.precise)[problem.costs > 0.0] for problem in on_host(piece)
+    ]
+    return np.concatenate(parts)
+
+
 def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
     """The better of an outcome and the same scaled to margins of 1, and its objective."""
     enclosure = enclosed_objective(problem, outcome)
     if 1.0 <= enclosure.least_margin <= 1.0 + 2.0 * ABOVE:
         return outcome, enclosure
     separator = scaled_to_margin(problem, outcome, enclosure.least_margin)
-    if separator is not None:
-        other = enclosed_objective(problem, separator)
-        if other.upper < enclosure.upper:
-            return separator, other
-    return outcome, enclosure
+    return separator if separator is not None and separator[1].upper < enclosure.upper else (outcome, enclosure)
 
 
 def small_enough(problem: MarginProblem, objective: float) -> float:

@@ -27,8 +27,10 @@ WORKING_SET = 1024
 FIRST_TOL, SHARPER = 1e-2, 0.1
 #: Up to this size the first sweep goes further.
 SMALL, SMALL_TOL = 2000, 3e-6
-#: A pairwise step costs about so many operations of a Newton step for each sample.
-STEP_COST = 10.0
+#: And up to this one all samples stay in the sweep: steps among them cost less than looking for a part.
+TINY = 400
+#: A pairwise step costs about so many operations of a Newton step for each sample; calls of one cost this many.
+STEP_COST, CALL_COST = 10.0, 1e6
 #: Samples of a sweep at least.
 LEAST_ACTIVE = 200
 #: Relative gap from which a large problem is taken in few rounds of many samples, and how many those may be.
@@ -59,15 +61,17 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     active: Indices | None = None
     gap = np.inf
     for _ in range(max_rounds):
-        if polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
+        if CALL_COST + polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
             spent = 0.0
             gap, _ = relative_gap_of(problem, point)
             if gap <= tol:
                 break
         if active is None:
-            steps, violation = minimise_pairs(K, point.gradient, point.beta, low, high, accuracy, patience * n)
+            steps, violation = minimise_pairs(
+                K, point.gradient, point.beta, low, high, accuracy, patience * n, problem.runs
+            )
         else:
-            steps, violation = _among(K, point, low, high, active, accuracy)
+            steps, violation = _among(problem, point, low, high, active, accuracy)
         spent += steps * (n if active is None else active.size)
         point.n_iter += steps
         gap, intercept = relative_gap_of(problem, point)
@@ -75,15 +79,17 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
             break
         if violation <= accuracy:
             accuracy *= SHARPER
-        active = _nearly_free(point, low, high, intercept)
+        active = _nearly_free(point, low, high, intercept) if n > TINY else None
     return gap
 
 
-def _among(K: Array, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float) -> tuple[int, float]:
+def _among(
+    problem: KernelProblem, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float
+) -> tuple[int, float]:
     """Pairwise steps among some samples; the violation returned is that of all."""
-    small = K[np.ix_(active, active)]
+    small = problem.values(active, active)
     steps, moved, change = _improve(small, point, low, high, active, accuracy, 100)
-    point.gradient += change @ K[active[moved]]
+    point.gradient += change @ problem.values(active[moved])
     fall = point.gradient[point.beta > low].max(initial=-np.inf)
     return steps, float(fall - point.gradient[point.beta < high].min(initial=np.inf))
 

@@ -1,11 +1,13 @@
 """A point of the dual problem: its gap, the best intercept, and coefficients whose sum is exactly 0."""
 
 from dataclasses import dataclass
+from math import frexp, ldexp
 
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.problems.kernel import DualProblem
+from hypermargin.solvers.kernel.compiled.ending import balance, gap_and_intercept
 
 
 @dataclass(eq=False)
@@ -30,28 +32,10 @@ def start(problem: DualProblem, beta: Array | None = None) -> DualPoint:
     return point
 
 
-def best_intercept(problem: DualProblem, gradient: Array) -> float:
-    """The b that minimises the risk of the scores ``K beta``: where the slope of its graph changes sign.
-
-    A sample with label +1 costs ``c max(0, r - b)`` and one with -1 ``c max(0, b - r)``, with ``r = y - K beta``.
-    """
-    order = np.argsort(-gradient)
-    corners, weights = -gradient[order], problem.costs[order]
-    # To the left of all corners the slope is minus the costs of label +1; each corner adds its cost.
-    slope = np.cumsum(weights) - float(problem.costs[problem.y > 0.0].sum())
-    first = min(int(np.searchsorted(slope, 0.0)), slope.size - 1)
-    flat = first + 1 < slope.size and slope[first] == 0.0
-    return float(0.5 * (corners[first] + corners[first + 1])) if flat else float(corners[first])
-
-
 def relative_gap_of(problem: DualProblem, point: DualPoint) -> tuple[float, float]:
-    """The relative gap between the objectives of a point, and the best intercept; in floating point."""
-    intercept = best_intercept(problem, point.gradient)
-    # beta'K beta = beta.(gradient + y); gap = primal - dual = beta.gradient + risk
-    risk = problem.risk(point.gradient + problem.y, intercept)
-    product = float(point.beta @ point.gradient)
-    primal = 0.5 * (product + float(point.beta @ problem.y)) + risk
-    return (product + risk) / max(abs(primal), 1e-12), intercept
+    """The relative gap between the objectives of a point, and the intercept of least risk; in floating point."""
+    order = point.gradient.argsort()
+    return gap_and_intercept(order, point.gradient, point.beta, problem.y, problem.costs)
 
 
 def balanced(problem: DualProblem, beta: Array) -> Array:
@@ -59,23 +43,7 @@ def balanced(problem: DualProblem, beta: Array) -> Array:
 
     The dual bound needs that: a sum of 1e-16 would let the intercept run away.
     """
-    low, high = problem.box
     total = float(np.abs(beta).sum())
     if total == 0.0:
         return np.zeros_like(beta)
-    unit = 2.0 ** (np.ceil(np.log2(total)) - 50.0)
-    # Towards 0, so that bounds stay respected and what is left over fits in somewhere.
-    counts = np.trunc(beta / unit)
-    excess = float(counts.sum())  # whole numbers below 2^53: exact
-    room = (
-        np.floor((beta > low) * np.maximum(counts - np.ceil(low / unit), 0.0))
-        if excess > 0.0
-        else np.floor(np.maximum(np.floor(high / unit) - counts, 0.0))
-    )
-    for i in np.argsort(-room):
-        if excess == 0.0:
-            break
-        moved = min(abs(excess), float(room[i]))
-        counts[i] -= np.sign(excess) * moved
-        excess -= np.sign(excess) * moved
-    return counts * unit
+    return balance(beta, *problem.box, ldexp(1.0, frexp(total)[1] - 50))

@@ -7,17 +7,19 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.kernel import KernelCertificate
-from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
+from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.solvers.base import Solution, Status, relative_gap
 from hypermargin.solvers.kernel.decomposition import minimise_dual
 from hypermargin.solvers.kernel.dual import DualPoint, balanced, relative_gap_of, start
 
+#: The problems that certificates of kernels are about.
+Provable = KernelProblem | FeatureProblem
 #: What the solver aims for, so that rounding and the exact balance of the coefficients do not lose the tolerance.
 AIM = 0.4
 
 
 def solve_kernel(
-    problem: DualProblem,
+    problem: Provable,
     tol: float = 1e-6,
     *,
     max_rounds: int = 2000,
@@ -32,7 +34,7 @@ def solve_kernel(
 
     Parameters
     ----------
-    problem : DualProblem
+    problem : KernelProblem or FeatureProblem
     tol : float
     max_rounds : int
         Sweeps or working sets at most.
@@ -47,7 +49,7 @@ def solve_kernel(
 
 
 def solve_scored(
-    problem: DualProblem,
+    problem: Provable,
     tol: float,
     max_rounds: int = 2000,
     verify: bool = True,
@@ -58,7 +60,7 @@ def solve_scored(
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol!r}")
     began = time.perf_counter()
-    if np.all(problem.y == problem.y[0]):  # one class: b alone does it
+    if problem.one_sided:  # b alone does it
         point = start(problem)
     elif isinstance(problem, FeatureProblem):
         from hypermargin.solvers.kernel.smoothing import minimise_in_features
@@ -69,18 +71,22 @@ def solve_scored(
         point = start(problem, None if start_at is None else np.clip(start_at, *problem.box))
         minimise_dual(problem, point, AIM * tol, max_rounds, on_round)
     solution = _judged(problem, point, tol, verify, began)
+    if solution.status is Status.CHECK_FAILED and isinstance(problem, KernelProblem):
+        point.refresh(problem)  # what many steps have added up to was not what the coefficients have
+        minimise_dual(problem, point, AIM * tol, max_rounds, on_round)
+        solution = _judged(problem, point, tol, verify, began)
     return solution, point.gradient + problem.y + solution.intercept
 
 
 def solve_kernel_path(
-    problem: DualProblem, Cs: Sequence[float], tol: float = 1e-6, *, max_rounds: int = 2000, verify: bool = True
+    problem: Provable, Cs: Sequence[float], tol: float = 1e-6, *, max_rounds: int = 2000, verify: bool = True
 ) -> list[Solution]:
     """Solutions for every C of a list, in its order; kernel values are shared, and each C begins at the last answer."""
     return [solution for solution, _ in solve_scored_path(problem, Cs, tol, max_rounds, verify)]
 
 
 def solve_scored_path(
-    problem: DualProblem,
+    problem: Provable,
     Cs: Sequence[float],
     tol: float,
     max_rounds: int = 2000,
@@ -99,22 +105,23 @@ def solve_scored_path(
     return [answers[i] for i in range(len(Cs))]
 
 
-def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, began: float) -> Solution:
+def _judged(problem: Provable, point: DualPoint, tol: float, verify: bool, began: float) -> Solution:
     """The solution with coefficients in balance, bounds from the checker and the status that they deserve."""
-    point.beta = balanced(problem, point.beta)
-    point.refresh(problem)
     gap, intercept = relative_gap_of(problem, point)
-    if not point.beta.any() and np.all(problem.y == problem.y[0]):
-        intercept = 2.0 * float(problem.y[0])  # one class: any margin may be had, so not one that rounding spoils
+    point.beta = balanced(problem, point.beta)
+    if problem.one_sided:
+        intercept = 2.0 * float(problem.y[0])  # any margin may be had, so not one that rounding spoils
     certificate = KernelCertificate.of(point.beta, intercept)
     if verify:
         lower, objective = certificate.enclosure(problem)
         proved = relative_gap(objective, lower)
         status = Status.OPTIMAL if proved <= tol else Status.CHECK_FAILED if gap <= tol else Status.ITERATION_LIMIT
+        certificate = certificate.stating(problem, loss="hinge", objective=objective, bound=lower)
     else:
         objective = problem.objective(point.beta, intercept)
         lower = objective - gap * max(abs(objective), 1e-12)
         status = Status.UNVERIFIED if gap <= tol else Status.ITERATION_LIMIT
+        certificate = certificate.stating(problem, loss="hinge", objective=objective, bound=None)
     return Solution(
         w=point.beta,
         objective=objective,
@@ -125,5 +132,5 @@ def _judged(problem: DualProblem, point: DualPoint, tol: float, verify: bool, be
         n_iter=point.n_iter,
         time=time.perf_counter() - began,
         intercept=intercept,
-        info={"support": int(np.count_nonzero(point.beta))},
+        info={"support": certificate.samples.size},
     )

@@ -22,7 +22,7 @@ RIDGE = 1e-14
 def polish_costs(problem: KernelProblem, point: DualPoint) -> float:
     """Operations of a polish, roughly."""
     low, high = problem.box
-    return np.count_nonzero((point.beta > low) & (point.beta < high)) ** 3.0
+    return float(np.count_nonzero((point.beta > low) & (point.beta < high))) ** 3.0
 
 
 def polish(problem: KernelProblem, point: DualPoint) -> bool:

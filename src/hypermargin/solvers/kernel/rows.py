@@ -23,7 +23,7 @@ class RowCache:
     def take(self, samples: NDArray[np.intp]) -> Array:
         """The rows of some samples, shape (len(samples), n), in their order."""
         if self.problem.gram is not None:
-            return self.problem.gram[samples]
+            return self.problem.values(samples)
         self.clock += 1
         missing = samples[self.slot_of[samples] < 0]
         if samples.size > len(self.rows):

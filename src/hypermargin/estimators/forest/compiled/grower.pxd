@@ -29,9 +29,9 @@ cdef class Grower:
     cdef double[::1] side  # +1, -1, or 0 where a class sits out, of each class
     cdef double[:, ::1] class_sums
     cdef Py_ssize_t sampled
-    cdef int[::1] sample  # places in the node
+    cdef int[::1] sample  # rows of X
     cdef double[::1] centre
-    cdef double[::1] moved
+    cdef double curve_chance
     cdef double[::1] normal  # as a covector: the score is its scalar product with a point
     cdef double[::1] best_normal
     cdef double best_threshold
@@ -51,9 +51,11 @@ cdef class Grower:
     cdef void _choose_groups(self) noexcept nogil
     cdef void _groups_by_seeds(self) noexcept nogil
     cdef void _choose_sample(self) noexcept nogil
-    cdef void _to_frame(self) noexcept nogil
-    cdef void _from_frame(self) noexcept nogil
+    cdef void _separate(self) noexcept nogil
     cdef void _try_normal(self) noexcept nogil
+    cdef void _try_curve(self) noexcept nogil
+    cdef void _try_hyperplane(self) noexcept nogil
+    cdef void _keep(self, double threshold) noexcept nogil
     cdef void _score(self, double[::1] normal) noexcept nogil
     cdef void _close(self) noexcept nogil
     cdef double _uniform(self) noexcept nogil

@@ -9,12 +9,14 @@ import cython
 import numpy as np
 
 if cython.compiled:
+    from cython.cimports.hypermargin.estimators.forest.compiled.frame import find_centre, from_frame, to_frame
     from cython.cimports.hypermargin.estimators.forest.compiled.separator import Separator
     from cython.cimports.hypermargin.estimators.forest.compiled.threshold import ThresholdSearch
     from cython.cimports.libc.math import sqrt
 else:
     from math import sqrt
 
+    from hypermargin.estimators.forest.compiled.frame import find_centre, from_frame, to_frame
     from hypermargin.estimators.forest.compiled.separator import Separator
     from hypermargin.estimators.forest.compiled.threshold import ThresholdSearch
 
@@ -57,7 +59,7 @@ class Grower:
         self.side = np.zeros(n_classes)
         self.class_sums = np.zeros((n_classes, self.width))
         self.sample, self.sampled = np.zeros(2 * self.most_per_group, dtype=np.intc), 0
-        self.centre, self.moved = np.zeros(self.width), np.zeros(self.width)
+        self.centre, self.curve_chance = np.zeros(self.width), settings["curve_chance"]
         self.normal, self.best_normal = np.zeros(self.width), np.zeros(self.width)
         self.best_threshold, self.best_purity = 0.0, -INFINITY
         self.n_nodes, self.n_splits, self.n_leaves = 1, 0, 0
@@ -103,12 +105,11 @@ class Grower:
         rows = np.empty(self.sampled, dtype=np.intp)
         signs = np.empty(self.sampled)
         for i in range(self.sampled):
-            rows[i] = self.order[self.start + self.sample[i]]
-            signs[i] = self.side[self.labels[self.order[self.start + self.sample[i]]]]
+            rows[i], signs[i] = self.sample[i], self.side[self.labels[self.sample[i]]]
         return rows, signs, np.array(self.separator.costs[: self.sampled]) / HINGE
 
     def offer(self, normal):
-        """Try a covector; returns whether its best threshold is the best of the node so far."""
+        """Try a covector for the sample drawn last; returns whether it leads to the best split of the node so far."""
         j: cython.Py_ssize_t
         before: cython.double = self.best_purity
         for j in range(self.width):
@@ -136,9 +137,7 @@ class Grower:
             if self._open():
                 for _ in range(self.n_candidates):
                     self._draw()
-                    self._to_frame()
-                    self.separator.solve()
-                    self._from_frame()
+                    self._separate()
                     self._try_normal()
                 self._close()
         return True
@@ -234,6 +233,7 @@ class Grower:
     def _draw(self) -> cython.void:
         self._choose_groups()
         self._choose_sample()
+        find_centre(self.X, self.sample, self.separator.costs, self.sampled, self.centre)
 
     def _choose_groups(self) -> cython.void:
         """A side for every class; two classes need no choice."""
@@ -333,65 +333,23 @@ class Grower:
                 continue
             g = 1 if side > 0.0 else 0
             if wanted[g] > 0 and (wanted[g] == left[g] or self._uniform() * left[g] < wanted[g]):
-                self.sample[self.sampled] = cython.cast(cython.int, i)
+                self.sample[self.sampled] = self.order[self.start + i]
                 mass[g] += self.search.weights[i]
                 wanted[g] -= 1
                 self.sampled += 1
             left[g] -= 1
         for i in range(self.sampled):
-            g = 1 if self.side[self.search.labels[self.sample[i]]] > 0.0 else 0
-            self.separator.costs[i] = (
-                HINGE * self.C * self.search.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
-            )
+            g = 1 if self.side[self.labels[self.sample[i]]] > 0.0 else 0
+            self.separator.costs[i] = HINGE * self.C * self.weights[self.sample[i]] * (0.5 * self.sampled / mass[g])
 
-    # -- the hyperplane, in a frame that has the middle of the sample at the origin ------------------------------------
+    # -- the split of a candidate --------------------------------------------------------------------------------------
 
-    def _to_frame(self) -> cython.void:
-        """Points of the sample with their signs, moved so that their centroid is at the origin, for the separator."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        side: cython.double
-        time: cython.double
-        factor: cython.double
-        space: cython.double = 0.0
-        p: cython.double[::1] = self.centre
-        for j in range(self.width):
-            p[j] = 0.0
-        for i in range(self.sampled):
-            row = self.order[self.start + self.sample[i]]
-            for j in range(self.width):
-                p[j] += self.separator.costs[i] * self.X[row, j]
-        for j in range(1, self.width):
-            space += p[j] * p[j]
-        factor = p[0] * p[0] - space
-        factor = 1.0 / sqrt(factor) if factor > 1e-14 * p[0] * p[0] else 0.0
-        for j in range(1, self.width):
-            p[j] *= factor
-        p[0] = sqrt(1.0 + space * factor * factor)
-        for i in range(self.sampled):
-            row = self.order[self.start + self.sample[i]]
-            side = self.side[self.labels[row]]
-            time = self.X[row, 0] * p[0]
-            for j in range(1, self.width):
-                time -= self.X[row, j] * p[j]
-            factor = (self.X[row, 0] + time) / (1.0 + p[0])
-            self.separator.Z[0, i] = side * time
-            for j in range(1, self.width):
-                self.separator.Z[j, i] = side * (p[j] * factor - self.X[row, j])
+    def _separate(self) -> cython.void:
+        """The covector that separates the sample, found in the frame of its centroid."""
+        to_frame(self.X, self.labels, self.sample, self.sampled, self.side, self.centre, self.separator.Z)
         self.separator.count = self.sampled
-
-    def _from_frame(self) -> cython.void:
-        """The separator's normal moved back, as a covector."""
-        j: cython.Py_ssize_t
-        product: cython.double = 0.0
-        w: cython.double[::1] = self.separator.w
-        p: cython.double[::1] = self.centre
-        for j in range(1, self.width):
-            product += p[j] * w[j]
-        self.normal[0] = p[0] * w[0] + product
-        for j in range(1, self.width):
-            self.normal[j] = -(w[j] + p[j] * (w[0] + product / (1.0 + p[0])))
+        self.separator.solve()
+        from_frame(self.separator.w, self.centre, self.normal)
 
     def _score(self, normal: cython.double[::1]) -> cython.void:
         """Scores of the samples of the open node, summed in the order of the coordinates as in prediction."""
@@ -408,14 +366,61 @@ class Grower:
             scores[i] = score
 
     def _try_normal(self) -> cython.void:
-        """Find the threshold for the normal, and keep both if they are the best so far."""
-        j: cython.Py_ssize_t
+        """The best split that the normal leads to, kept if it is the best of the node so far."""
+        if self.curve_chance > 0.0 and self._uniform() < self.curve_chance:
+            self._try_curve()
+        else:
+            self._try_hyperplane()
+
+    def _try_curve(self) -> cython.void:
+        """The level set of ``x * w`` with the best threshold: a hypercycle, horocycle or circle."""
         self._score(self.normal)
         self.search.search(self.end - self.start)
         if self.search.purity > self.best_purity:
-            self.best_purity, self.best_threshold = self.search.purity, self.search.threshold
-            for j in range(self.width):
-                self.best_normal[j] = self.normal[j]
+            self._keep(self.search.threshold)
+
+    def _try_hyperplane(self) -> cython.void:
+        """The best of the hyperplanes ``x * (w - s c) = 0``, where c is the centre of the sample.
+
+        They are orthogonal to one line, the parallel chords of the Klein model that has c in its middle. The score
+        ``(x * w)/(x * c)`` is the s of the one through x; its threshold shifts the hyperplane without bending it.
+        """
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        above: cython.Py_ssize_t = 0
+        n: cython.Py_ssize_t = self.end - self.start
+        score: cython.double
+        height: cython.double
+        weight: cython.double = 0.0
+        total: cython.double = 0.0
+        for i in range(n):
+            row = self.order[self.start + i]
+            score, height = self.X[row, 0] * self.normal[0], self.X[row, 0] * self.centre[0]
+            for j in range(1, self.width):
+                score += self.X[row, j] * self.normal[j]
+                height -= self.X[row, j] * self.centre[j]
+            self.search.scores[i] = score / max(height, 1.0)
+        self.search.search(n)
+        if not self.search.purity > self.best_purity:
+            return
+        self.normal[0] -= self.search.threshold * self.centre[0]
+        for j in range(1, self.width):
+            self.normal[j] += self.search.threshold * self.centre[j]
+        self._score(self.normal)
+        for i in range(n):  # the sides as they are now: rounding may have moved samples next to the hyperplane
+            total += self.search.weights[i]
+            if self.search.scores[i] > 0.0:
+                above += 1
+                weight += self.search.weights[i]
+        if min(above, n - above) >= self.least and min(weight, total - weight) >= self.search.least_weight:
+            self._keep(0.0)
+
+    def _keep(self, threshold: cython.double) -> cython.void:
+        j: cython.Py_ssize_t
+        self.best_purity, self.best_threshold = self.search.purity, threshold
+        for j in range(self.width):
+            self.best_normal[j] = self.normal[j]
 
     # -- random numbers (xorshift64*) ----------------------------------------------------------------------------------
 

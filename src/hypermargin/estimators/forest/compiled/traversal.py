@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""From points to leaves and from leaves to values: where points fall, sums of values, values drawn towards the root's.
+"""From points to leaves and from leaves to values: where points fall, sums of values, shares, shares drawn upwards.
 
 Compiled by Cython at installation; without a compiler the interpreter runs it.
 """
@@ -48,6 +48,32 @@ def add_values(
             row = slot[leaves[i]]
             for k in range(values.shape[1]):
                 total[i, k] += values[row, k]
+
+
+def count_samples(
+    leaves: cython.const[cython.int][::1],
+    slot: cython.const[cython.int][::1],
+    labels: cython.const[cython.int][::1],
+    weights: cython.const[cython.double][::1],
+    values: cython.double[:, ::1],
+    masses: cython.double[::1],
+):
+    """Write the shares of the classes among the samples of each leaf to `values`, and their weight to `masses`."""
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    with cython.nogil:
+        for row in range(masses.shape[0]):
+            masses[row] = 0.0
+            for k in range(values.shape[1]):
+                values[row, k] = 0.0
+        for i in range(leaves.shape[0]):
+            row = slot[leaves[i]]
+            masses[row] += weights[i]
+            values[row, labels[i]] += weights[i]
+        for row in range(masses.shape[0]):
+            for k in range(values.shape[1]):
+                values[row, k] /= masses[row]
 
 
 def shrink_values(

@@ -8,10 +8,11 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import AsinhCertificate, CertificateError
-from hypermargin.geometry.isometries import boost, inverse
+from hypermargin.geometry.isometries import inverse
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status
-from hypermargin.solvers.exact.asinh.box import SETTLED, Box, Objective
+from hypermargin.solvers.exact.asinh.box import LEAF, SETTLED, Box, Objective
+from hypermargin.solvers.exact.asinh.frames import frame_around, margins_matrix
 from hypermargin.solvers.exact.asinh.outside import Pieces, find_half_side
 from hypermargin.solvers.exact.asinh.search import Search, polish
 from hypermargin.solvers.exact.one_class import best_along_axes
@@ -38,8 +39,9 @@ def solve_asinh(
     free = best_along_axes(problem)
     if free is not None and problem.objective(free, "asinh") == 0.0:
         return _outcome(problem, free, _nothing_claimed(problem), None, verify, None)
-    outwards = boost(problem.centre)
-    Z = np.ascontiguousarray(problem.covectors_around(problem.centre))
+    best = min((np.zeros(problem.dim + 1), *starts), key=lambda w: problem.objective(w, "asinh"))
+    outwards = frame_around(problem, best)
+    Z = problem.y[:, None] * (problem.X @ margins_matrix(outwards))
     objective = Objective(Z, np.ascontiguousarray(problem.costs, dtype=np.float64), problem.allow_timelike)
     for start in starts:
         objective.offer(inverse(outwards) @ start)
@@ -82,23 +84,23 @@ def _search(
             ahead = (CHECK_COST if verify else 0.0) + CLOSE_COST * search.n_open / search.examiner.examined
             limit = Status.TIME_LIMIT if spent * (1.0 + ahead) >= 0.9 * time_limit else None
     search.close()
-    certificate = _certificate(problem, search, half_side, directions)
+    certificate = _certificate(margins_matrix(outwards), search, half_side, directions)
     return _outcome(problem, outwards @ objective.best, certificate, search, verify, limit)
 
 
-def _certificate(
-    problem: MarginProblem, search: Search, half_side: float, directions: list[Pieces]
-) -> AsinhCertificate:
+def _certificate(frame: Array, search: Search, half_side: float, directions: list[Pieces]) -> AsinhCertificate:
+    allowed = SETTLED * search.tol * search.objective.upper / search.objective.total_cost
     tree, leaves = [], []
     for box in _preorder(search.root):
         tree.append(box.axis if box.halves else -1)
         if box.proof is not None:
             leaves.append(box.proof)
     return AsinhCertificate(
-        centre=problem.centre[1:].copy(),
+        frame=frame,
         half_side=half_side,
         cutoff=search.cutoff,
-        settled=SETTLED * search.tol * search.objective.upper / search.objective.total_cost,
+        settled=allowed,
+        leaf_settled=LEAF * allowed,
         directions=tuple(map(tuple, directions)),
         tree=tuple(tree),
         leaves=tuple(leaves),
@@ -115,7 +117,7 @@ def _preorder(root: Box) -> Iterator[Box]:
 
 def _nothing_claimed(problem: MarginProblem) -> AsinhCertificate:
     """A certificate for the bound 0."""
-    return AsinhCertificate(problem.centre[1:].copy(), 1.0, 0.0, 0.0, (), (), ())
+    return AsinhCertificate(np.eye(problem.dim + 1), 1.0, 0.0, 0.0, 0.0, (), (), ())
 
 
 def _outcome(

@@ -121,6 +121,10 @@ class Region:
             # A timelike point whose relaxed objective is below the target: no minorant will ever prove the target here.
             if self.timelike and self.relaxed[self.here] - value <= 0.3 * (target - value):
                 return STALLED
+            if self.relaxed[self.here] == float("inf") and not self.timelike:
+                self.stale[self.here] = (
+                    0  # feasible neighbours had nothing to give; of the point itself nothing is known
+                )
             if self.stale[self.here] >= STALE:
                 if value - before > LEAST_PROGRESS * (target - before):
                     continue

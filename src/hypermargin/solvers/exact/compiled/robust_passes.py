@@ -37,9 +37,6 @@ TINY = cython.declare(cython.double, 1e-200)
 class BallPass(Pass):
     """Geodesic balls (`GeodesicBall`), from `cosh` and `sinh` of their radii."""
 
-    cosh: cython.double[::1]
-    sinh: cython.double[::1]
-
     def __init__(
         self,
         Z: cython.double[:, ::1],
@@ -116,8 +113,6 @@ class BallPass(Pass):
             g[j] += total * w[j]
         return self.risk, self.b
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def tangents(
         self,
         w: cython.double[::1],
@@ -141,8 +136,6 @@ class BallPass(Pass):
                 tangent[e] = square if square > 0.0 else 0.0
         self.roots(tangent, m)
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def tangent_square(self, w: cython.double[::1], i: cython.Py_ssize_t, margin: cython.double) -> cython.double:
         """``q + margin^2`` of sample i where that cancels, from the tangent part itself."""
         j: cython.Py_ssize_t
@@ -163,18 +156,9 @@ class LinearisedPass(Pass):
 
     `jacobian` has as columns the d of `unit` and then `sinh`, ``cosh - stretch`` and `stretch` of `OriginJacobian`.
     `shape` is (d, d, .), one matrix for all or one per sample, and `shape_size` its Frobenius norm; it is (0, 0, 1)
-    where the set is no ellipsoid.
+    where the set is no ellipsoid. `pulled` is J'c of a block, then the direction of its steps z, and `turned` S'J'c;
+    `kept_jacobian` and `kept_shape` are those of the samples of a block that belong to the cut.
     """
-
-    jacobian: cython.double[:, ::1]
-    rho: cython.double[::1]
-    norm: cython.int
-    shape: cython.double[:, :, ::1]
-    shape_size: cython.double[::1]
-    pulled: cython.double[:, ::1]  # J'c of a block, then the direction of its steps z
-    turned: cython.double[:, ::1]  # S'J'c
-    kept_jacobian: cython.double[:, ::1]  # of those samples of a block that belong to the cut
-    kept_shape: cython.double[:, :, ::1]
 
     def __init__(
         self,
@@ -242,8 +226,6 @@ class LinearisedPass(Pass):
             self.push_forward(m, chosen, h)
         return self.risk, self.b
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def keep(
         self,
         i: cython.Py_ssize_t,
@@ -284,8 +266,6 @@ class LinearisedPass(Pass):
             count += 1
         return count
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def pull_back(
         self,
         c: cython.double[::1],
@@ -313,8 +293,6 @@ class LinearisedPass(Pass):
             for e in range(m):
                 pulled[j, e] = stretch[e] * first + along[e] * J[j, i + e]
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def turn(
         self,
         S: cython.double[:, :, ::1],
@@ -345,8 +323,6 @@ class LinearisedPass(Pass):
                     for e in range(m):
                         out[j, e] += S[row, column, i + e] * vectors[r, e]
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def lengths(self, u: cython.double[:, ::1], m: cython.Py_ssize_t, length: cython.p_double) -> cython.void:
         """Dual norms of the vectors of a block."""
         j: cython.Py_ssize_t
@@ -368,8 +344,6 @@ class LinearisedPass(Pass):
         if self.norm == 2:
             self.roots(length, m)
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def steps(
         self,
         m: cython.Py_ssize_t,
@@ -419,8 +393,6 @@ class LinearisedPass(Pass):
         for e in range(m):
             weight[e] /= tied[e] if tied[e] > 1.0 else 1.0
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def push_forward(self, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]) -> cython.void:
         """Subtract the sum of ``weight covector(J z)``, without labels, over the samples kept from h."""
         j: cython.Py_ssize_t

@@ -6,6 +6,9 @@ one coefficient to another: from the one with the least gradient among those tha
 that promises the largest decrease (the second-order choice of Fan, Chen and Lin, Working set selection using
 second order information for training support vector machines, 2005).
 
+The samples may be some of a larger matrix, in runs of consecutive rows, so that the problems of all pairs of classes
+share one matrix that nobody copies.
+
 Compiled by Cython at installation; without a compiler the interpreter runs the same file.
 """
 
@@ -21,16 +24,22 @@ def minimise_pairs(
     high: cython.const[cython.double][::1],
     tol: cython.double,
     max_steps: cython.Py_ssize_t,
+    runs=None,
 ):
     """Change beta and its gradient ``K beta - y`` in place until no pair violates optimality by more than `tol`.
 
-    Returns the number of steps and the violation that is left: the largest gradient of a coefficient that can fall
-    less the least gradient of one that can grow.
+    `runs` are the rows of K that the samples have, as pairs (first, one past the last); all of them where None. Returns
+    the number of steps and the violation that is left: the largest gradient of a coefficient that can fall less the
+    least gradient of one that can grow.
     """
     n: cython.Py_ssize_t = beta.shape[0]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
+    r: cython.Py_ssize_t
+    row_i: cython.Py_ssize_t
+    row_j: cython.Py_ssize_t
+    ahead: cython.Py_ssize_t
     step: cython.Py_ssize_t = 0
     least: cython.double
     largest: cython.double
@@ -38,41 +47,59 @@ def minimise_pairs(
     bend: cython.double
     own: cython.double
     gain: cython.double
+    excess: cython.double
     move: cython.double
     room_up: cython.double
     room_down: cython.double
     infinity: cython.double = float("inf")
     violation: cython.double = infinity
-    diagonal: cython.double[::1] = np.ascontiguousarray(np.diagonal(K))
+    used = ((0, n),) if runs is None else runs
+    n_runs: cython.Py_ssize_t = len(used)
+    # Run r has the samples begins[r] : begins[r + 1], whose rows of K are that many ahead of them.
+    begins: cython.Py_ssize_t[::1] = np.zeros(n_runs + 1, dtype=np.intp)
+    aheads: cython.Py_ssize_t[::1] = np.empty(n_runs, dtype=np.intp)
+    rows: cython.Py_ssize_t[::1] = np.empty(n, dtype=np.intp)
+    diagonal: cython.double[::1] = np.empty(n)
+    for r in range(n_runs):
+        begins[r + 1] = begins[r] + used[r][1] - used[r][0]
+        aheads[r] = used[r][0] - begins[r]
+        for k in range(begins[r], begins[r + 1]):
+            rows[k] = k + aheads[r]
     with cython.nogil:
+        i = -1
+        least = infinity
+        largest = -infinity
+        for k in range(n):
+            diagonal[k] = K[rows[k], rows[k]]
+            if beta[k] < high[k] and gradient[k] < least:
+                least = gradient[k]
+                i = k
+            if beta[k] > low[k] and gradient[k] > largest:
+                largest = gradient[k]
         while True:
-            i = -1
-            least = infinity
-            largest = -infinity
-            for k in range(n):
-                if beta[k] < high[k] and gradient[k] < least:
-                    least = gradient[k]
-                    i = k
-                if beta[k] > low[k] and gradient[k] > largest:
-                    largest = gradient[k]
             violation = largest - least
             if i < 0 or not violation > tol or step >= max_steps:
                 break
             j = -1
             best = 0.0
             own = diagonal[i]
-            for k in range(n):
-                if beta[k] > low[k] and gradient[k] > least:
-                    bend = own + diagonal[k] - 2.0 * K[i, k]
-                    if bend < 1e-12:
-                        bend = 1e-12
-                    gain = (gradient[k] - least) * (gradient[k] - least) / bend
-                    if gain > best:
-                        best = gain
-                        j = k
+            row_i = rows[i]
+            for r in range(n_runs):
+                ahead = aheads[r]
+                for k in range(begins[r], begins[r + 1]):
+                    if beta[k] > low[k] and gradient[k] > least:
+                        bend = own + diagonal[k] - 2.0 * K[row_i, k + ahead]
+                        if bend < 1e-12:
+                            bend = 1e-12
+                        excess = gradient[k] - least
+                        gain = excess * excess
+                        if gain > best * bend:
+                            best = gain / bend
+                            j = k
             if j < 0:
                 break
-            bend = own + diagonal[j] - 2.0 * K[i, j]
+            row_j = rows[j]
+            bend = own + diagonal[j] - 2.0 * K[row_i, row_j]
             if bend < 1e-12:
                 bend = 1e-12
             move = (gradient[j] - least) / bend
@@ -88,7 +115,17 @@ def minimise_pairs(
             else:
                 beta[i] += move
                 beta[j] -= move
-            for k in range(n):
-                gradient[k] += move * (K[i, k] - K[j, k])
+            i = -1
+            least = infinity
+            largest = -infinity
+            for r in range(n_runs):
+                ahead = aheads[r]
+                for k in range(begins[r], begins[r + 1]):
+                    gradient[k] += move * (K[row_i, k + ahead] - K[row_j, k + ahead])
+                    if beta[k] < high[k] and gradient[k] < least:
+                        least = gradient[k]
+                        i = k
+                    if beta[k] > low[k] and gradient[k] > largest:
+                        largest = gradient[k]
             step += 1
     return step, violation

@@ -1,0 +1,83 @@
+"""The mean of the probabilities of several classifiers of different families."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.choice.answers import Answers
+from hypermargin.estimators.model_file import model_from_plain, plain_model, storable
+
+
+@storable
+class HyperbolicBlend(HyperbolicClassifier):
+    """Classifiers of different families whose probabilities are averaged; `HyperbolicClassifierCV` makes it.
+
+    Parameters
+    ----------
+    geometry, curvature
+        Those of the members.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    members_ : list of HyperbolicClassifier
+        Fitted to the same samples.
+    """
+
+    members_: list[HyperbolicClassifier]
+
+    def __init__(self, geometry: str = "lorentz", curvature: float = 1.0):
+        self.geometry = geometry
+        self.curvature = curvature
+
+    @classmethod
+    def of(cls, members: Sequence[HyperbolicClassifier]) -> "HyperbolicBlend":
+        """The blend of classifiers that were fitted to the same samples."""
+        first = members[0]
+        blend = cls(first.geometry, first.curvature)
+        blend.members_ = list(members)
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(first, name):
+                setattr(blend, name, getattr(first, name))
+        return blend
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicBlend":
+        """Fit the members anew to points X, shape (n, width), with labels y, shape (n,), and weights (n,)."""
+        if not hasattr(self, "members_"):
+            raise TypeError("a blend is made by HyperbolicClassifierCV, which chooses its members")
+        X, y = self._validated(X, y)
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.members_ = [clone(member).fit(X, y, **weight) for member in self.members_]
+        self.classes_ = self.members_[0].classes_
+        return self
+
+    def predict(self, X) -> np.ndarray:
+        """The predicted labels, shape (n,)."""
+        winner = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[winner]
+
+    def predict_proba(self, X) -> Array:
+        """Class probabilities, shape (n, n_classes): the mean of those of the members."""
+        X = self._coordinates(X)
+        return np.mean([member.predict_proba(X) for member in self.members_], axis=0)
+
+    # -- storage -----------------------------------------------------------------------------------------------------
+
+    def _stored(self) -> dict[str, Any]:
+        return {"members": [plain_model(member) for member in self.members_]}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.members_ = [model_from_plain(member) for member in state["members"]]
+        if not self.members_ or any(len(member.classes_) != len(self.classes_) for member in self.members_):
+            raise ValueError("the members of the blend do not fit its classes")
+
+
+def blended(members: Sequence[Sequence[Answers]]) -> list[Answers]:
+    """The answers of a blend on every fold, from those of its members."""
+    return [
+        Answers(np.mean([answers.probability for answers in of_fold], axis=0)) for of_fold in zip(*members, strict=True)
+    ]

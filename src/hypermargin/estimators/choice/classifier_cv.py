@@ -1,0 +1,341 @@
+"""`HyperbolicClassifierCV`: the classifier to reach for."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.choice.answers import Answerer, Judge
+from hypermargin.estimators.choice.blend import HyperbolicBlend
+from hypermargin.estimators.choice.choosing import BLEND, Choice, choose
+from hypermargin.estimators.choice.families import (
+    Family,
+    ForestFamily,
+    MarginFamily,
+    NeighbourFamily,
+    Parameters,
+    Samples,
+)
+from hypermargin.estimators.choice.kernel_family import KernelFamily
+from hypermargin.estimators.choice.search import Folds, Search, Tried
+from hypermargin.estimators.choice.table import results_table
+from hypermargin.estimators.inputs import KleinWarning, RadiusWarning, labelled_samples, unit_points
+from hypermargin.estimators.model_file import model_from_plain, plain_model, storable
+from hypermargin.estimators.packing import is_plain
+from hypermargin.estimators.scoring import takes_weights
+from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.problems.margin import check_weights
+
+#: What can be chosen from, simplest first.
+FAMILIES = ("geodesic", "curve", "neighbours", "kernel", "forest", BLEND)
+#: Folds by default; repeated where there are fewer samples than `REPEATED_BELOW`, and fewer where there are many.
+FOLDS, REPEATED_BELOW, MOST_REPEATS = 5, 400, 3
+MANY_SAMPLES, FOLDS_OF_MANY = 20_000, 3
+#: Trees of a forest in the folds and in the end, and in the folds of many samples.
+TREES, FINAL_TREES, TREES_OF_MANY = 100, 200, 50
+
+
+def _chosen_has(name: str):
+    """Whether the classifier that was chosen has a method of this name."""
+    return lambda self: hasattr(getattr(self, "best_model_", None), name)
+
+
+@storable
+class HyperbolicClassifierCV(HyperbolicClassifier):
+    """The classifier to reach for: it chooses among all families here, and their parameters, by cross-validation.
+
+    Tried on the same folds are straight boundaries (`HyperbolicSVC`), curves (``boundary="curve"``), nearest
+    neighbours, kernels and forests, each over its parameters, and blends of the best of several families. The best is
+    then fitted to all samples; ties go to the simplest. `explanation_` says in one line what was chosen and why, and
+    `cv_results_` has all scores.
+
+    Parameters
+    ----------
+    candidates : sequence of str or dict, optional
+        The families to choose from, all by default: "geodesic", "curve", "neighbours", "kernel", "forest" and "blend".
+        A dict maps families to lists of parameters to try instead of those that are tried otherwise, such as
+        ``{"geodesic": [{"C": 1.0}, {"C": 10.0}], "forest": None}``, where None stands for the usual ones.
+    scoring : str or callable, optional
+        As in scikit-learn; accuracy by default. For rare classes "average_precision" or "f1".
+    cv : int, splitter or iterable, optional
+        As in scikit-learn; an integer means stratified folds. By default 5 of them, repeated where there are fewer than
+        400 samples, and 3 from 20,000 samples on.
+    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
+        What the columns of X are.
+    curvature : float, default=1.0
+        The points lie in the space of curvature ``-curvature``.
+    class_weight : dict or "balanced", optional
+        Factors of `sample_weight` by class, in every fit. Neighbours know no weights, and are not tried where there are
+        any.
+    refit : bool, default=True
+        Fit the classifier chosen to all samples; without, there is the table only.
+    n_jobs : int, optional
+        Threads that try candidates at the same time; the answer does not depend on it.
+    random_state : int, RandomState or None, default=0
+        Shuffles the folds and seeds the forests.
+    verbose : int, default=0
+        1 or more shows progress.
+
+    Attributes
+    ----------
+    best_model_ : HyperbolicClassifier
+        The classifier chosen, fitted to all samples.
+    best_params_ : dict
+        Its family and parameters.
+    best_score_ : float
+        Its mean score over the folds: a little too good, because it was chosen by it.
+    best_index_ : int
+        Its row in the table.
+    explanation_ : str
+        What was chosen and why, in one line.
+    cv_results_ : dict of lists and arrays
+        A row for each candidate: `family`, `params`, `mean_test_score`, `std_test_score`, `rank_test_score`,
+        `split0_test_score` and so on, `screening_score` and `seconds`. ``pandas.DataFrame(cv_results_)`` shows it.
+    n_splits_ : int
+    classes_ : (n_classes,) array
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Where X had names.
+    """
+
+    best_model_: HyperbolicClassifier
+    best_params_: dict[str, Any]
+    cv_results_: dict[str, Any]
+    explanation_: str
+
+    def __init__(
+        self,
+        candidates=None,
+        scoring=None,
+        cv=None,
+        geometry: str = "lorentz",
+        curvature: float = 1.0,
+        class_weight=None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state=0,
+        verbose: int = 0,
+    ):
+        self.candidates = candidates
+        self.scoring = scoring
+        self.cv = cv
+        self.geometry = geometry
+        self.curvature = curvature
+        self.class_weight = class_weight
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # -- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicClassifierCV":
+        """Choose a classifier for points X, shape (n, width), with labels y, shape (n,), and fit it to all of them.
+
+        Weights, shape (n,), enter every fit, and weigh the scores as well where the scorer takes weights.
+        """
+        self._check_space()
+        if not isinstance(self.verbose, Integral):
+            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
+        X, y = self._validated(X, y)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        samples = self._samples(X, y, sample_weight)
+        folds = self._folds(samples, seed)
+        wanted, with_blend = self._wanted(samples, seed)
+        judge = self._judge(X, y, samples.labels, sample_weight)
+        if folds:
+            tried = Search(samples, judge, self.n_jobs, self.verbose >= 1, seed).run(wanted, folds)
+        else:  # nothing can be compared: the simplest there is, as it comes
+            tried = [Tried(wanted[0][0], {})]
+        choice = choose(tried, folds, judge, with_blend)
+        self.n_splits_ = len(folds)
+        self.best_index_, self.best_score_ = choice.index, choice.score
+        self.best_params_ = {"family": choice.family, **choice.parameters}
+        self.cv_results_ = results_table(choice.rows)
+        self.explanation_ = choice.explanation(len(folds), self.scoring)
+        if hasattr(self, "best_model_"):
+            del self.best_model_
+        if self.refit:
+            self._refit(choice, X, y, sample_weight, seed)
+        return self
+
+    def _samples(self, X: Array, y: np.ndarray, sample_weight) -> Samples:
+        """Unit Lorentz points, labels as indices, and weights multiplied out (None where there are none)."""
+        given = labelled_samples(X, y, sample_weight, self.class_weight)
+        self.classes_ = given.classes
+        with warnings.catch_warnings():
+            for told_once in (RadiusWarning, KleinWarning):  # by the final fit
+                warnings.simplefilter("ignore", told_once)
+            points = unit_points(X, self.geometry, self.curvature)
+        weight = None
+        if given.weight is not None:
+            weight = np.zeros(len(y))
+            weight[slice(None) if given.kept is None else given.kept] = given.weight
+        return Samples(points, np.searchsorted(given.classes, y), weight)
+
+    def _judge(self, X: Array, y: np.ndarray, labels: np.ndarray, sample_weight) -> Judge:
+        """Who scores answers. Scorers that have a name are shown indices of classes: to some the positive one is 1."""
+        scorer = None if self.scoring in (None, "accuracy") else check_scoring(Answerer(), scoring=self.scoring)
+        weighs = sample_weight is not None and (scorer is None or takes_weights(scorer))
+        weight = check_weights(sample_weight, len(y)) if weighs else None
+        if isinstance(self.scoring, str):
+            return Judge(scorer, X, labels, np.arange(self.classes_.size), weight)
+        return Judge(scorer, X, y, self.classes_, weight)
+
+    def _refit(self, choice: Choice, X: Array, y: np.ndarray, sample_weight, seed: int) -> None:
+        """Fit the classifier chosen, or the members of the blend, to all samples in the coordinates of the user."""
+        scale = curvature_scale(self.curvature)
+        fitted = []
+        for family, parameters in choice.members:
+            model: Any = family.model(family.in_space(parameters, scale))
+            settings = {"geometry": self.geometry, "curvature": self.curvature}
+            own = model.get_params(deep=False)
+            for name, value in {"n_jobs": self.n_jobs, "class_weight": self.class_weight}.items():
+                if name in own:
+                    settings[name] = value
+            if isinstance(family, ForestFamily) and "n_estimators" not in parameters:
+                settings["n_estimators"] = FINAL_TREES
+            model.set_params(**settings)
+            fitted.append(model.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})))
+        self.best_model_ = fitted[0] if len(fitted) == 1 else HyperbolicBlend.of(fitted)
+
+    def _folds(self, samples: Samples, seed: int) -> Folds:
+        """Rows to train on and to test, of positive weight all of them; none where no class has two samples."""
+        labels = samples.labels
+        used = np.arange(labels.size) if samples.weight is None else np.flatnonzero(samples.weight > 0.0)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+            if self.cv is not None:
+                splits = list(check_cv(self.cv, labels, classifier=True).split(samples.X, labels))
+                return [(np.intersect1d(train, used), np.intersect1d(test, used)) for train, test in splits]
+            number = FOLDS_OF_MANY if used.size > MANY_SAMPLES else FOLDS
+            number = min(number, int(np.bincount(labels[used]).max()))
+            if number < 2:
+                return []
+            repeats = min(MOST_REPEATS, -(-REPEATED_BELOW // used.size))
+            folds = RepeatedStratifiedKFold(n_splits=number, n_repeats=repeats, random_state=seed)
+            return [(used[train], used[test]) for train, test in folds.split(used, labels[used])]
+
+    def _wanted(self, samples: Samples, seed: int) -> tuple[list[tuple[Family, list[Parameters]]], bool]:
+        """The families to try with their candidates, and whether blends of them are to be considered."""
+        asked = self._asked()
+        trees = TREES_OF_MANY if len(samples.labels) > MANY_SAMPLES else TREES
+        known: Sequence[Family] = (
+            MarginFamily("geodesic"),
+            MarginFamily("curve"),
+            NeighbourFamily(),
+            KernelFamily(),
+            ForestFamily(seed, trees),
+        )
+        used = samples if samples.weight is None else samples.take(np.flatnonzero(samples.weight > 0.0))
+        wanted = []
+        for family in known:
+            if family.name not in asked:
+                continue
+            given = asked[family.name]
+            fits = family.takes_weights or samples.weight is None
+            if not fits and (given is not None or len(asked) == 1):
+                raise ValueError(
+                    f"the family {family.name!r} takes no weights: leave it out of candidates, or the weights"
+                )
+            if fits and (given is not None or len(used.labels) <= family.largest or len(asked) == 1):
+                wanted.append((family, family.candidates(used) if given is None else given))
+        if not wanted:
+            raise ValueError(f"candidates={self.candidates!r} leaves nothing to choose from")
+        return wanted, BLEND in asked
+
+    def _asked(self) -> dict[str, list[Parameters] | None]:
+        """Families by name, with the parameters that the user wants to be tried; None for the usual ones."""
+        asked = FAMILIES if self.candidates is None else self.candidates
+        if isinstance(asked, str):
+            asked = (asked,)
+        grids = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(asked)
+        for name, grid in grids.items():
+            if name not in FAMILIES:
+                raise ValueError(f"unknown family {name!r} in candidates; there are {', '.join(FAMILIES)}")
+            if grid is None:
+                continue
+            if name == BLEND or not (
+                isinstance(grid, Sequence) and grid and all(isinstance(each, Mapping) for each in grid)
+            ):
+                raise ValueError(
+                    f"candidates[{name!r}] must be None" + ("" if name == BLEND else " or a list of dicts")
+                )
+        if not set(grids) - {BLEND}:
+            raise ValueError("candidates must name at least one family besides 'blend'")
+        return {name: None if grid is None else [dict(each) for each in grid] for name, grid in grids.items()}
+
+    @property
+    def best_estimator_(self) -> HyperbolicClassifier:
+        """`best_model_` by the name that searches of scikit-learn give it."""
+        return self.best_model_
+
+    # -- prediction, by the classifier that was chosen -----------------------------------------------------------------
+
+    def predict(self, X) -> np.ndarray:
+        """The predicted labels, shape (n,)."""
+        return self._chosen(X, "predict")
+
+    def predict_proba(self, X) -> Array:
+        """Class probabilities, shape (n, n_classes)."""
+        return self._chosen(X, "predict_proba")
+
+    @available_if(_chosen_has("decision_function"))
+    def decision_function(self, X) -> Array:
+        """That of the classifier chosen, where it has one."""
+        return self._chosen(X, "decision_function")
+
+    @available_if(_chosen_has("certified_radius"))
+    def certified_radius(self, X) -> Array:
+        """A distance within which predictions cannot change, shape (n,), where the classifier chosen knows one."""
+        return self._chosen(X, "certified_radius")
+
+    @available_if(_chosen_has("nearest_adversarial"))
+    def nearest_adversarial(self, X) -> tuple[Array, Array]:
+        """The nearest points predicted differently, and their distances, where the classifier chosen finds them."""
+        return self._chosen(X, "nearest_adversarial")
+
+    def _chosen(self, X, method: str) -> Any:
+        X = self._coordinates(X)
+        if not hasattr(self, "best_model_"):
+            raise ValueError("with refit=False there is a table and no classifier: fit with refit=True to predict")
+        return getattr(self.best_model_, method)(X)
+
+    # -- storage -----------------------------------------------------------------------------------------------------
+
+    def _to_store(self) -> "HyperbolicClassifierCV":
+        """A search with a splitter or a scorer of one's own is kept without these, which are code."""
+        if is_plain(self.cv) and is_plain(self.scoring) and is_plain(self.random_state):
+            return self
+        kept = type(self)(**self.get_params(deep=False))
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        for name, value in fitted.items():
+            setattr(kept, name, value)
+        for name in ("cv", "scoring", "random_state"):
+            if not is_plain(getattr(kept, name)):
+                setattr(kept, name, None)
+        return kept
+
+    def _stored(self) -> dict[str, Any]:
+        if not hasattr(self, "best_model_"):
+            raise ValueError("with refit=False there is no classifier to keep in a file")
+        own = ("best_params_", "best_score_", "best_index_", "explanation_", "n_splits_", "cv_results_")
+        return {"model": plain_model(self.best_model_), **{name: getattr(self, name) for name in own}}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        self.best_model_ = model_from_plain(state.pop("model"))
+        if len(self.best_model_.classes_) != len(self.classes_):
+            raise ValueError("the classifier chosen does not fit the classes")
+        for name, value in state.items():
+            if not name.endswith("_"):
+                raise ValueError("it holds what no search has")
+            setattr(self, name, value)

@@ -1,0 +1,117 @@
+"""What classifiers made of proved solutions share: one fit, a path over C, and solutions that can be stored."""
+
+import warnings
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.prediction import SchemeClassifier
+from hypermargin.solvers import Solution, Status
+
+#: Ends of a solve that a user should hear of without asking.
+WORTH_A_WARNING = (
+    Status.ITERATION_LIMIT,
+    Status.TIME_LIMIT,
+    Status.CHECK_FAILED,
+    Status.INFEASIBLE,
+    Status.FAILED,
+)
+
+
+class SolvedClassifier(SchemeClassifier):
+    """A classifier whose binary problems are solved with bounds, for one C or for several at once.
+
+    A subclass solves the problems of models that differ in C (`_solve_models`), and says how a model takes its part of
+    the answers (`_adopt`).
+    """
+
+    C: float
+    solutions_: list[Solution]
+    intercept_: Array
+    gaps_: Array
+    statuses_: list[Status]
+    n_iter_: np.ndarray
+
+    def fit(self, X, y=None, sample_weight=None) -> Self:
+        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
+
+        Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
+
+        To `HyperbolicSVC` X may live elsewhere and then stays there (docs/large-data.md): a large `numpy.memmap`, a
+        CUDA tensor, a Dask array or dataframe, a `hypermargin.passes.Source`, or the name of a Parquet or CSV file, for
+        which y and `sample_weight` are names of columns.
+        """
+        self._fit_models([self], X, y, sample_weight)
+        return self
+
+    def fit_path(self, X, y, Cs, sample_weight=None) -> list[Self]:
+        """Classifiers like this one, fitted for every C of a list, in its order; this one stays as it is.
+
+        What does not depend on C is computed once, and each C begins with what the one before has found, so that a path
+        costs little more than one fit.
+        """
+        models = [self._with_C(float(C)) for C in Cs]
+        if not models:
+            raise ValueError("Cs is empty: give at least one C")
+        self._fit_models(models, X, y, sample_weight)
+        return models
+
+    def _with_C(self, C: float) -> Self:
+        """A classifier that is not fitted and differs from this one in C."""
+        return clone(self).set_params(C=C)
+
+    def _fit_models(self, models: Sequence[Self], X, y, sample_weight) -> None:
+        """Fit models that differ in C, all binary problems for all C at once."""
+        answers = self._solve_models(models, X, y, sample_weight)
+        for model, answer in zip(models, answers, strict=True):
+            for columns in ("n_features_in_", "feature_names_in_"):
+                if hasattr(models[0], columns):
+                    setattr(model, columns, getattr(models[0], columns))
+            model._adopt(*answer)
+
+    @abstractmethod
+    def _solve_models(self, models: Sequence[Self], X, y, sample_weight) -> list[tuple]:
+        """Check parameters and data (the columns of X by the first model), solve, and return the parts of `_adopt`."""
+
+    @abstractmethod
+    def _adopt(self, *answer: Any) -> None:
+        """Set the fitted attributes from the solutions of all binary problems."""
+
+    def _set_solutions(self, solutions: list[Solution]) -> None:
+        """Set `solutions_` and what is read off them."""
+        self.solutions_ = solutions
+        self.intercept_ = np.array([solution.intercept for solution in solutions], dtype=np.float64)
+        self.gaps_ = np.array([solution.gap for solution in solutions])
+        self.statuses_ = [solution.status for solution in solutions]
+        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
+
+    def _warn_of_statuses(self) -> None:
+        for status, count in Counter(self.statuses_).items():
+            if status in WORTH_A_WARNING:
+                warnings.warn(
+                    f"{count} of {len(self.statuses_)} binary problems ended so: {status.value}",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+
+    # -- storage: what solutions consist of, because skops cannot store an Enum ----------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "solutions_" in state:
+            state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
+            del state["statuses_"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "solutions_" in state:
+            state["solutions_"] = [Solution.from_dict(solution) for solution in state["solutions_"]]
+            state["statuses_"] = [solution.status for solution in state["solutions_"]]
+        super().__setstate__(state)

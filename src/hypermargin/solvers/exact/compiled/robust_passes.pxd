@@ -1,0 +1,24 @@
+from hypermargin.solvers.exact.compiled.passes cimport Pass
+
+cdef class BallPass(Pass):
+    cdef double[::1] cosh
+    cdef double[::1] sinh
+    cdef void tangents(self, double[::1] w, double q, Py_ssize_t i, Py_ssize_t m, double* margin, double* tangent) noexcept
+    cdef double tangent_square(self, double[::1] w, Py_ssize_t i, double margin) noexcept
+
+cdef class LinearisedPass(Pass):
+    cdef double[:, ::1] jacobian
+    cdef double[::1] rho
+    cdef int norm
+    cdef double[:, :, ::1] shape
+    cdef double[::1] shape_size
+    cdef double[:, ::1] pulled
+    cdef double[:, ::1] turned
+    cdef double[:, ::1] kept_jacobian
+    cdef double[:, :, ::1] kept_shape
+    cdef Py_ssize_t keep(self, Py_ssize_t i, Py_ssize_t m, double* weight, double* sizes, double* blur, double* length) noexcept
+    cdef void pull_back(self, double[::1] c, double widest, Py_ssize_t i, Py_ssize_t m, double* size) noexcept
+    cdef void turn(self, double[:, :, ::1] S, double[:, ::1] vectors, double[:, ::1] out, bint transposed, Py_ssize_t i, Py_ssize_t m) noexcept
+    cdef void lengths(self, double[:, ::1] u, Py_ssize_t m, double* length) noexcept
+    cdef void steps(self, Py_ssize_t m, double* sizes, double* blur, double* length, double* weight) noexcept
+    cdef void push_forward(self, Py_ssize_t m, double* weight, double[::1] h) noexcept

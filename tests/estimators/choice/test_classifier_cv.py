@@ -1,0 +1,291 @@
+"""The classifier that chooses: its table against scikit-learn's own cross-validation, its rule, and bad input."""
+
+from io import BytesIO
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from hypermargin import HyperbolicClassifierCV, load_model, save_model
+from hypermargin.datasets import make_gaussian_mixture, make_taxonomy
+from hypermargin.estimators import (
+    HyperbolicForestClassifier,
+    HyperbolicKernelSVC,
+    HyperbolicKNeighborsClassifier,
+    HyperbolicSVC,
+)
+from hypermargin.estimators.choice.answers import Answers, Judge
+from hypermargin.estimators.choice.choosing import choose
+from hypermargin.estimators.choice.families import MarginFamily, NeighbourFamily
+from hypermargin.estimators.choice.search import Tried, part_of
+from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.models import from_lorentz
+
+SMALL = {
+    "geodesic": [{"C": 1.0}, {"C": 10.0}],
+    "curve": [{"C": 1.0}],
+    "neighbours": [{"n_neighbors": 5}],
+    "kernel": [{"kernel": "heat", "t": 0.5, "C": 1.0}, {"kernel": "laplacian", "gamma": 1.0, "C": 10.0}],
+    "forest": [{"n_estimators": 10}],
+}
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    X, y = make_gaussian_mixture(30, 3, scale=0.8, random_state=3, return_X_y=True)
+    return X, np.array(["a", "b", "c"])[y]
+
+
+@pytest.fixture(scope="module")
+def chosen(mixture):
+    folds = list(StratifiedKFold(4, shuffle=True, random_state=0).split(*mixture))
+    return HyperbolicClassifierCV(SMALL, cv=folds).fit(*mixture), folds
+
+
+def scores_in_table(model):
+    table = model.cv_results_
+    splits = [table[f"split{k}_test_score"] for k in range(model.n_splits_)]
+    keys = [(f, *p.values()) for f, p in zip(table["family"], table["params"], strict=True) if f != "blend"]
+    return dict(zip(keys, np.stack(splits, 1), strict=False))
+
+
+@pytest.mark.parametrize(
+    ("key", "estimator"),
+    [
+        (("geodesic", 1.0), HyperbolicSVC(C=1.0)),
+        (("geodesic", 10.0), HyperbolicSVC(C=10.0)),
+        (("curve", 1.0), HyperbolicSVC(C=1.0, boundary="curve")),
+        (("neighbours", 5), HyperbolicKNeighborsClassifier(5)),
+        (("kernel", "heat", 0.5, 1.0), HyperbolicKernelSVC(C=1.0, kernel="heat", t=0.5)),
+        (("kernel", "laplacian", 1.0, 10.0), HyperbolicKernelSVC(C=10.0, kernel="laplacian", gamma=1.0)),
+    ],
+)
+def test_the_table_is_what_scikit_learn_measures(key, estimator, chosen, mixture):
+    """Paths, the shared kernel matrix and libsvm give the scores of estimators fitted one by one to full accuracy."""
+    model, folds = chosen
+    expected = cross_val_score(estimator, *mixture, cv=folds)
+    # A point whose votes tie may fall to either side when a problem is solved to 1e-3 instead of 1e-6.
+    assert np.sum(np.abs(scores_in_table(model)[key] - expected) > 1e-12) <= 1
+    np.testing.assert_allclose(scores_in_table(model)[key], expected, atol=1.5 / 22)
+
+
+def test_the_best_row_is_explained_and_refitted(chosen, mixture):
+    model, _ = chosen
+    table = model.cv_results_
+    assert table["mean_test_score"][model.best_index_] == pytest.approx(model.best_score_)
+    assert model.best_params_["family"] == table["family"][model.best_index_]
+    assert "\n" not in model.explanation_
+    assert f"{model.best_score_:.3f}" in model.explanation_
+    for family in SMALL:  # every family is told of, with its best score
+        best = max(m for f, m in zip(table["family"], table["mean_test_score"], strict=True) if f == family)
+        assert f"{family} {best:.3f}" in model.explanation_
+    direct = model.best_estimator_.predict_proba(mixture[0])
+    np.testing.assert_array_equal(model.predict_proba(mixture[0]), direct)
+
+
+def test_without_blends_the_best_mean_wins(mixture):
+    model = HyperbolicClassifierCV(SMALL, cv=4).fit(*mixture)
+    means = model.cv_results_["mean_test_score"]
+    assert model.best_score_ == pytest.approx(means.max())
+    assert model.best_index_ == int(np.argmax(means >= means.max() - 1e-12))
+
+
+def test_moving_everything_by_an_isometry_changes_no_label(mixture):
+    X, y = mixture
+    direction = np.array([np.cosh(2.0), np.sinh(2.0) * 0.6, np.sinh(2.0) * 0.8])
+    moved = X @ boost(direction)  # symmetric
+    families = {name: SMALL[name] for name in ("geodesic", "curve", "neighbours", "kernel")} | {"blend": None}
+    here, there = (HyperbolicClassifierCV(families, cv=3).fit(points, y) for points in (X, moved))
+    assert here.best_params_ == there.best_params_
+    np.testing.assert_array_equal(here.predict(X), there.predict(moved))
+
+
+@pytest.mark.parametrize(("geometry", "curvature"), [("poincare", 1.0), ("klein", 4.0), ("tangent", 0.25)])
+def test_coordinates_and_curvature_do_not_matter(geometry, curvature, mixture):
+    """Also for kernels, whose parameters are lengths of the space of the user."""
+    X, y = mixture
+    same = from_lorentz(X, geometry, curvature)
+    families = ("geodesic", "kernel")
+    plain = HyperbolicClassifierCV(families, cv=3).fit(X, y)
+    other = HyperbolicClassifierCV(families, cv=3, geometry=geometry, curvature=curvature).fit(same, y)
+    np.testing.assert_array_equal(plain.predict(X), other.predict(same))
+    np.testing.assert_allclose(plain.predict_proba(X), other.predict_proba(same), atol=1e-4)
+
+
+def test_the_number_of_threads_changes_nothing(mixture):
+    families = {name: SMALL[name] for name in ("neighbours", "kernel", "forest")} | {"blend": None}
+    one, two = (HyperbolicClassifierCV(families, cv=3, n_jobs=n).fit(*mixture) for n in (1, 2))
+    assert one.explanation_ == two.explanation_
+    np.testing.assert_array_equal(one.predict_proba(mixture[0]), two.predict_proba(mixture[0]))
+
+
+def test_average_precision_decides_for_rare_classes():
+    X, y = make_taxonomy(600, positive_fraction=0.05, random_state=4, return_X_y=True)
+    labels = np.where(y == 1, "z", "a")  # the positive class is the last
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    grid = {"neighbours": [{"n_neighbors": 5}, {"n_neighbors": 30}], "geodesic": [{"C": 1.0}]}
+    model = HyperbolicClassifierCV(grid, scoring="average_precision", cv=folds).fit(X, labels)
+    by_hand = []
+    for train, test in folds:
+        fitted = HyperbolicKNeighborsClassifier(30).fit(X[train], y[train])
+        by_hand.append(average_precision_score(y[test], fitted.predict_proba(X[test])[:, 1]))
+    np.testing.assert_allclose(scores_in_table(model)["neighbours", 30], by_hand, rtol=1e-12)
+    assert "average_precision" in model.explanation_
+
+
+# -- the rule --------------------------------------------------------------------------------------------------------
+
+
+def tried(family, scores):
+    certain = np.tile([[1.0, 0.0]], (2, 1))
+    return Tried(family, {}, [Answers(certain)] * len(scores), np.array(scores, dtype=float))
+
+
+class TestRule:
+    judge = Judge(None, np.zeros((8, 3)), np.zeros(8), np.array([0, 1]), None)
+    folds = tuple((np.arange(2), np.arange(2 * k, 2 * k + 2)) for k in range(4))
+    simple, later = MarginFamily("geodesic"), NeighbourFamily()
+
+    def chosen(self, first, second, with_blend=True):
+        candidates = [tried(self.simple, first), tried(self.later, second)]
+        choice = choose(candidates, self.folds, self.judge, with_blend)
+        return [family.name for family, _ in choice.members]
+
+    def test_a_clear_winner_stands_alone(self):
+        # The difference is 0.1 on every fold: its standard error is 0.
+        assert self.chosen([0.5, 0.6, 0.7, 0.8], [0.6, 0.7, 0.8, 0.9]) == ["neighbours"]
+
+    def test_families_within_a_standard_error_are_blended(self):
+        # Differences 0.2, -0.1, 0.2, -0.1: mean 0.05, standard deviation 0.173, standard error 0.087.
+        assert self.chosen([0.7, 0.8, 0.7, 0.8], [0.9, 0.7, 0.9, 0.7]) == ["neighbours", "geodesic"]
+        assert self.chosen([0.7, 0.8, 0.7, 0.8], [0.9, 0.7, 0.9, 0.7], with_blend=False) == ["neighbours"]
+
+    def test_equal_scores_go_to_the_simplest(self):
+        assert self.chosen([0.9, 0.9, 1.0, 1.0], [0.9, 0.9, 1.0, 1.0]) == ["geodesic"]
+
+    def test_folds_without_a_score_do_not_count(self):
+        assert self.chosen([np.nan, 0.6, 0.7, 0.8], [np.nan, 0.7, 0.8, 0.9]) == ["neighbours"]
+
+
+def test_a_part_of_the_samples_keeps_small_classes():
+    labels = np.repeat([0, 1, 2], [5000, 40, 10])
+    rows = part_of(labels, 500, 0)
+    assert np.array_equal(np.unique(rows), rows)
+    np.testing.assert_array_equal(np.bincount(labels[rows]), [round(5000 * 500 / 5050), 30, 10])
+
+
+def test_screening_leaves_the_best_kernels(monkeypatch):
+    X, y = make_gaussian_mixture(60, 2, scale=0.9, random_state=0, return_X_y=True)
+    monkeypatch.setattr("hypermargin.estimators.choice.search.SCREENED_FROM", 80)
+    model = HyperbolicClassifierCV(("kernel",), cv=3, refit=False).fit(X, y)
+    table = model.cv_results_
+    went_on = np.isfinite(table["mean_test_score"])
+    assert went_on.sum() == 4
+    assert np.all(np.isneginf(table["screening_score"][~went_on]))
+    with pytest.raises(ValueError, match="refit=True"):
+        model.predict(X)
+
+
+# -- weights ---------------------------------------------------------------------------------------------------------
+
+
+def test_weights_are_repetitions(mixture):
+    X, y = mixture
+    weight = np.random.default_rng(0).integers(0, 3, size=len(y))
+    families = {"geodesic": [{"C": 1.0}], "kernel": [{"kernel": "distance", "C": 1.0}]}
+    first = np.random.default_rng(1).permutation(np.arange(len(y)) < 45)
+
+    def halves(part):
+        return [(np.flatnonzero(part), np.flatnonzero(~part)), (np.flatnonzero(~part), np.flatnonzero(part))]
+
+    weighted = HyperbolicClassifierCV(families, cv=halves(first)).fit(X, y, sample_weight=weight)
+    again = np.repeat(np.arange(len(y)), weight)
+    repeated = HyperbolicClassifierCV(families, cv=halves(first[again])).fit(X[again], y[again])
+    np.testing.assert_allclose(
+        weighted.cv_results_["mean_test_score"], repeated.cv_results_["mean_test_score"], atol=0.03
+    )
+    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+
+
+def test_neighbours_step_aside_for_weights(mixture):
+    X, y = mixture
+    model = HyperbolicClassifierCV(("geodesic", "neighbours"), cv=2, class_weight="balanced").fit(X, y)
+    assert set(model.cv_results_["family"]) == {"geodesic"}
+    with pytest.raises(ValueError, match="takes no weights"):
+        HyperbolicClassifierCV(("neighbours",), cv=2).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", [*SMALL, "blend"])
+def test_model_files_hold_the_choice_and_the_table(family, mixture):
+    X, y = mixture
+    grid = {family: SMALL[family]} if family != "blend" else {**SMALL, "blend": None}
+    model = HyperbolicClassifierCV(grid, cv=StratifiedKFold(2)).fit(X, y)
+    assert family == "blend" or model.best_params_["family"] == family
+    file = BytesIO()
+    save_model(model, file)
+    file.seek(0)
+    read = load_model(file)
+    np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
+    assert type(read.best_model_) is type(model.best_model_)
+    assert read.explanation_ == model.explanation_
+    assert read.best_params_ == model.best_params_
+    np.testing.assert_array_equal(read.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
+    assert read.cv is None  # a splitter is code
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+
+
+def test_a_class_of_one_and_classes_smaller_than_the_folds():
+    X, y = make_gaussian_mixture(12, 3, scale=0.5, random_state=0, return_X_y=True)
+    keep = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:3], np.flatnonzero(y == 2)[:1]])
+    model = HyperbolicClassifierCV(SMALL).fit(X[keep], y[keep])
+    assert set(model.classes_) == {0, 1, 2}
+    assert model.score(X[keep], y[keep]) > 0.7
+
+
+def test_no_class_has_two_samples():
+    X, _ = make_gaussian_mixture(2, 2, random_state=0, return_X_y=True)
+    model = HyperbolicClassifierCV().fit(X[:2], ["a", "b"])
+    assert model.n_splits_ == 0
+    assert "no class has the two samples" in model.explanation_
+    assert isinstance(model.best_model_, HyperbolicSVC)
+    assert set(model.predict(X[:2])) <= {"a", "b"}
+
+
+def test_all_points_equal_and_duplicates_with_different_labels():
+    X = np.tile([[1.0, 0.0, 0.0]], (20, 1))
+    y = np.arange(20) % 2
+    model = HyperbolicClassifierCV({**SMALL, "blend": None}, cv=2).fit(X, y)
+    assert set(model.predict(X)) <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        (("geodesic", "tree"), "unknown family 'tree'"),
+        (("blend",), "at least one family"),
+        ({"forest": [5]}, "list of dicts"),
+        ({"forest": None, "blend": [{}]}, "must be None"),
+        ((), "at least one family"),
+    ],
+)
+def test_candidates_that_make_no_sense(candidates, message, mixture):
+    with pytest.raises(ValueError, match=message):
+        HyperbolicClassifierCV(candidates).fit(*mixture)
+
+
+def test_one_class_is_refused(mixture):
+    X, _ = mixture
+    with pytest.raises(ValueError, match="one class"):
+        HyperbolicClassifierCV().fit(X, np.zeros(len(X)))
+
+
+def test_a_forest_in_the_end_has_more_trees(mixture):
+    model = HyperbolicClassifierCV({"forest": [{"min_samples_leaf": 3}]}, cv=2).fit(*mixture)
+    assert isinstance(model.best_model_, HyperbolicForestClassifier)
+    assert len(model.best_model_.trees_) == 200
