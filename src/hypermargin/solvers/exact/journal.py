@@ -38,6 +38,9 @@ class Journal(HingeOracle):
     def work(self) -> int:
         return self.oracle.work
 
+    def check_time(self, cuts: int) -> float:
+        return self.oracle.check_time(cuts)
+
     @property
     def arrays(self) -> None:
         """Passes must come by here."""

@@ -39,8 +39,6 @@ LAST_BITS = 2.0**-50
 CLEARLY = 0.9
 #: A problem that needs less than this share of its C is solved with that share.
 LESS_OF_C = 0.01
-#: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
-CHECK_TIME = 5e-9
 #: The gap to which the hinge is solved before a search for the asinh optimum.
 ROUGH_START = 1e-4
 
@@ -204,12 +202,12 @@ class Exact(Solver):
         """
         search.evaluator.most_passes = self.max_iter
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
-        limit = self._limit_reached(problem, search, deadline)
+        limit = self._limit_reached(oracle, search, deadline)
         # The last digits cost little, and a bound far better than asked for leaves room for the check.
         aim = max(AIM * tol, SMALLEST_AIM)
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
-            limit = self._limit_reached(problem, search, deadline)
+            limit = self._limit_reached(oracle, search, deadline)
         w, low = _answer(problem, tol, oracle, search)
         free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
@@ -241,10 +239,10 @@ class Exact(Solver):
             },
         )
 
-    def _limit_reached(self, problem: MarginProblem, search: Search, deadline: float) -> Status | None:
+    def _limit_reached(self, oracle: HingeOracle, search: Search, deadline: float) -> Status | None:
         if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
-        check = CHECK_TIME * problem.n_samples * (problem.dim + 1) * search.pool.count() if self.verify else 0.0
+        check = oracle.check_time(search.pool.count()) if self.verify else 0.0
         if time.perf_counter() + check >= deadline:
             return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None

@@ -18,6 +18,8 @@ from hypermargin.solvers.exact.frames import Frame
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
 MARGIN_SLACK = 1e-9
+#: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
+CHECK_TIME = 5e-9
 
 
 class HingeOracle:
@@ -35,6 +37,10 @@ class HingeOracle:
     def work(self) -> int:
         """Numbers read in a pass."""
         return self._columns.size
+
+    def check_time(self, cuts: int) -> float:
+        """Seconds that the check of a certificate with so many cuts may take."""
+        return CHECK_TIME * self.work * cuts
 
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
@@ -63,7 +69,7 @@ class HingeOracle:
         return self._factor * risk, self._factor * b, self._factor * g
 
     def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
-        """The normal ``w + low`` in the coordinates of the problem: in a precise frame, or with `low`, as two vectors."""
+        """The normal ``w + low`` in the problem's coordinates: in a precise frame, or with `low`, as two vectors."""
         if low is None and not self.frame.precise:
             return self._outwards @ w, None
         return normal_from_frame(w, low, self.frame.centre[1:])

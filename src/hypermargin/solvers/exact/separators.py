@@ -65,7 +65,7 @@ def _times(problem: MarginProblem, outcome: Outcome, scale: float) -> Outcome:
 
 
 def first_separator(problem: MarginProblem, oracle: HingeOracle) -> tuple[Outcome, Enclosure] | None:
-    """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; None if none is.
+    """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; else None.
 
     Where the optimum is far smaller than C a search may not see it; this says how small it is. Tried are the hyperplane
     halfway between the centroids of the classes, and the one with the largest least margin, relative to the size of
