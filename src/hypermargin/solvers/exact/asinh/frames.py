@@ -8,23 +8,29 @@ the principal axes of their second moments a box is as long as the objective is 
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.geometry.isometries import boost, inverse
+from hypermargin.geometry.isometries import boost, inverse, rotation
 from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.margin import MarginProblem
 
 #: The share of the cost with which every sample counts, so that there is a mean where none bends the objective.
 EVERY = 1e-9
+#: Samples at the kink, up to the accuracy of the point, bend the objective as well.
+KINK = 1.0 + 1e-3
+#: Radians by which axes are turned off those of the samples: in few samples faces of boxes would meet zeros of margins.
+TURN = 0.01
 
 
 def frame_around(problem: MarginProblem, w: Array) -> Array:
     """An isometry, shape (d + 1, d + 1): normals of the frame times it are normals of the problem."""
     m = problem.margins(w)
-    bend = problem.costs * (np.where(m < 1.0, np.abs(m) * (1.0 + m * m) ** -1.5, 0.0) + EVERY)
+    bend = problem.costs * (np.where(m < KINK, np.abs(m) * (1.0 + m * m) ** -1.5, 0.0) + EVERY)
     mean = bend @ problem.X
     outwards = boost(mean / np.sqrt(max(mean[0] ** 2 - mean[1:] @ mean[1:], np.finfo(float).tiny)))
     space = (problem.X @ inverse(outwards).T)[:, 1:]
     axes = np.eye(problem.dim + 1)
     axes[1:, 1:] = np.linalg.eigh((space * (bend / bend.sum())[:, None]).T @ space)[1]
+    for axis in range(2, problem.dim + 1):
+        axes = axes @ rotation(TURN, problem.dim, (axis - 1, axis))
     return outwards @ axes
 
 

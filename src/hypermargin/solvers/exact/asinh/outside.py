@@ -14,6 +14,9 @@ from hypermargin.solvers.exact.asinh.compiled.samples import Samples
 #: Pieces to try for one S, and how S grows when they are not enough.
 MOST_PIECES, GROWTH, MOST_GROWTHS = 4_000, 2.0, 80
 
+#: All of a piece is timelike, for the check too, where q of its vectors is less than minus this.
+SURELY = 1e-9
+
 #: The pieces of one face in preorder: the axis a piece is halved across, or -1 for one that is proved.
 Pieces = list[int]
 
@@ -47,7 +50,7 @@ def _cover(
                 if len(pieces) > left:
                     return None
                 least, most = form_range(low, high)
-                if most < 0.0 and not allow_timelike:
+                if most < -SURELY and not allow_timelike:
                     pieces.append(-1)
                     continue
                 margin_term = 0.5 * half_side**2 * max(0.0, least)

@@ -29,6 +29,8 @@ LEAST_CURVATURE = cython.declare(cython.double, -2.0 / 27.0**0.5)
 TURN = cython.declare(cython.double, 0.5**0.5)
 #: Left of this the chord ends at the kink; it solves ``(1 - l)/sqrt2 = asinh(1) - asinh(l)``.
 KINK_FROM = cython.declare(cython.double, -2.7)
+#: A sign is sure, for the check too, where a sum of products is so large beside their sizes.
+CLEARLY = cython.declare(cython.double, 1e-12)
 TABLE_SIZE = cython.declare(cython.int, 4096)
 
 
@@ -242,19 +244,21 @@ class Samples:
         b: cython.double
         least: cython.double
         most: cython.double
+        size: cython.double
         total: cython.double = 0.0
         for e in range(active.shape[0]):
             i = active[e]
-            least = most = 0.0
+            least = most = size = 0.0
             for j in range(self.width):
                 a, b = self.Z[i, j] * low[j], self.Z[i, j] * high[j]
                 least += min(a, b)
                 most += max(a, b)
-            if least >= 0.0:
+                size += max(fabs(a), fabs(b))
+            if least >= CLEARLY * size:
                 continue
             self.kept[count] = i
             count += 1
-            if most < 0.0:
+            if most < -CLEARLY * size:
                 total += self.costs[i] * _loss(reach * most)
         self.count = count
         return total
