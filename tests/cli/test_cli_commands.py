@@ -4,6 +4,7 @@ import csv
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +60,88 @@ def test_fit_and_predict_are_the_estimator(capsys, folder, data):
     with open("answers.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     np.testing.assert_allclose([float(row["p_1"]) for row in rows], expected.predict_proba(X)[:, 1], atol=1e-8)
+
+
+@pytest.fixture
+def larger(folder, data):
+    """The same points as a table of named columns and as arrays, for files that are read in chunks."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    kinds = np.where(data[1], "ant", "bee")
+    frame = pd.DataFrame(data[0], columns=["t", "a", "b"]).assign(kind=kinds)
+    frame.to_parquet(folder / "points.parquet")
+    np.save(folder / "X.npy", data[0])
+    np.save(folder / "y.npy", kinds)
+    np.savez(folder / "y.npz", X=data[0], y=kinds)
+    return data[0], kinds
+
+
+@pytest.mark.parametrize(
+    "arguments", [["points.parquet"], ["points.parquet", "--label", "kind"], ["X.npy", "--labels", "y.npy"]]
+)
+def test_files_in_chunks_give_the_same_model(capsys, larger, arguments):
+    X, kinds = larger
+    whole = HyperbolicSVC().fit(X, kinds)
+    out = run_ok(capsys, "fit", *arguments, "--chunks", "7", "-o", "model.npz")
+    assert f"{arguments[0]} in chunks" in out
+    np.testing.assert_allclose(load_model("model.npz").coef_, whole.coef_, atol=1e-8)
+    printed = run_ok(capsys, "predict", "model.npz", arguments[0], "--chunks", "11").split()
+    assert printed == whole.predict(X).tolist()
+    assert printed == run_ok(capsys, "predict", "model.npz", arguments[0]).split()
+    out = run_ok(capsys, "predict", "model.npz", *arguments, "-p", "--radii", "--chunks", "11", "-o", "out.csv")
+    if len(arguments) > 1:
+        assert f"accuracy against the {len(X)} labels in the file" in out
+    with open("out.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    np.testing.assert_allclose([float(row["p_bee"]) for row in rows], whole.predict_proba(X)[:, 1], atol=1e-8)
+    np.testing.assert_allclose([float(row["certified_radius"]) for row in rows], whole.certified_radius(X), atol=1e-8)
+
+
+def test_csv_files_in_chunks_find_their_columns_as_whole_files_do(capsys, folder, data):
+    run_ok(capsys, "fit", "points.csv", "-o", "whole.npz")
+    run_ok(capsys, "fit", "points.csv", "--chunks", "9", "-o", "model.npz")
+    np.testing.assert_allclose(load_model("model.npz").coef_, load_model("whole.npz").coef_, atol=1e-8)
+
+
+def test_a_file_too_large_for_the_memory_is_read_in_chunks_unasked(capsys, larger, monkeypatch):
+    from hypermargin.cli.reading import chunks
+
+    monkeypatch.setattr(chunks, "free_memory", lambda: 1000.0)
+    assert "points.parquet in chunks" in run_ok(capsys, "fit", "points.parquet", "-o", "model.npz")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "complaint"),
+    [
+        (["points.parquet", "--label", "size", "--chunks", "5"], "no column 'size'; its columns are t, a, b, kind"),
+        (["points.csv", "--labels", "y.npy", "--chunks", "5"], "name it with --label"),
+        (["X.npy", "--chunks", "none"], "must be a number of rows"),
+        (["X.npy", "--chunks", "5"], "no labels"),
+        (["y.npz", "--chunks", "5"], "cannot be read in chunks"),
+        (["points.parquet", "--chunks", "5", "-C", "auto"], "-C auto needs all points in memory"),
+        (["points.parquet", "--chunks", "5", "--model", "curve"], "--model geodesic"),
+        (["points.parquet", "--chunks", "5", "--solver", "pgd"], "--solver exact"),
+        (["points.parquet", "--chunks", "5", "--skip-unlabelled"], "--skip-unlabelled does not go with"),
+    ],
+)
+def test_what_chunks_do_not_go_with_is_said(capsys, larger, mistake, complaint):
+    code, _, err = run(capsys, "fit", *mistake, "-o", "model.npz")
+    assert code == 2
+    assert complaint in err
+
+
+def test_a_bad_row_in_a_late_chunk_is_named_and_leaves_no_answers(capsys, larger):
+    X, _ = larger
+    run_ok(capsys, "fit", "X.npy", "--labels", "y.npy", "-o", "model.npz")
+    X = X.copy()
+    X[-2, 1] = np.nan
+    np.save("X.npy", X)
+    for arguments in (("fit", "X.npy", "--labels", "y.npy", "-o", "other.npz"), ("predict", "model.npz", "X.npy")):
+        code, _, err = run(capsys, *arguments, "--chunks", "5")
+        assert code == 2
+        assert f"row {len(X) - 2} " in err
+    run(capsys, "predict", "model.npz", "X.npy", "--chunks", "5", "-o", "out.csv")
+    assert not [path for path in Path().iterdir() if path.name.startswith(("out.csv", "other.npz"))]
 
 
 def test_options_of_a_method_reach_it(capsys, folder, data):

@@ -12,11 +12,13 @@ from math import inf, nextafter
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import device
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.margins import worst_margin_bounds
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.geometry.exact_normals import exact_form, normal_to_frame
+from hypermargin.passes.device import DeviceSamples, on_host
 from hypermargin.problems.margin import MarginProblem
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
@@ -49,7 +51,7 @@ def enclose_objective(
     if form.lower < 0.0 and not problem.allow_timelike:
         return INFINITE
     margin_term = Enclosure(0.5 * max(form.lower, 0.0), 0.5 * max(form.upper, 0.0))
-    lower, upper, least = _risk(FramedSamples(problem, centre, precise), w, low, form)
+    lower, upper, least = _enclosed_risk(problem, centre, precise, w, low, form)
     if problem.is_hard:
         return replace(margin_term if least >= 1.0 else INFINITE, least_margin=least)
     room = 1.0 + rounding_factor(problem.n_samples + 16)  # for the sums, and for costs, which are rounded products
@@ -75,10 +77,30 @@ def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
     return Enclosure(nearest if below else nextafter(nearest, -inf), nearest if above else nextafter(nearest, inf))
 
 
-def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) -> tuple[float, float, float]:
+def _enclosed_risk(
+    problem: MarginProblem, centre: Array, precise: bool, w: Array, low: Array | None, form: Enclosure
+) -> tuple[float, float, float]:
     """Bounds on ``sum_i c_i max(0, 1 - m_i)`` but for the rounding of the sums, and on the least margin."""
-    problem = samples.problem
-    moved, errors = normal_to_frame(w, low, samples.centre)
+    moved, errors = normal_to_frame(w, low, centre)
+    return _together(problem.ask(piece_risk, centre, precise, moved, errors, form))
+
+
+def _together(parts: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    lower, upper, least = zip(*parts, strict=True)
+    return sum(lower), sum(upper), min(least)
+
+
+def piece_risk(
+    piece: MarginProblem | DeviceSamples, centre: Array, precise: bool, moved: Array, errors: Array, form: Enclosure
+) -> tuple[float, float, float]:
+    """The same for one piece, with the normal in the frame and the errors of its entries."""
+    if isinstance(piece, DeviceSamples):
+        if precise or piece.uncertainty is not None:  # there is no device code for these
+            problems = on_host(piece)
+            return _together([piece_risk(problem, centre, precise, moved, errors, form) for problem in problems])
+        frame = FramedSamples(piece, centre)  # type: ignore[arg-type]
+        return device.enclosed_risk(piece, frame, moved, 2.0 * rounding_factor(piece.dim + 4), errors)
+    samples, problem = FramedSamples(piece, centre, precise), piece
     costs = (problem.costs > 0.0).astype(np.float64) if problem.is_hard else problem.costs
     if problem.uncertainty is not None:
         least, most = worst_margin_bounds(samples, moved, errors, form.lower, form.upper)

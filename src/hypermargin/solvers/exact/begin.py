@@ -1,14 +1,30 @@
 """How a search begins: the oracle that suits the problem, and a search without cuts."""
 
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.journal import Journal
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from hypermargin.solvers.exact.search import Search
+from hypermargin.solvers.exact.spread_oracle import SpreadOracle
 
 
-def fresh_search(problem: MarginProblem, frame: Frame | None = None) -> tuple[HingeOracle, Search]:
-    """The oracle of a problem in a frame (around its centre by default) and a search that has not begun."""
-    frame = Frame(problem.centre) if frame is None else frame
-    oracle = HingeOracle(problem, frame) if problem.uncertainty is None else make_robust_oracle(problem, frame)
+def fresh_search(
+    problem: MarginProblem, frame: Frame | None = None, checkpoint: str | None = None
+) -> tuple[HingeOracle, Search]:
+    """The oracle of a problem in a frame (around its centre by default) and a search that has not begun.
+
+    `checkpoint` names the file of a journal.
+    """
+    oracle = make_oracle(problem, Frame(problem.centre) if frame is None else frame)
+    if checkpoint is not None:
+        oracle = Journal(checkpoint, oracle, problem)
     return oracle, Search(oracle, problem.dim, problem.allow_timelike)
+
+
+def make_oracle(problem: MarginProblem, frame: Frame) -> HingeOracle:
+    """The oracle that suits where the samples are and what their margins are."""
+    if isinstance(problem, SpreadProblem):
+        return SpreadOracle(problem, frame)
+    return HingeOracle(problem, frame) if problem.uncertainty is None else make_robust_oracle(problem, frame)

@@ -11,13 +11,15 @@ from hypermargin.geometry.exact_normals import normal_from_frame
 from hypermargin.geometry.isometries import boost, inverse
 from hypermargin.geometry.lorentz import fixed_order_product
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.compiled import evaluator
+from hypermargin.solvers.exact.compiled import evaluator, passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
 MARGIN_SLACK = 1e-9
+#: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
+CHECK_TIME = 5e-9
 
 
 class HingeOracle:
@@ -36,6 +38,10 @@ class HingeOracle:
         """Numbers read in a pass."""
         return self._columns.size
 
+    def check_time(self, cuts: int) -> float:
+        """Seconds that the check of a certificate with so many cuts may take."""
+        return CHECK_TIME * self.work * cuts
+
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
         """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
@@ -48,7 +54,11 @@ class HingeOracle:
         return other
 
     def __call__(self, w: Array) -> tuple[float, float, Array]:
-        """In NumPy, for installations without a compiler; the compiled loop reads `arrays`."""
+        """One pass; the compiled search makes its own from `arrays`."""
+        if is_compiled(passes):
+            g = np.empty(len(self._columns))
+            risk, b = passes.Pass(self._columns, self._costs, self.threshold).plain(np.ascontiguousarray(w), g)
+            return self._times_factor(risk, b, g)
         Z = self._columns[:, : self._costs.size].T
         margins = fixed_order_product(Z, w[:, None])[:, 0]
         chosen = np.where(margins < self.threshold, self._costs, 0.0)
@@ -59,7 +69,7 @@ class HingeOracle:
         return self._factor * risk, self._factor * b, self._factor * g
 
     def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
-        """The normal ``w + low`` in the coordinates of the problem; two vectors in a precise frame, or with `low`."""
+        """The normal ``w + low`` in the problem's coordinates: in a precise frame, or with `low`, as two vectors."""
         if low is None and not self.frame.precise:
             return self._outwards @ w, None
         return normal_from_frame(w, low, self.frame.centre[1:])
