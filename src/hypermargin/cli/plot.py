@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
         say(f"wrote {output}")
         return
     display: PoincareDisplay | TreeDisplay
-    if args.tree is not None or n_trees == 1:
+    if model is not None and (args.tree is not None or n_trees == 1):
         display = TreeDisplay.from_estimator(
             without_names(model), points.X, y, index=args.tree or 0, zoom=zoom, center=center
         )
