@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from hypermargin import __version__
 from hypermargin.accuracy.contestants import OURS, PEERS, features_for, fitted_ours, fitted_peer
 from hypermargin.arrays import Array
-from hypermargin.datasets import make_taxonomy
+from hypermargin.datasets import list_embeddings, make_taxonomy
 from hypermargin.datasets.by_name import load as load_by_name
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
@@ -38,6 +38,11 @@ def taxonomy_name(n_nodes: int, share: float, seed: int) -> str:
 
 #: Taxonomies of the measurement, whose seeds nothing here was chosen on.
 TAXONOMIES = tuple(taxonomy_name(3000, share, seed) for seed in (200, 201) for share in (0.1, 0.03, 0.01))
+
+
+def default_datasets() -> tuple[str, ...]:
+    """The paper's thirteen embeddings, and the taxonomies."""
+    return (*list_embeddings(), *TAXONOMIES)
 
 
 @lru_cache(maxsize=4)

@@ -18,8 +18,9 @@ Results = dict[Cell, dict[str, Any]]
 def plan(
     datasets: Sequence[str], contestants: Sequence[str], repetitions: int, *, with_moved: bool, folds: int = OUTER_FOLDS
 ) -> list[Cell]:
-    """All cells, small data sets first, data as it lies before data that was moved.
+    """All cells: a fold of every data set before the next fold, and data as it lies before data that was moved.
 
+    So a run that is ended early has compared all contestants on as many data sets as it could. Small sets come first.
     `contestants` are peers, and `TOGETHER` for all of ours.
     """
     order = sorted(datasets, key=lambda name: len(load(name)[1]))
@@ -27,8 +28,8 @@ def plan(
         Cell(dataset, contestant, is_moved, repetition, fold)
         for is_moved in ((False, True) if with_moved else (False,))
         for repetition in range(repetitions)
-        for dataset in order
         for fold in range(folds)
+        for dataset in order
         for contestant in contestants
     ]
 
