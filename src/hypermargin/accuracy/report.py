@@ -50,8 +50,9 @@ def findings(results: dict[Cell, dict[str, Any]]) -> list[str]:
     """The summary in sentences, what speaks against us first."""
     everything = scores(results, TUNED).complete
     if not everything.datasets or "auto" not in everything.contestants:
-        return ["No data set has been measured with all contestants yet."]
-    said = [_behind(everything), _ranking(everything)]
+        return ["No data set has been measured with `auto` and all other contestants yet."]
+    has_peers = not set(everything.contestants) <= set(OURS)
+    said = [*([_behind(everything)] if has_peers else []), _ranking(everything)]
     p = everything.tests_of("auto")
     clear = [f"{name} ({_p(value)})" for name, value in p.items() if value < LEVEL]
     others = [f"{name} ({_p(value)})" for name, value in p.items() if value >= LEVEL]
@@ -106,8 +107,11 @@ def parts(results: dict[Cell, dict[str, Any]]) -> list[Part]:
     """All tables."""
     everything = scores(results, TUNED)
     found = [_main_part(everything)]
-    if everything.complete.datasets:
-        found += [_peer_part(everything.complete), _rank_part(results)]
+    complete = everything.complete
+    if complete.datasets and "auto" in complete.contestants and not set(complete.contestants) <= set(OURS):
+        found.append(_peer_part(complete))
+    if complete.datasets:
+        found.append(_rank_part(results))
     for metric in METRICS:
         found.append(_metric_part(scores(results, metric)))
     moved = changes(results)
@@ -145,7 +149,7 @@ def _rank_part(results: dict[Cell, dict[str, Any]]) -> Part:
     names = sorted(
         {name for each in ranks.values() for name in each}, key=lambda name: ranks[TUNED].get(name, float("inf"))
     )
-    p = by_metric[TUNED].tests_of("auto")
+    p = by_metric[TUNED].tests_of("auto") if "auto" in by_metric[TUNED].contestants else {}
     rows = [
         [
             name,
