@@ -1,14 +1,32 @@
-"""Rows of a kernel matrix that is too large to be held: computed when asked for, the latest kept."""
+"""Rows of a kernel matrix that is too large to be held: computed when asked for, the latest kept.
+
+A solver asks for the matrix among some samples, and for changes of the gradient ``K beta - y``. `DenseRows` holds
+whole rows. `NearRows` holds what is not negligible of them, for kernels so local that this is little: in a hyperbolic
+space most points are far from each other, so a row of 80,000 values may have a few hundred that count.
+"""
+
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
+from hypermargin.kernels import Kernel
+from hypermargin.kernels.chords import PolarPoints, available_threads
 from hypermargin.problems.kernel import KernelProblem
+from hypermargin.solvers.kernel.compiled.nearby import near_points
+
+Indices = NDArray[np.intp]
+
+#: Values below this are left out by `NearRows`. The gradient is computed anew from all values before the end.
+NEGLIGIBLE = 1e-10
+#: Rows that are looked at to see whether a kernel is local, and the share of a row that may count if it is.
+LOOKED_AT, LOCAL_SHARE = 64, 0.15
 
 
-class RowCache:
-    """`take` gives rows of the kernel matrix; those asked for longest ago make room for new ones."""
+class DenseRows:
+    """Rows of the kernel matrix; those asked for longest ago make room for new ones."""
 
     def __init__(self, problem: KernelProblem):
         self.problem = problem
@@ -20,7 +38,17 @@ class RowCache:
         self.last_use = np.full(capacity, -1)
         self.clock = 0
 
-    def take(self, samples: NDArray[np.intp]) -> Array:
+    def among(self, samples: Indices) -> Array:
+        """The kernel matrix of some samples."""
+        self.latest = samples, self.take(samples)
+        return np.ascontiguousarray(self.latest[1][:, samples])
+
+    def add_products(self, gradient: Array, samples: Indices, moved: Indices, change: Array) -> None:
+        """Add ``change @ K`` of the samples ``samples[moved]`` to a gradient in place."""
+        own = self.latest[1] if self.latest[0] is samples else self.take(samples)
+        gradient += change @ own[moved]
+
+    def take(self, samples: Indices) -> Array:
         """The rows of some samples, shape (len(samples), n), in their order."""
         if self.problem.gram is not None:
             return self.problem.values(samples)
@@ -37,3 +65,101 @@ class RowCache:
             self.rows[slots] = self.problem.values(missing)
             self.slot_of[missing], self.sample_in[slots], self.last_use[slots] = slots, missing, self.clock
         return self.rows[self.slot_of[samples]]
+
+
+class NearRows:
+    """The values of each row that are not negligible, with their places; rows asked for longest ago make room."""
+
+    def __init__(self, problem: KernelProblem):
+        assert isinstance(problem.kernel, Kernel)
+        self.kernel, self.dim = problem.kernel, problem.dim
+        self.n = problem.n_samples
+        self.table = _table(problem.own_points)
+        self.limit = _farthest(problem.kernel, problem.dim)
+        self.room = problem.cache_bytes // 12  # a value and its place
+        self.held: OrderedDict[int, tuple[NDArray[np.int32], Array]] = OrderedDict()
+        self.size = 0
+        self.place_of = np.full(self.n, -1)
+
+    def among(self, samples: Indices) -> Array:
+        """The kernel matrix of some samples, 0 for what is negligible."""
+        rows = self._take(samples)
+        small = np.zeros((samples.size, samples.size))
+        self.place_of[samples] = np.arange(samples.size)
+        for i, (places, values) in enumerate(rows):
+            own = self.place_of[places]
+            there = own >= 0
+            small[i, own[there]] = values[there]
+        self.place_of[samples] = -1
+        return small
+
+    def add_products(self, gradient: Array, samples: Indices, moved: Indices, change: Array) -> None:
+        """Add ``change @ K`` of the samples ``samples[moved]`` to a gradient in place."""
+        for (places, values), weight in zip(self._take(samples[moved]), change.tolist(), strict=True):
+            gradient[places] += weight * values
+
+    def neighbours(self, sample: int, least: float) -> NDArray[np.int32]:
+        """The samples whose kernel value with one of them is at least so large, itself included."""
+        ((places, values),) = self._take(np.array([sample]))
+        return places[values >= least]
+
+    def _take(self, samples: Indices) -> list[tuple[NDArray[np.int32], Array]]:
+        wanted = samples.tolist()
+        missing = [i for i in wanted if i not in self.held]
+        threads = min(available_threads(), 1 + len(missing) // 32)
+        if threads == 1:
+            made = self._make(missing)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                shares = [missing[k::threads] for k in range(threads)]
+                parts = list(pool.map(self._make, shares))
+            missing = [i for share in shares for i in share]
+            made = [row for part in parts for row in part]
+        fresh = dict(zip(missing, made, strict=True))
+        rows = []
+        for i in wanted:
+            if i in self.held:
+                self.held.move_to_end(i)
+                rows.append(self.held[i])
+            else:
+                rows.append(fresh[i])
+        for i, row in fresh.items():
+            self.held[i] = row
+            self.size += row[0].size
+        while self.size > self.room and self.held:
+            _, (places, _) = self.held.popitem(last=False)
+            self.size -= places.size
+        return rows
+
+    def _make(self, samples: list[int]) -> list[tuple[NDArray[np.int32], Array]]:
+        """Rows of some samples; kernel values of many at once."""
+        buffer, chords = np.empty(self.n, dtype=np.int32), np.empty(self.n)
+        rows = []
+        for i in samples:
+            count = near_points(self.table, i, self.limit, buffer, chords)
+            rows.append((buffer[:count].copy(), self.kernel.profile(chords[:count], self.dim, np)))
+        return rows
+
+
+def make_rows(problem: KernelProblem) -> DenseRows | NearRows:
+    """`NearRows` where the kernel is local on the points of the problem, and `DenseRows` where it is not."""
+    if problem.gram is not None or not isinstance(problem.kernel, Kernel) or problem.kernel.conditional:
+        return DenseRows(problem)
+    some = np.linspace(0, problem.n_samples - 1, min(LOOKED_AT, problem.n_samples)).astype(np.intp)
+    share = float(np.mean(problem.values(some) >= NEGLIGIBLE))
+    return NearRows(problem) if share <= LOCAL_SHARE else DenseRows(problem)
+
+
+def _table(points: PolarPoints) -> Array:
+    """What `near_points` reads of each point, a column each."""
+    rows = [points.growth.high, points.growth.low, points.half_inverse, points.half_sinh]
+    for axis in points.direction:
+        rows += [axis.high, axis.low]
+    return np.ascontiguousarray(np.stack(rows))
+
+
+def _farthest(kernel: Kernel, dim: int) -> float:
+    """The S from which on values are negligible: they fall as S grows."""
+    exponents = np.linspace(-16.0, 18.0, 3401)
+    values = kernel.profile(10.0**exponents, dim, np)
+    return float(10.0 ** exponents[np.flatnonzero(values >= NEGLIGIBLE)[-1:]].sum()) * 1.03
