@@ -118,11 +118,14 @@ def _by_working_sets(
     rows = make_rows(problem)
     kept = np.empty(0, dtype=np.intp)
     gap, intercept = relative_gap_of(problem, point)
+    steps = 1
     for number in range(max_rounds):
+        together = False
         active = _nearly_free(point, low, high, intercept) if gap < NEAR_THE_END else None
         if active is not None and active.size <= MOST_ACTIVE:
             steps = _round_among(problem, rows, point, low, high, active)
-        elif gap < NEAR_THE_END and isinstance(rows, NearRows) and number % 4:
+        elif gap < NEAR_THE_END and isinstance(rows, NearRows) and number % 4 and steps:
+            together = True
             active = _neighbourhoods(rows, point, low, high, intercept, NEIGHBOURHOODS)
             steps, moved, change = _improve(rows.among(active), point, low, high, active, 0.01 * gap, 20)
             rows.add_products(point.gradient, active, moved, change)
@@ -134,13 +137,13 @@ def _by_working_sets(
         gap, intercept = relative_gap_of(problem, point)
         if on_round is not None:
             on_round(gap)
-        if (gap <= tol or steps == 0) and isinstance(rows, NearRows):
+        stuck = steps == 0 and not together
+        if (gap <= tol or stuck) and isinstance(rows, NearRows):
             before = gap
             point.refresh(problem)  # with all values: those left out so far must not decide
             gap, intercept = relative_gap_of(problem, point)
-            if gap > tol and gap > 2.0 * before and steps:
-                continue
-        if gap <= tol or steps == 0:
+            stuck &= gap <= 2.0 * before
+        if gap <= tol or stuck:
             break
     return gap
 
@@ -209,9 +212,7 @@ def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: 
     return chosen, violation
 
 
-def _neighbourhoods(
-    rows: NearRows, point: DualPoint, low: Array, high: Array, intercept: float, size: int
-) -> Indices:
+def _neighbourhoods(rows: NearRows, point: DualPoint, low: Array, high: Array, intercept: float, size: int) -> Indices:
     """The samples that violate optimality most, each with those near it that are off their bounds or violate as well.
 
     A local kernel couples neighbours only, so that they are best moved together.

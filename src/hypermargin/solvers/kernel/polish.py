@@ -54,7 +54,9 @@ def newton_steps(K: Array, gradient: Array, beta: Array, low: Array, high: Array
         share = _largest_share(beta[own], step, low[own], high[own])
         before = beta[own]
         moved = before + share * step
-        moved = np.where(moved <= (low + width)[own], low[own], np.where(moved >= (high - width)[own], high[own], moved))
+        moved = np.where(
+            moved <= (low + width)[own], low[own], np.where(moved >= (high - width)[own], high[own], moved)
+        )
         beta[own] = moved
         gradient += K[:, own] @ (moved - before)
         if share == 1.0:

@@ -1,0 +1,77 @@
+"""Local kernels on many points: rows without what is negligible, neighbourhoods, and the same optimum as by a matrix."""
+
+import numpy as np
+import pytest
+
+from hypermargin import Status
+from hypermargin.datasets import make_taxonomy
+from hypermargin.kernels import CoshKernel, HeatKernel, LaplacianKernel
+from hypermargin.problems.kernel import KernelProblem
+from hypermargin.solvers.kernel import decomposition
+from hypermargin.solvers.kernel.compiled import nearby
+from hypermargin.solvers.kernel.method import solve_kernel
+from hypermargin.solvers.kernel.rows import NEGLIGIBLE, DenseRows, NearRows, make_rows
+from interpreted import load_source
+
+X, LABELS = make_taxonomy(1500, positive_fraction=0.1, random_state=0, return_X_y=True)
+Y = 2.0 * LABELS - 1.0
+
+
+@pytest.mark.parametrize("kernel", [HeatKernel(0.05), CoshKernel(30.0), LaplacianKernel(8.0)], ids=str)
+def test_rows_hold_all_that_counts(kernel):
+    problem = KernelProblem(X, Y, kernel)
+    rows = make_rows(problem)
+    assert isinstance(rows, NearRows)
+    K = kernel(X)
+    some = np.array([3, 1499, 700, 0])
+    near = K[np.ix_(some, some)]
+    np.testing.assert_allclose(rows.among(some), np.where(near >= NEGLIGIBLE, near, 0.0), rtol=1e-12, atol=NEGLIGIBLE)
+    gradient, change = np.zeros(1500), np.array([2.0, -1.0])
+    rows.add_products(gradient, some, np.array([1, 3]), change)
+    np.testing.assert_allclose(gradient, change @ K[[1499, 0]], atol=3.0 * NEGLIGIBLE)
+    assert set(rows.neighbours(700, 0.1).tolist()) == set(np.flatnonzero(K[700] >= 0.1).tolist())
+
+
+def test_in_other_dimensions_and_in_the_interpreter():
+    rng = np.random.default_rng(0)
+    points = np.column_stack([np.zeros(300), 3.0 * rng.normal(size=(300, 5))])
+    points[:, 0] = np.sqrt(1.0 + (points[:, 1:] ** 2).sum(axis=1))
+    kernel = HeatKernel(0.05)
+    problem = KernelProblem(points, np.sign(points[:, 1]), kernel)
+    rows = NearRows(problem)
+    np.testing.assert_allclose(rows.among(np.arange(300)), kernel(points), atol=NEGLIGIBLE, rtol=1e-12)
+    (plain,) = load_source(nearby)
+    found = []
+    for module in (nearby, plain):
+        places, chords = np.zeros(300, dtype=np.int32), np.zeros(300)
+        count = module.near_points(rows.table, 7, rows.limit, places, chords)
+        found.append((places[:count], chords[:count]))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+def test_what_is_not_local_has_whole_rows():
+    for kernel in (HeatKernel(5.0), LaplacianKernel(0.5)):
+        assert isinstance(make_rows(KernelProblem(X, Y, kernel)), DenseRows)
+
+
+def test_little_room_changes_nothing():
+    kernel = HeatKernel(0.05)
+    rows = NearRows(KernelProblem(X, Y, kernel, cache_bytes=12 * 2000))
+    for some in np.array_split(np.random.default_rng(0).permutation(1500), 15):
+        np.testing.assert_allclose(rows.among(some), kernel(X[some]), atol=NEGLIGIBLE, rtol=1e-12)
+        assert rows.size == sum(places.size for places, _ in rows.held.values()) <= 2000
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize(("kernel", "C"), [(HeatKernel(0.05), 10.0), (LaplacianKernel(8.0), 1.0)], ids=str)
+def test_the_optimum_is_that_of_the_matrix(kernel, C, balanced, monkeypatch):
+    monkeypatch.setattr(decomposition, "WORKING_SET", 100)
+    monkeypatch.setattr(decomposition, "NEIGHBOURHOODS", 150)
+    monkeypatch.setattr(decomposition, "MOST_ACTIVE", 100)  # so that neighbourhoods have to end it
+    weight = np.where(Y > 0.0, 9.0, 1.0) if balanced else None
+    expected = solve_kernel(KernelProblem(X, Y, kernel, C, weight, gram=kernel(X)))
+    solution = solve_kernel(KernelProblem(X, Y, kernel, C, weight))
+    assert solution.status is expected.status is Status.OPTIMAL
+    assert solution.objective >= expected.lower_bound
+    assert solution.lower_bound <= expected.objective
