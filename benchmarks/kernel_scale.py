@@ -2,11 +2,11 @@
 
     python benchmarks/kernel_scale.py             the tables in docs/benchmarks/kernel_scale.md
 
-A rule is a multiple of V, the mean squared distance of the points to their mean, or of N, the median squared distance of
-a point to its tenth nearest neighbour. Tuning sets are graphs embedded by `embed_graph` and taxonomies of
-`make_taxonomy`; the paper's sets, where HYPERMARGIN_DATA has them, are looked at once the rule is chosen. A score is the
-mean over three folds with the best of three C, accuracy or, for the rare class of a taxonomy, average precision; what
-counts is how far a rule stays behind the best one on a set, on average.
+A rule is a multiple of V, the mean squared distance of the points to their mean, or of N, the median squared distance
+of a point to its tenth nearest neighbour. Tuning sets are graphs embedded by `embed_graph` and taxonomies of
+`make_taxonomy`; the paper's sets, where HYPERMARGIN_DATA has them, are looked at once the rule is chosen. A score is
+the mean over three folds with the best of three C, accuracy or, for the rare class of a taxonomy, average precision;
+what counts is how far a rule stays behind the best one on a set, on average.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Local kernels on many points: rows without what is negligible, neighbourhoods, and the same optimum as by a matrix."""
+"""Local kernels on many points: rows without what is negligible, neighbourhoods, the same optimum as by a matrix."""
 
 import numpy as np
 import pytest

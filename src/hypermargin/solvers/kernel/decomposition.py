@@ -222,7 +222,7 @@ def _neighbourhoods(rows: NearRows, point: DualPoint, low: Array, high: Array, i
     violation = np.where(at_low, -multiplier, np.where(at_high, multiplier, np.abs(multiplier)))
     eligible = (violation > 0.0) | ~(at_low | at_high)
     eligible &= low < high
-    chosen: list[Indices] = []
+    chosen: list[NDArray[np.int32]] = []
     count = 0
     for i in np.argsort(-violation)[:size].tolist():
         if not eligible[i]:
