@@ -6,9 +6,12 @@ import pytest
 from hypermargin import Status
 from hypermargin.datasets import make_taxonomy
 from hypermargin.kernels import CoshKernel, HeatKernel, LaplacianKernel
+from hypermargin.kernels.chords import polar_points
+from hypermargin.kernels.compiled import nearby
+from hypermargin.kernels.near import NearPoints
+from hypermargin.problems import kernel as kernel_problems
 from hypermargin.problems.kernel import KernelProblem
 from hypermargin.solvers.kernel import decomposition
-from hypermargin.solvers.kernel.compiled import nearby
 from hypermargin.solvers.kernel.method import solve_kernel
 from hypermargin.solvers.kernel.rows import NEGLIGIBLE, DenseRows, NearRows, make_rows
 from interpreted import load_source
@@ -44,7 +47,8 @@ def test_in_other_dimensions_and_in_the_interpreter():
     found = []
     for module in (nearby, plain):
         places, chords = np.zeros(300, dtype=np.int32), np.zeros(300)
-        count = module.near_points(rows.table, 7, rows.limit, places, chords)
+        column = np.ascontiguousarray(rows.near.table[:, 7])
+        count = module.near_points(rows.near.table, column, rows.near.limit, places, chords)
         found.append((places[:count], chords[:count]))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
@@ -75,3 +79,37 @@ def test_the_optimum_is_that_of_the_matrix(kernel, C, balanced, monkeypatch):
     assert solution.status is expected.status is Status.OPTIMAL
     assert solution.objective >= expected.lower_bound
     assert solution.lower_bound <= expected.objective
+
+
+@pytest.mark.parametrize("kernel", [HeatKernel(0.02), CoshKernel(40.0), LaplacianKernel(20.0)], ids=str)
+def test_sums_without_what_is_tiny(kernel):
+    """What is left out is bounded by what is said of it."""
+    points, others = polar_points(X), polar_points(X[::3])
+    weights = np.random.default_rng(0).normal(size=(500, 2))
+    near = NearPoints(kernel, points)
+    K = kernel.between(points, others)
+    assert 0.0 < near.omitted < 1e-13
+    np.testing.assert_allclose(near.products(others, weights), K @ weights, rtol=0.0, atol=1e-12)
+    rough = NearPoints(kernel, points, 1e-3)
+    found = rough.products(others, np.abs(weights))
+    missing = K @ np.abs(weights) - found
+    assert np.all(missing >= -1e-12)
+    assert np.all(missing <= rough.omitted * np.abs(weights).sum(axis=0) + 1e-12)
+
+
+def test_a_local_certificate_is_no_bolder_than_a_whole_one(monkeypatch):
+    kernel = HeatKernel(0.05)
+    problem = KernelProblem(X, Y, kernel, 3.0)
+    solution = solve_kernel(problem)
+    lower, upper = solution.certificate.enclosure(problem)
+    monkeypatch.setattr(kernel_problems, "MANY", 1000)
+    local = KernelProblem(X, Y, kernel, 3.0)
+    assert problem.near is None
+    assert local.near is not None
+    local_lower, local_upper = solution.certificate.enclosure(local)
+    assert local_lower == pytest.approx(lower, rel=1e-9)
+    assert local_upper == pytest.approx(upper, rel=1e-9)
+    beta = solution.w
+    exact = np.abs(beta).sum() - 0.5 * beta @ kernel(X) @ beta
+    assert local_lower <= exact * (1.0 + 1e-13)
+    np.testing.assert_allclose(local.products(beta), kernel(X) @ beta, atol=1e-11)

@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.kernels import Kernel
-from hypermargin.kernels.chords import PolarPoints, available_threads
+from hypermargin.kernels.chords import available_threads
+from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.kernel import KernelProblem
-from hypermargin.solvers.kernel.compiled.nearby import near_points
 
 Indices = NDArray[np.intp]
 
 #: Values below this are left out by `NearRows`. The gradient is computed anew from all values before the end.
 NEGLIGIBLE = 1e-10
-#: Rows that are looked at to see whether a kernel is local, and the share of a row that may count if it is.
-LOOKED_AT, LOCAL_SHARE = 64, 0.15
 
 
 class DenseRows:
@@ -72,14 +70,11 @@ class NearRows:
 
     def __init__(self, problem: KernelProblem):
         assert isinstance(problem.kernel, Kernel)
-        self.kernel, self.dim = problem.kernel, problem.dim
-        self.n = problem.n_samples
-        self.table = _table(problem.own_points)
-        self.limit = _farthest(problem.kernel, problem.dim)
+        self.near = NearPoints(problem.kernel, problem.own_points, NEGLIGIBLE)
         self.room = problem.cache_bytes // 12  # a value and its place
         self.held: OrderedDict[int, tuple[NDArray[np.int32], Array]] = OrderedDict()
         self.size = 0
-        self.place_of = np.full(self.n, -1)
+        self.place_of = np.full(problem.n_samples, -1)
 
     def among(self, samples: Indices) -> Array:
         """The kernel matrix of some samples, 0 for what is negligible."""
@@ -108,11 +103,11 @@ class NearRows:
         missing = [i for i in wanted if i not in self.held]
         threads = min(available_threads(), 1 + len(missing) // 32)
         if threads == 1:
-            made = self._make(missing)
+            made = self.near.rows(self.near.table[:, missing])
         else:
             with ThreadPoolExecutor(threads) as pool:
                 shares = [missing[k::threads] for k in range(threads)]
-                parts = list(pool.map(self._make, shares))
+                parts = list(pool.map(lambda share: self.near.rows(self.near.table[:, share]), shares))
             missing = [i for share in shares for i in share]
             made = [row for part in parts for row in part]
         fresh = dict(zip(missing, made, strict=True))
@@ -131,35 +126,9 @@ class NearRows:
             self.size -= places.size
         return rows
 
-    def _make(self, samples: list[int]) -> list[tuple[NDArray[np.int32], Array]]:
-        """Rows of some samples; kernel values of many at once."""
-        buffer, chords = np.empty(self.n, dtype=np.int32), np.empty(self.n)
-        rows = []
-        for i in samples:
-            count = near_points(self.table, i, self.limit, buffer, chords)
-            rows.append((buffer[:count].copy(), self.kernel.profile(chords[:count], self.dim, np)))
-        return rows
-
 
 def make_rows(problem: KernelProblem) -> DenseRows | NearRows:
     """`NearRows` where the kernel is local on the points of the problem, and `DenseRows` where it is not."""
-    if problem.gram is not None or not isinstance(problem.kernel, Kernel) or problem.kernel.conditional:
-        return DenseRows(problem)
-    some = np.linspace(0, problem.n_samples - 1, min(LOOKED_AT, problem.n_samples)).astype(np.intp)
-    share = float(np.mean(problem.values(some) >= NEGLIGIBLE))
-    return NearRows(problem) if share <= LOCAL_SHARE else DenseRows(problem)
-
-
-def _table(points: PolarPoints) -> Array:
-    """What `near_points` reads of each point, a column each."""
-    rows = [points.growth.high, points.growth.low, points.half_inverse, points.half_sinh]
-    for axis in points.direction:
-        rows += [axis.high, axis.low]
-    return np.ascontiguousarray(np.stack(rows))
-
-
-def _farthest(kernel: Kernel, dim: int) -> float:
-    """The S from which on values are negligible: they fall as S grows."""
-    exponents = np.linspace(-16.0, 18.0, 3401)
-    values = kernel.profile(10.0**exponents, dim, np)
-    return float(10.0 ** exponents[np.flatnonzero(values >= NEGLIGIBLE)[-1:]].sum()) * 1.03
+    if problem.gram is None and is_local(problem.kernel, problem.own_points, problem.own_points, NEGLIGIBLE):
+        return NearRows(problem)
+    return DenseRows(problem)

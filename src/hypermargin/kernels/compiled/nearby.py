@@ -14,15 +14,15 @@ BLOCK = cython.declare(cython.Py_ssize_t, 512)
 
 def near_points(
     table: cython.const[cython.double][:, ::1],
-    point: cython.Py_ssize_t,
+    point: cython.const[cython.double][::1],
     limit: cython.double,
     places: cython.int[::1],
     chords: cython.double[::1],
 ) -> cython.Py_ssize_t:
-    """Write the places of the points near one of them, and their S, to the beginning of two arrays; how many they are.
+    """Write the places of the points near another, and their S, to the beginning of two arrays; how many they are.
 
-    Rows of `table`: high and low part of ``e^r``, ``e^-r/2``, ``sinh(r)/2``, then high and low part of the direction
-    along each axis; a column for each point.
+    `point` is like a column of `table`. Rows of `table`: high and low part of ``e^r``, ``e^-r/2``, ``sinh(r)/2``, then
+    high and low part of the direction along each axis; a column for each point.
     """
     n: cython.Py_ssize_t = table.shape[1]
     axes: cython.Py_ssize_t = (table.shape[0] - 4) // 2
@@ -31,10 +31,10 @@ def near_points(
     k: cython.Py_ssize_t
     axis: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    high: cython.double = table[0, point]
-    low: cython.double = table[1, point]
-    inverse: cython.double = table[2, point]
-    sinh: cython.double = table[3, point]
+    high: cython.double = point[0]
+    low: cython.double = point[1]
+    inverse: cython.double = point[2]
+    sinh: cython.double = point[3]
     difference: cython.double
     axis_high: cython.double
     axis_low: cython.double
@@ -46,8 +46,8 @@ def near_points(
             for k in range(start, stop):
                 S[k - start] = 0.0
             for axis in range(axes):
-                axis_high = table[4 + 2 * axis, point]
-                axis_low = table[5 + 2 * axis, point]
+                axis_high = point[4 + 2 * axis]
+                axis_low = point[5 + 2 * axis]
                 for k in range(start, stop):
                     difference = (axis_high - table[4 + 2 * axis, k]) + (axis_low - table[5 + 2 * axis, k])
                     S[k - start] += difference * difference
