@@ -90,7 +90,7 @@ def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) 
         problem.y,
         costs,
         samples.reaches,
-        samples.matrix,
+        samples.entry,
         moved,
         samples.roundings + 2.0 * rounding_factor(problem.dim + 4),
         samples.reach_factor,

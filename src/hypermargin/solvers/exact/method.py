@@ -19,7 +19,7 @@ from hypermargin.geometry.exact_normals import pushed_out
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
-from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.begin import CUTS, fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
 from hypermargin.solvers.exact.frames import MOST_FRAMES, first_frame, next_frame
 from hypermargin.solvers.exact.hard import solve_hard_margin
@@ -28,8 +28,6 @@ from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
 from hypermargin.solvers.exact.separators import first_separator, small_enough, without_risk
 
-#: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
-AIM, SMALLEST_AIM = 0.01, 1e-10
 #: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
 PROVED = 0.5
 #: What the last bits of w do to its q, relative to ``|w|^2``.
@@ -66,6 +64,10 @@ class Exact(Solver):
         Check the certificate; without it the status is `Status.UNVERIFIED` at best.
     start : (d + 1,) array, optional
         A normal to begin with, from a similar problem.
+    cuts : {"auto", "plain", "deep"}
+        Where lower bounds come from: "plain" asks for the risk at one point after another, which is quickest in few
+        dimensions, "deep" solves for all coordinates but one by an interior-point method, "auto" goes by the dimension.
+        Uncertainty sets have plain cuts.
     """
 
     name: ClassVar[str] = "exact"
@@ -80,10 +82,13 @@ class Exact(Solver):
     time_limit: float = np.inf
     verify: bool = True
     start: Array | None = None
+    cuts: str = "auto"
 
     def __post_init__(self) -> None:
         if self.loss not in self.losses:
             raise ValueError(f"solver 'exact' minimises the losses {' and '.join(self.losses)}, got {self.loss!r}")
+        if self.cuts not in CUTS:
+            raise ValueError(f"cuts must be one of {', '.join(map(repr, CUTS))}, got {self.cuts!r}")
         if min(self.max_iter, self.max_regions, self.max_nodes) < 1 or not self.time_limit > 0.0:
             raise ValueError("max_iter, max_regions, max_nodes and time_limit must be positive")
 
@@ -92,9 +97,9 @@ class Exact(Solver):
             return self._run_asinh(problem, tol, self._hinge_starts(problem, [problem.C])[0])
         deadline = self._deadline()
         if problem.is_hard:
-            return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
+            return solve_hard_margin(problem, tol, partial(self.run_from, deadline), self.cuts)
         frame = first_frame(problem, tol)
-        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame))
+        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame, self.cuts))
 
     def _in_more_frames(
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
@@ -123,7 +128,7 @@ class Exact(Solver):
                 frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
-            oracle, search = fresh_search(problem.with_C(share * problem.C), frame)
+            oracle, search = fresh_search(problem.with_C(share * problem.C), frame, self.cuts)
             search.evaluator.passes = passes
             outcome = self.run_from(deadline, problem, tol, oracle, search, share)
             passes, tried = search.n_passes, tried + 1
@@ -148,7 +153,7 @@ class Exact(Solver):
                 yield self.run(at_C, tol)
                 continue
             if oracle is None or search is None:
-                oracle, search = fresh_search(at_C, frame)
+                oracle, search = fresh_search(at_C, frame, self.cuts)
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
@@ -194,11 +199,10 @@ class Exact(Solver):
 
         The oracle may have `share` of the problem's C only: what it proves holds for all of it.
         """
-        search.evaluator.most_passes = self.max_iter
+        search.limit(tol, self.max_iter, deadline)
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         limit = self._limit_reached(problem, search, deadline)
-        # The last digits cost little, and a bound far better than asked for leaves room for the check.
-        aim = max(AIM * tol, SMALLEST_AIM)
+        aim = search.aim
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(problem, search, deadline)
@@ -227,6 +231,7 @@ class Exact(Solver):
             },
             info={
                 "passes": search.n_passes,
+                "full_passes": search.full_passes,
                 "splits": search.n_splits,
                 "regions": search.n_regions,
                 "arithmetic": "double-double" if oracle.frame.precise else "double",

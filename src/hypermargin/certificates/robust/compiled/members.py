@@ -15,9 +15,12 @@ import cython
 import numpy as np
 
 if cython.compiled:
+    from cython.cimports.hypermargin.certificates.compiled.frame import covector_around
     from cython.cimports.libc.math import fabs, sqrt
 else:
     from math import fabs, sqrt
+
+    from hypermargin.certificates.compiled.frame import covector_around
 
 # Those of `rounding`, `members`, `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
 U = cython.declare(cython.double, 2.0**-53)
@@ -32,27 +35,6 @@ BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
 # Kinds of linearised sets; ROUND are balls and ellipsoids.
 BOX, CROSS_POLYTOPE, ROUND = 0, 1, 2
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _frame_covector(
-    X: cython.const[cython.double][:, ::1],
-    i: cython.Py_ssize_t,
-    y: cython.double,
-    frame: cython.const[cython.double][:, ::1],
-    z: cython.double[::1],
-) -> cython.void:
-    """``z = y x_i @ frame``, summed as `fixed_order_product` does."""
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    value: cython.double
-    for j in range(z.shape[0]):
-        value = X[i, 0] * frame[0, j]
-        for k in range(1, z.shape[0]):
-            value += X[i, k] * frame[k, j]
-        z[j] = y * value
 
 
 # -- geodesic balls --------------------------------------------------------------------------------------------------
@@ -104,7 +86,7 @@ def ball_sums(
     z: cython.double[::1] = np.empty(width)
     for i in range(n):
         r = i * each
-        _frame_covector(X, i, y[i], frame, in_frame)
+        covector_around(X, i, y[i], frame, in_frame)
         z[0] = y[i] * X[i, 0]
         for k in range(1, width):
             z[k] = -y[i] * X[i, k]
@@ -272,7 +254,7 @@ def linearised_sums(
     shaped: cython.Py_ssize_t = shape.shape[0]
     longest: cython.double = 1.0001 * (d if kind == 0 else sqrt(d))  # |z.a| is at most this times rho times size
     for i in range(n):
-        _frame_covector(X, i, y[i], frame, in_frame)
+        covector_around(X, i, y[i], frame, in_frame)
         for j in range(points.shape[0]):
             m = in_frame[0] * points[j, 0]
             for k in range(1, width):
