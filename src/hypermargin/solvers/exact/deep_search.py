@@ -44,11 +44,6 @@ class DeepSearch(Search):
     AIM = 0.1, 1e-9
 
     @property
-    def full_passes(self) -> float:
-        """As `n_passes`: parts are counted as such from the beginning."""
-        return float(self.n_passes)
-
-    @property
     def _can_screen(self) -> bool:
         """Working sets are this search's own way."""
         return False
@@ -163,17 +158,18 @@ class DeepSearch(Search):
             return False
         before = engine.reads
         moved = engine.step()
-        self._count(0.5 * (engine.reads - before) * engine.costs.size / self._costs.size)
+        self._count((engine.reads - before) * engine.costs.size / self._costs.size)
         return moved
 
-    def _count(self, passes: float) -> None:
-        """Count passes, and parts of them once they add up to one."""
-        self._partial += passes
+    def _count(self, reads: float) -> None:
+        """Count reads of all samples, half a pass each; passes are counted once they add up to one."""
+        self.evaluator.work += reads
+        self._partial += 0.5 * reads
         self.evaluator.passes += int(self._partial)
         self._partial -= int(self._partial)
 
     def _margins_at(self, w: Array) -> Array:
-        self._count(0.5)
+        self._count(1.0)
         return w @ self._columns
 
     def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
@@ -184,7 +180,7 @@ class DeepSearch(Search):
     def _evaluate(self, w: Array) -> None:
         """A pass at w; its cut is what `_add` describes others by."""
         self._relaxed = self.evaluator.evaluate(w)
-        self._point, self._margins = w, w @ self._columns
+        self._point, self._margins = w, self._margins_at(w)
         self._plain = self.pool.count() - 1
 
     def _add(self, chosen: WorkingSet, weights: Array, loss: float, t: float | None = None) -> None:

@@ -118,7 +118,11 @@ class Search:
 
     @property
     def full_passes(self) -> float:
-        """The passes in units of a read of all samples: less than their number where samples have been sorted out."""
+        """How often all samples have been read, where reading a part of them counts as such.
+
+        A pass is one read, or less where samples have been sorted out; a product of the interior-point method is one
+        too, or less where it has a working set.
+        """
         return round(self.evaluator.work, 2)
 
     @property
