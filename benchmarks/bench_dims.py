@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
-from harness import TABLES, Row, best_of, in_turn, memory_status, reset_peak_memory, run_child, seconds, write_table
+from harness import TABLES, Row, best_of, in_turn, seconds, write_table
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.geometry.lorentz import lift
@@ -170,48 +169,6 @@ def classes() -> list[Row]:
     return rows
 
 
-SIZES = [
-    (2, 10**4),
-    (2, 10**5),
-    (2, 10**6),
-    (2, 10**7),
-    (10, 10**4),
-    (10, 10**5),
-    (10, 10**6),
-    (32, 10**5),
-    (128, 10**5),
-]
-
-
-def sizes() -> list[Row]:
-    rows = []
-    for d, n in SIZES:
-        ours, passes, status, peak, data, svc, sgd = run_child(Path(__file__), "--size", str(d), str(n)).split()
-        note = f"{status}, {passes} passes; peak memory {float(peak) / float(data):.1f} times the data"
-        rival = f"LinearSVC {seconds(float(svc))}, SGDClassifier {seconds(float(sgd))}"
-        ratio = f"{float(svc) / float(ours):.1f}x, {float(sgd) / float(ours):.1f}x"
-        rows.append(Row(f"exact, d = {d}, n = {n:,}", seconds(float(ours)), rival, ratio, "", note))
-    return rows
-
-
-def measure_size(d: int, n: int) -> None:
-    """Print seconds, passes, status, peak memory of a fit and of its data, and seconds of two rivals."""
-    solve(overlapping(d, 500), tol=TOL)
-    before = reset_peak_memory()
-    problem = overlapping(d, n)
-    data = problem.X.nbytes + problem.y.nbytes
-    reset_peak_memory()
-    ours, solution = best_of(lambda: solve(fresh(problem), tol=TOL), 1)
-    peak = memory_status("VmHWM") - before
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        svc, _ = best_of(lambda: LinearSVC(loss="hinge", fit_intercept=False, C=1 / SQRT2).fit(problem.X, problem.y), 1)
-        sgd, _ = best_of(
-            lambda: SGDClassifier(fit_intercept=False, alpha=SQRT2 / n, random_state=0).fit(problem.X, problem.y), 1
-        )
-    print(ours, solution.info["passes"], solution.status.name, peak, data, svc, sgd)
-
-
 LINES: dict[str, Callable[[], list[Row]]] = {
     "exact": exact,
     "euclidean": euclidean,
@@ -220,23 +177,17 @@ LINES: dict[str, Callable[[], list[Row]]] = {
     "rule": rule,
     "wide": wide,
     "classes": classes,
-    "sizes": sizes,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Benchmarks in many dimensions.")
     parser.add_argument("--only", nargs="+", choices=LINES, default=list(LINES), help="lines of the table to measure")
-    parser.add_argument("--size", nargs=2, type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.size:
-        measure_size(*options.size)
-        return
     rows = [row for name in options.only for row in LINES[name]()]
     remarks = [
         f"Relative gap {TOL:g}; every fit of the exact method includes the check of its certificate.",
-        f"LinearSVC is timed to a relative objective of {THEIR_TOL:g} of its own problem, which knows no bound; in the "
-        "table of sizes both rivals run with their default limits.",
+        f"LinearSVC is timed to a relative objective of {THEIR_TOL:g} of its own problem, which knows no bound.",
         "Passes of deep cuts are products with all the data, two per pass; products with a part of it count as such.",
     ]
     # A part of the lines must not replace the table that the documentation shows.

@@ -16,7 +16,7 @@ from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.margins import worst_margin_bounds
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
-from hypermargin.geometry.exact_normals import exact_form, normal_to_frame
+from hypermargin.geometry.exact_normals import exact_form, normal_to_frame, normal_to_frame_in_doubles
 from hypermargin.problems.margin import MarginProblem
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
@@ -78,7 +78,10 @@ def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
 def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) -> tuple[float, float, float]:
     """Bounds on ``sum_i c_i max(0, 1 - m_i)`` but for the rounding of the sums, and on the least margin."""
     problem = samples.problem
-    moved, errors = normal_to_frame(w, low, samples.centre)
+    if low is None and not samples.precise:  # then the points have errors of this size as well
+        moved, errors = normal_to_frame_in_doubles(w, samples.point)
+    else:
+        moved, errors = normal_to_frame(w, low, samples.centre)
     costs = (problem.costs > 0.0).astype(np.float64) if problem.is_hard else problem.costs
     if problem.uncertainty is not None:
         least, most = worst_margin_bounds(samples, moved, errors, form.lower, form.upper)

@@ -120,7 +120,7 @@ def frame_entry(point: ArrayLike) -> Array:
     the point itself, shape (1, d + 1).
     """
     p = _one_point(point)
-    entry = covector(translation_to_origin(p).T) if p.size - 1 <= MATRIX_UP_TO else p[None]
+    entry = covector(_boost(covector(p)).T) if p.size - 1 <= MATRIX_UP_TO else p[None]
     return np.ascontiguousarray(entry)
 
 
@@ -132,9 +132,10 @@ def covectors_around(X: ArrayLike, point: ArrayLike) -> Array:
     operations, so that code which shares nothing else comes to the same bits for a row. The transpose is contiguous:
     passes over the data read columns.
     """
-    X, p, entry = np.asarray(X, dtype=np.float64), _one_point(point), frame_entry(point)
+    X, entry = np.asarray(X, dtype=np.float64), frame_entry(point)
     if len(entry) > 1:
         return fixed_order_product(X, entry)
+    p = entry[0]
     columns = np.empty(X.shape[::-1])
     columns[1:] = X[:, 1:].T
     along = p[1] * columns[1]

@@ -1,3 +1,3 @@
-cpdef void covector_around(
-    const double[:, ::1] X, Py_ssize_t i, double y, const double[:, ::1] entry, double[::1] z
+cpdef void covectors_around(
+    const double[:, ::1] X, const double[:] y, Py_ssize_t first, const double[:, ::1] entry, double[:, ::1] Z
 ) noexcept

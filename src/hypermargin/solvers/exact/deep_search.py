@@ -43,13 +43,9 @@ class DeepSearch(Search):
 
     AIM = 0.1, 1e-9
 
-    @property
-    def _can_screen(self) -> bool:
-        """Working sets are this search's own way."""
-        return False
-
     def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
         super().__init__(oracle, dim, allow_timelike)
+        self._can_screen = False  # working sets are this search's own way
         self._threshold = oracle.threshold
         self._columns, self._costs = oracle.samples
         self._used = np.flatnonzero(self._costs > 0.0)

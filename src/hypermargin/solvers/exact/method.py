@@ -128,14 +128,19 @@ class Exact(Solver):
                 frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
+            work = search.evaluator.work
             oracle, search = fresh_search(problem.with_C(share * problem.C), frame, self.cuts)
-            search.evaluator.passes = passes
+            search.evaluator.passes, search.evaluator.work = passes, work
             outcome = self.run_from(deadline, problem, tol, oracle, search, share)
             passes, tried = search.n_passes, tried + 1
             outcome, other = without_risk(problem, outcome)
             if relative_gap(other.upper, outcome.lower_bound) < relative_gap(enclosure.upper, best.lower_bound):
                 best, enclosure = outcome, other
-        return replace(best, n_iter=passes, info={**best.info, "passes": passes, "attempts": tried})
+        return replace(
+            best,
+            n_iter=passes,
+            info={**best.info, "passes": passes, "full_passes": search.full_passes, "attempts": tried},
+        )
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before.

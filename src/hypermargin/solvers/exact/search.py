@@ -85,6 +85,8 @@ class Search:
         self.shares: dict[int, Shares] = {}  # of those cuts that are not the plain cut of their point
         self.n_splits = 0
         self._oracle, self._checked_at = oracle, 0
+        arrays = oracle.arrays
+        self._can_screen = arrays is not None and arrays[1].size >= LEAST_SAMPLES
         self._screened: tuple[Screened, Box] | None = None
         self._passes_per_step = max(
             1, min(RECENT if self._can_screen else PASSES_PER_STEP, WORK_PER_STEP // oracle.work)
@@ -189,11 +191,6 @@ class Search:
         if len(points) and self._screen(box):
             for point in points[np.all(np.abs(points - box.centre) <= box.radii, axis=1)]:
                 self.evaluator.evaluate(point)
-
-    @property
-    def _can_screen(self) -> bool:
-        arrays = self._oracle.arrays
-        return arrays is not None and arrays[1].size >= LEAST_SAMPLES
 
     def _screen(self, box: Box) -> bool:
         """Sort out the samples that are settled in the box, if that makes passes much shorter."""
