@@ -1,4 +1,4 @@
-"""Normals moved to a frame in doubles: the exact image is within the stated errors, which are no larger than need be."""
+"""Normals moved to a frame in doubles: the exact image is within the stated errors, and these are not too large."""
 
 from fractions import Fraction
 from math import isqrt
