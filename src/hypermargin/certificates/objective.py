@@ -21,6 +21,9 @@ from hypermargin.problems.margin import MarginProblem
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
 CLEAR = 1e-3
+#: A risk is enclosed well enough, the normal having been moved in doubles, if its ends are within this share of it and
+#: the least margin is below the second number: answers that separate are told by the last digits of their margins.
+SHARP, INSIDE = 1e-10, 0.5
 
 
 @dataclass(frozen=True)
@@ -78,16 +81,23 @@ def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
 def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) -> tuple[float, float, float]:
     """Bounds on ``sum_i c_i max(0, 1 - m_i)`` but for the rounding of the sums, and on the least margin."""
     problem = samples.problem
-    if low is None and not samples.precise:  # then the points have errors of this size as well
-        moved, errors = normal_to_frame_in_doubles(w, samples.point)
-    else:
-        moved, errors = normal_to_frame(w, low, samples.centre)
+    if low is None and not samples.precise and not problem.is_hard and problem.uncertainty is None:
+        lower, upper, least = _risk_at(samples, problem.costs, *normal_to_frame_in_doubles(w, samples.point))
+        if least < INSIDE and upper - lower <= SHARP * upper:
+            return lower, upper, least
+    moved, errors = normal_to_frame(w, low, samples.centre)
     costs = (problem.costs > 0.0).astype(np.float64) if problem.is_hard else problem.costs
     if problem.uncertainty is not None:
         least, most = worst_margin_bounds(samples, moved, errors, form.lower, form.upper)
         used = costs > 0.0
         lower, upper = (float(costs[used] @ np.maximum(0.0, 1.0 - margins[used])) for margins in (most, least))
         return lower, upper if not np.isnan(upper) else inf, float(np.min(least[used], initial=inf))
+    return _risk_at(samples, costs, moved, errors)
+
+
+def _risk_at(samples: FramedSamples, costs: Array, moved: Array, errors: Array) -> tuple[float, float, float]:
+    """The same for a normal of the frame, whose entries have these errors."""
+    problem = samples.problem
     return compiled_sums.enclosed_risk(
         samples.rows,
         problem.y,
