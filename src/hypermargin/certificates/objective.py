@@ -82,9 +82,9 @@ def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) 
     """Bounds on ``sum_i c_i max(0, 1 - m_i)`` but for the rounding of the sums, and on the least margin."""
     problem = samples.problem
     if low is None and not samples.precise and not problem.is_hard and problem.uncertainty is None:
-        lower, upper, least = _risk_at(samples, problem.costs, *normal_to_frame_in_doubles(w, samples.point))
-        if least < INSIDE and upper - lower <= SHARP * upper:
-            return lower, upper, least
+        quick = _risk_at(samples, problem.costs, *normal_to_frame_in_doubles(w, samples.point))
+        if quick[2] < INSIDE and quick[1] - quick[0] <= SHARP * quick[1]:
+            return quick
     moved, errors = normal_to_frame(w, low, samples.centre)
     costs = (problem.costs > 0.0).astype(np.float64) if problem.is_hard else problem.costs
     if problem.uncertainty is not None:

@@ -23,9 +23,7 @@ class Frame:
         self.matrix = matrix
         self.defect = float(max(map(abs, _defects(self.matrix)))) * (1.0 + 1e-15)
         if not self.defect * len(self.matrix) < 0.25:  # then G + E is invertible, and F with it
-            raise CertificateError(
-                "the frame of the certificate is no isometry, or too far out for doubles"
-            )
+            raise CertificateError("the frame of the certificate is no isometry, or too far out for doubles")
 
     def samples(self, problem: MarginProblem) -> tuple[Array, Array]:
         """The points z_i in the frame, shape (n, d + 1), and for each a bound of its entries' errors, shape (n,)."""

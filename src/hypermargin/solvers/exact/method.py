@@ -111,7 +111,7 @@ class Exact(Solver):
             share = 1.0 if separator is None else small_enough(problem, separator[1].upper)
             share = share if share < LESS_OF_C else 1.0
             if share < 1.0:
-                oracle, search = fresh_search(problem.with_C(share * problem.C), oracle.frame)
+                oracle, search = fresh_search(problem.with_C(share * problem.C), oracle.frame, self.cuts)
         best = self.run_from(deadline, problem, tol, oracle, search, share)
         if not self.verify or not (share < 1.0 or _lacks_digits(problem, best, oracle, search, tol)):
             return best
@@ -259,7 +259,9 @@ def _answer(problem: MarginProblem, tol: float, oracle: HingeOracle, search: Sea
     """
     best, low = search.best, None
     outside = oracle.to_original(best)[0]
-    if LAST_BITS * float(outside @ outside) > AIM * tol * search.upper:  # its q would be rounded by more than that
+    if (
+        LAST_BITS * float(outside @ outside) > search.AIM[0] * tol * search.upper
+    ):  # its q would be rounded by more than that
         low = np.zeros_like(best)
     if problem.allow_timelike:
         return oracle.to_original(best, low)
@@ -276,7 +278,9 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle,
         return False
     most = oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
     noise = (2.0**-48 + most) * float(problem.costs.max()) * problem.n_samples
-    return not (noise <= AIM * tol * search.upper and relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol)
+    return not (
+        noise <= search.AIM[0] * tol * search.upper and relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol
+    )
 
 
 def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:
