@@ -7,6 +7,7 @@ is advanced: it asks for the risk at a point, or is settled, or has to be split.
 import heapq
 import itertools
 import sys
+import time
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -182,7 +183,7 @@ class Search:
         rough.limit(PART_TOL, MOST_OF_PART)
         rough.start()
         while rough.n_regions and not rough.exhausted and rough.n_passes < MOST_OF_PART:
-            if relative_gap(rough.upper, rough.lower) <= PART_TOL:
+            if relative_gap(rough.upper, rough.lower) <= PART_TOL or time.perf_counter() >= self.deadline:
                 break
             rough.step(0.5 * PART_TOL)
         self.evaluator.work += rough.n_passes * part.work / self._oracle.work
@@ -190,6 +191,8 @@ class Search:
         box = Box.around(rough.best, points[len(points) // 2 :])
         if len(points) and self._screen(box):
             for point in points[np.all(np.abs(points - box.centre) <= box.radii, axis=1)]:
+                if self.n_passes >= self.evaluator.most_passes or time.perf_counter() >= self.deadline:
+                    return
                 self.evaluator.evaluate(point)
 
     def _screen(self, box: Box) -> bool:
