@@ -8,6 +8,7 @@ import datetime
 import importlib.metadata
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -15,9 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = ROOT / "docs" / "benchmarks"
@@ -123,6 +121,12 @@ def write_table(path: Path, title: str, rows: Sequence[Row], command: str, remar
         lines += ["", *[f"* {remark}" for remark in remarks]]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:  # on a bare machine the Markdown is good enough to read
+        print("\n".join(lines))
+        return
     console = Console()
     table = Table(title=title)
     for heading in HEADINGS:
@@ -144,6 +148,8 @@ def _version(package: str) -> str:
 
 def _commit() -> str:
     """The commit, with `+` where tracked files differ from it."""
+    if shutil.which("git") is None:
+        return "unknown"
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False)

@@ -18,7 +18,7 @@ MODULES = {
 
 #: What each part of the package may import besides itself, in the order of the flow.
 MATHEMATICS = {"arrays", "geometry", "kernels", "problems"}
-FITTING = {*MATHEMATICS, "progress", "compilation", "reading", "certificates", "solvers", "estimators"}
+FITTING = {*MATHEMATICS, "progress", "compilation", "reading", "passes", "certificates", "solvers", "estimators"}
 STUDY = {*FITTING, "datasets", "embedding", "plotting", "workers"}
 ARROWS: dict[str, set[str]] = {
     "arrays": set(),
@@ -29,8 +29,9 @@ ARROWS: dict[str, set[str]] = {
     "geometry": {"arrays"},
     "kernels": {"arrays", "geometry"},
     "problems": {"arrays", "geometry", "kernels"},
-    "certificates": {*MATHEMATICS, "compilation", "reading"},
-    "solvers": {*MATHEMATICS, "compilation", "lazy_names", "certificates"},
+    "passes": MATHEMATICS,
+    "certificates": {*MATHEMATICS, "compilation", "reading", "passes"},
+    "solvers": {*MATHEMATICS, "compilation", "lazy_names", "passes", "certificates"},
     "estimators": FITTING - {"estimators"},
     "embedding": {"arrays", "progress", "geometry"},
     "datasets": {"arrays", "geometry", "embedding"},
@@ -129,6 +130,7 @@ def test_every_part_of_the_package_has_its_arrows():
 def test_the_checker_reaches_no_solver(module):
     assert {part_of(name) for name in reachable_from(module)} <= {
         *MATHEMATICS,
+        "passes",
         "certificates",
         "compilation",
         "reading",

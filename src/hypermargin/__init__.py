@@ -63,6 +63,7 @@ PACKAGES = (
     "explorer",
     "geometry",
     "kernels",
+    "passes",
     "plotting",
     "problems",
     "solvers",

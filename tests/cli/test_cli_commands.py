@@ -4,6 +4,7 @@ import csv
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,14 @@ from hypermargin.cli import main
 from hypermargin.cli.files import write_csv
 from hypermargin.cli.main import COMMANDS, build_parser
 from hypermargin.cli.options import without_names
-from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, load_model
+from hypermargin.estimators import (
+    HyperbolicForestClassifier,
+    HyperbolicKernelSVC,
+    HyperbolicSVC,
+    HyperbolicTreeClassifier,
+    load_model,
+    save_model,
+)
 from reference.objective import hinge_value, lift, signed_rows
 
 
@@ -59,6 +67,88 @@ def test_fit_and_predict_are_the_estimator(capsys, folder, data):
     with open("answers.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     np.testing.assert_allclose([float(row["p_1"]) for row in rows], expected.predict_proba(X)[:, 1], atol=1e-8)
+
+
+@pytest.fixture
+def larger(folder, data):
+    """The same points as a table of named columns and as arrays, for files that are read in chunks."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    kinds = np.where(data[1], "ant", "bee")
+    frame = pd.DataFrame(data[0], columns=["t", "a", "b"]).assign(kind=kinds)
+    frame.to_parquet(folder / "points.parquet")
+    np.save(folder / "X.npy", data[0])
+    np.save(folder / "y.npy", kinds)
+    np.savez(folder / "y.npz", X=data[0], y=kinds)
+    return data[0], kinds
+
+
+@pytest.mark.parametrize(
+    "arguments", [["points.parquet"], ["points.parquet", "--label", "kind"], ["X.npy", "--labels", "y.npy"]]
+)
+def test_files_in_chunks_give_the_same_model(capsys, larger, arguments):
+    X, kinds = larger
+    whole = HyperbolicSVC().fit(X, kinds)
+    out = run_ok(capsys, "fit", *arguments, "--chunks", "7", "-o", "model.npz")
+    assert f"{arguments[0]} in chunks" in out
+    np.testing.assert_allclose(load_model("model.npz").coef_, whole.coef_, atol=1e-8)
+    printed = run_ok(capsys, "predict", "model.npz", arguments[0], "--chunks", "11").split()
+    assert printed == whole.predict(X).tolist()
+    assert printed == run_ok(capsys, "predict", "model.npz", arguments[0]).split()
+    out = run_ok(capsys, "predict", "model.npz", *arguments, "-p", "--radii", "--chunks", "11", "-o", "out.csv")
+    if len(arguments) > 1:
+        assert f"accuracy against the {len(X)} labels in the file" in out
+    with open("out.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    np.testing.assert_allclose([float(row["p_bee"]) for row in rows], whole.predict_proba(X)[:, 1], atol=1e-8)
+    np.testing.assert_allclose([float(row["certified_radius"]) for row in rows], whole.certified_radius(X), atol=1e-8)
+
+
+def test_csv_files_in_chunks_find_their_columns_as_whole_files_do(capsys, folder, data):
+    run_ok(capsys, "fit", "points.csv", "-o", "whole.npz")
+    run_ok(capsys, "fit", "points.csv", "--chunks", "9", "-o", "model.npz")
+    np.testing.assert_allclose(load_model("model.npz").coef_, load_model("whole.npz").coef_, atol=1e-8)
+
+
+def test_a_file_too_large_for_the_memory_is_read_in_chunks_unasked(capsys, larger, monkeypatch):
+    from hypermargin.cli.reading import chunks
+
+    monkeypatch.setattr(chunks, "free_memory", lambda: 1000.0)
+    assert "points.parquet in chunks" in run_ok(capsys, "fit", "points.parquet", "-o", "model.npz")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "complaint"),
+    [
+        (["points.parquet", "--label", "size", "--chunks", "5"], "no column 'size'; its columns are t, a, b, kind"),
+        (["points.csv", "--labels", "y.npy", "--chunks", "5"], "name it with --label"),
+        (["X.npy", "--chunks", "none"], "must be a number of rows"),
+        (["X.npy", "--chunks", "5"], "no labels"),
+        (["y.npz", "--chunks", "5"], "cannot be read in chunks"),
+        (["points.parquet", "--chunks", "5", "-C", "auto"], "-C auto needs all points in memory"),
+        (["points.parquet", "--chunks", "5", "--model", "curve"], "--model geodesic"),
+        (["points.parquet", "--chunks", "5", "--solver", "pgd"], "--solver exact"),
+        (["points.parquet", "--chunks", "5", "--skip-unlabelled"], "--skip-unlabelled does not go with"),
+    ],
+)
+def test_what_chunks_do_not_go_with_is_said(capsys, larger, mistake, complaint):
+    code, _, err = run(capsys, "fit", *mistake, "-o", "model.npz")
+    assert code == 2
+    assert complaint in err
+
+
+def test_a_bad_row_in_a_late_chunk_is_named_and_leaves_no_answers(capsys, larger):
+    X, _ = larger
+    run_ok(capsys, "fit", "X.npy", "--labels", "y.npy", "-o", "model.npz")
+    X = X.copy()
+    X[-2, 1] = np.nan
+    np.save("X.npy", X)
+    for arguments in (("fit", "X.npy", "--labels", "y.npy", "-o", "other.npz"), ("predict", "model.npz", "X.npy")):
+        code, _, err = run(capsys, *arguments, "--chunks", "5")
+        assert code == 2
+        assert f"row {len(X) - 2} " in err
+    run(capsys, "predict", "model.npz", "X.npy", "--chunks", "5", "-o", "out.csv")
+    assert not [path for path in Path().iterdir() if path.name.startswith(("out.csv", "other.npz"))]
 
 
 def test_options_of_a_method_reach_it(capsys, folder, data):
@@ -195,6 +285,16 @@ def test_plot_writes_what_its_suffix_says(capsys, folder):
     assert "euclidean" in (folder / "both.svg").read_text() or "pgd" in (folder / "both.svg").read_text()
 
 
+@pytest.mark.parametrize("arguments", [(), ("--tree", "1")])
+def test_plot_draws_the_splits_of_a_tree(arguments, capsys, folder, data):
+    """As paths of an .svg picture, one for each piece of a split more than the picture of the regions alone."""
+    X, y = data
+    kind = HyperbolicForestClassifier(2, random_state=0) if arguments else HyperbolicTreeClassifier(random_state=0)
+    save_model(kind.fit(X, y), folder / "trees.npz")
+    run_ok(capsys, "plot", "points.csv", "--model", "trees.npz", "-o", "tree.svg", *arguments)
+    assert "LineCollection" in (folder / "tree.svg").read_text()
+
+
 def test_methods_lists_every_method_with_its_options(capsys):
     out = run_ok(capsys, "methods")
     for method in available_methods():
@@ -276,6 +376,12 @@ MISTAKES = {
     "too few to hold out": (("compare", "tiny.csv"), "least populated class|test_size"),
     "space drawn": (("plot", "wide.csv", "-o", "p.png"), "only the hyperbolic plane"),
     "zoom without boundary": (("plot", "points.csv", "--zoom", "boundary", "-o", "p.png"), "give --model or --methods"),
+    "tree without forest": (("plot", "points.csv", "--tree", "0", "-o", "p.png"), "--tree needs a forest"),
+    "tree of a hyperplane": (
+        ("plot", "points.csv", "--model", "good.npz", "--tree", "0", "-o", "p.png"),
+        "needs a forest",
+    ),
+    "tree too many": (("plot", "points.csv", "--model", "forest.npz", "--tree", "2", "-o", "p.png"), "has 2 trees"),
     "model and methods": (("plot", "points.csv", "--model", "a", "--methods", "b", "-o", "p.png"), "not allowed with"),
     "boundaries of three": (("plot", "three.csv", "--methods", "euclidean", "-o", "p.png"), "between two classes"),
     "tiny demo": (("demo", "--size", "3"), "--size must be at least 20"),
@@ -287,6 +393,7 @@ def mistakes(capsys, folder, data):
     """Files with something wrong about each."""
     X, y = data
     run_ok(capsys, *FIT[:-1], "good.npz")
+    save_model(HyperbolicForestClassifier(2, random_state=0).fit(X, y), folder / "forest.npz")
     whole = (folder / "good.npz").read_bytes()
     (folder / "damaged.npz").write_bytes(whole[: len(whole) // 2])
     (folder / "nan.csv").write_text("x0,x1,label\n1,nan,a\n1,0,b\n")

@@ -12,11 +12,14 @@ from math import inf, nextafter
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import device
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.margins import worst_margin_bounds
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.geometry.exact_normals import exact_form, normal_to_frame, normal_to_frame_in_doubles
+from hypermargin.geometry.lorentz import lift
+from hypermargin.passes.device import DeviceSamples, on_host
 from hypermargin.problems.margin import MarginProblem
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
@@ -52,7 +55,7 @@ def enclose_objective(
     if form.lower < 0.0 and not problem.allow_timelike:
         return INFINITE
     margin_term = Enclosure(0.5 * max(form.lower, 0.0), 0.5 * max(form.upper, 0.0))
-    lower, upper, least = _risk(FramedSamples(problem, centre, precise), w, low, form)
+    lower, upper, least = _enclosed_risk(problem, centre, precise, w, low, form)
     if problem.is_hard:
         return replace(margin_term if least >= 1.0 else INFINITE, least_margin=least)
     room = 1.0 + rounding_factor(problem.n_samples + 16)  # for the sums, and for costs, which are rounded products
@@ -78,26 +81,46 @@ def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
     return Enclosure(nearest if below else nextafter(nearest, -inf), nearest if above else nextafter(nearest, inf))
 
 
-def _risk(samples: FramedSamples, w: Array, low: Array | None, form: Enclosure) -> tuple[float, float, float]:
+def _enclosed_risk(
+    problem: MarginProblem, centre: Array, precise: bool, w: Array, low: Array | None, form: Enclosure
+) -> tuple[float, float, float]:
     """Bounds on ``sum_i c_i max(0, 1 - m_i)`` but for the rounding of the sums, and on the least margin."""
-    problem = samples.problem
-    if low is None and not samples.precise and not problem.is_hard and problem.uncertainty is None:
-        quick = _risk_at(samples, problem.costs, *normal_to_frame_in_doubles(w, samples.point))
+    if low is None and not precise and not problem.is_hard and problem.uncertainty is None:
+        quick = _asked(problem, centre, precise, *normal_to_frame_in_doubles(w, lift(centre)), form)
         if quick[2] < INSIDE and quick[1] - quick[0] <= SHARP * quick[1]:
             return quick
-    moved, errors = normal_to_frame(w, low, samples.centre)
+    return _asked(problem, centre, precise, *normal_to_frame(w, low, centre), form)
+
+
+def _asked(
+    problem: MarginProblem, centre: Array, precise: bool, moved: Array, errors: Array, form: Enclosure
+) -> tuple[float, float, float]:
+    """The same for a normal of the frame, whose entries have these errors."""
+    return _together(problem.ask(piece_risk, centre, precise, moved, errors, form))
+
+
+def _together(parts: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    lower, upper, least = zip(*parts, strict=True)
+    return sum(lower), sum(upper), min(least)
+
+
+def piece_risk(
+    piece: MarginProblem | DeviceSamples, centre: Array, precise: bool, moved: Array, errors: Array, form: Enclosure
+) -> tuple[float, float, float]:
+    """The same for one piece."""
+    if isinstance(piece, DeviceSamples):
+        if precise or piece.uncertainty is not None:  # there is no device code for these
+            problems = on_host(piece)
+            return _together([piece_risk(problem, centre, precise, moved, errors, form) for problem in problems])
+        frame = FramedSamples(piece, centre)  # type: ignore[arg-type]
+        return device.enclosed_risk(piece, frame, moved, 2.0 * rounding_factor(piece.dim + 4), errors)
+    samples, problem = FramedSamples(piece, centre, precise), piece
     costs = (problem.costs > 0.0).astype(np.float64) if problem.is_hard else problem.costs
     if problem.uncertainty is not None:
         least, most = worst_margin_bounds(samples, moved, errors, form.lower, form.upper)
         used = costs > 0.0
         lower, upper = (float(costs[used] @ np.maximum(0.0, 1.0 - margins[used])) for margins in (most, least))
         return lower, upper if not np.isnan(upper) else inf, float(np.min(least[used], initial=inf))
-    return _risk_at(samples, costs, moved, errors)
-
-
-def _risk_at(samples: FramedSamples, costs: Array, moved: Array, errors: Array) -> tuple[float, float, float]:
-    """The same for a normal of the frame, whose entries have these errors."""
-    problem = samples.problem
     return compiled_sums.enclosed_risk(
         samples.rows,
         problem.y,

@@ -8,12 +8,11 @@ apart. Arrays are known by fingerprints, so a statement is a few hundred bytes w
 
 import math
 from dataclasses import asdict, dataclass, fields
-from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
 
-from hypermargin.arrays import Array, row_blocks
+from hypermargin.certificates.fingerprints import array_fingerprint, fingerprints, sample_fingerprints
 from hypermargin.kernels import Kernel
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
@@ -42,9 +41,9 @@ class Statement:
     C : float
         The weight of the risk; ``inf`` for the hard margin.
     points, labels : str
-        Fingerprints of the points and of the labels, in their order.
+        Fingerprints of the points, and of the points with their labels; the order of the samples does not matter.
     weights : str or None
-        Fingerprint of the sample weights; None where all are 1.
+        Fingerprint of the points with labels and weights; None where all weights are 1.
     uncertainty : str or None
         The uncertainty set as Python writes it, with fingerprints for arrays, such as ``GeodesicBall(rho=0.1)``.
     allow_timelike : bool
@@ -90,7 +89,10 @@ class Statement:
         if (self.n_samples, self.dim) != (problem.n_samples, problem.dim):
             sizes = f"{self.n_samples} points in dimension {self.dim}"
             return [f"it is about {sizes}, this problem has {problem.n_samples} in dimension {problem.dim}"]
-        return [_CLAUSES[name](stated[name], given[name]) for name in _CLAUSES if stated[name] != given[name]]
+        different = [name for name in _CLAUSES if stated[name] != given[name]]
+        # Fingerprints of labels are of points and labels, those of weights of all three: the first tells most.
+        samples = [name for name in ("points", "labels", "weights") if name in different][1:]
+        return [_CLAUSES[name](stated[name], given[name]) for name in different if name not in samples]
 
     def contradiction(self, proved: float) -> str | None:
         """What is wrong with the bound and the objective stated, if `proved` is a lower bound; None if nothing is."""
@@ -170,39 +172,30 @@ _COMMON: dict[str, Any] = {"uncertainty": None, "allow_timelike": False, "model"
 
 def _facts(problem: Problem) -> dict[str, Any]:
     if isinstance(problem, CurveProblem):
-        return _facts(problem.margin) | {"model": f"{CURVES} around the centre {fingerprint(problem.centre)}"}
-    facts: dict[str, Any] = {"labels": fingerprint(problem.y, "i1"), "weights": _weights(problem.sample_weight)}
+        return _facts(problem.margin) | {"model": f"{CURVES} around the centre {array_fingerprint(problem.centre)}"}
     if isinstance(problem, KernelProblem):
         space = problem.own_points.space if isinstance(problem.kernel, Kernel) else problem.own_points[:, 1:]
         kernel = repr(problem.kernel) if isinstance(problem.kernel, Kernel) else "a kernel of the user's own"
-        return facts | {"points": fingerprint(space), "model": kernel}
+        return _named(sample_fingerprints(space, problem.y, problem.sample_weight)) | {"model": kernel}
     if isinstance(problem, FeatureProblem):
-        return facts | {"points": fingerprint(problem.identity), "model": problem.origin}
+        found = sample_fingerprints(problem.identity, problem.y, problem.sample_weight)
+        return _named(found) | {"model": problem.origin}
     noise = problem.uncertainty
-    return facts | {
-        "points": fingerprint(problem.X),
+    return _named(fingerprints(problem)) | {
         "uncertainty": None if noise is None else _described(noise),
         "allow_timelike": bool(problem.allow_timelike),
     }
 
 
-def _weights(weight: Array | None) -> str | None:
-    return None if weight is None or bool(np.all(weight == 1.0)) else fingerprint(weight)
-
-
-def fingerprint(values: Array, dtype: str = "<f8") -> str:
-    """A digest of numbers, the same however they lie in memory and for 0 and -0. Processors have SHA-256 built in."""
-    digest = sha256()
-    for rows in row_blocks(len(values)):
-        digest.update(np.ascontiguousarray(values[rows] + 0.0, dtype=dtype).data)
-    return digest.hexdigest()[:16]
+def _named(found: tuple[str, str, str | None]) -> dict[str, Any]:
+    return dict(zip(("points", "labels", "weights"), found, strict=True))
 
 
 def _described(noise: UncertaintySet) -> str:
     """The set as Python writes it, with fingerprints for arrays."""
     content = [(field.name, getattr(noise, field.name)) for field in fields(noise)]
     written = [
-        f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}={fingerprint(value)}" for name, value in content
+        f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}={array_fingerprint(value)}" for name, value in content
     ]
     return f"{type(noise).__name__}({', '.join(written)})"
 

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import device
+from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.proof import EnvelopeProof
@@ -20,6 +22,8 @@ from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import fixed_order_product
+from hypermargin.passes.device import DeviceSamples, on_host
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 
 BLOCK = 8192
@@ -41,8 +45,38 @@ class CutSums(NamedTuple):
 def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
     """The sums of all cuts; in a robust problem those at points take worst-case points (`robust_sums`).
 
-    Explicit weights are for the nominal points, which belong to every set.
+    They are made where the samples are, a piece at a time, and put together here.
     """
+    if (proof.duals is not None or proof.shared) and isinstance(problem, SpreadProblem):
+        raise CertificateError("a certificate with weights of single samples can be checked on samples in memory only")
+    parts = problem.ask(piece_sums, proof, problem.farthest)
+    return parts[0] if len(parts) == 1 else _together(parts)
+
+
+def _together(parts: list[CutSums]) -> CutSums:
+    """The sums over all pieces. Cuts are of one class if all pieces agree; those that take no sample have no say."""
+    middles = np.stack([part.totals for part in parts])
+    gamma = rounding_factor(len(parts) + 2)
+    errors = sum((part.errors for part in parts), np.zeros_like(middles[0]))
+    errors = (errors + gamma * np.abs(middles).sum(axis=0)) * (1.0 + 4.0 * gamma)
+    empty = ~np.any(middles, axis=2) & np.stack([~np.any(part.errors, axis=1) for part in parts])
+    alone = np.stack([part.one_class for part in parts]) | empty
+    signs = np.where(empty, 0.0, np.sign(middles[:, :, 1]))
+    agree = np.abs(signs.sum(axis=0)) == np.abs(signs).sum(axis=0)
+    return CutSums(middles.sum(axis=0), errors, alone.all(axis=0) & agree)
+
+
+def piece_sums(piece: MarginProblem | DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
+    """`cut_sums` of one piece; explicit weights are for the nominal points, which belong to every set."""
+    if isinstance(piece, DeviceSamples):
+        if proof.precise or piece.uncertainty is not None:  # there is no device code for these
+            return _together([_problem_sums(proof, problem) for problem in on_host(piece)])
+        frame = FramedSamples(piece, proof.centre)  # type: ignore[arg-type]
+        return _assembled(frame, *device.selected_sums(piece, proof, farthest))
+    return _problem_sums(proof, piece)
+
+
+def _problem_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
     samples = FramedSamples(problem, proof.centre, proof.precise)
     if problem.uncertainty is not None:
         at_points = CutSums(*robust_cut_sums(proof, problem), _nominal_one_class(proof, problem))
@@ -108,6 +142,13 @@ def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) 
         counts,
         sigma := _splitting_powers(samples, weighted),
     )
+    return _assembled(samples, sums, charges, counts, sigma)
+
+
+def _assembled(samples: FramedSamples, sums: Array, charges: Array, counts: Array, sigma: Array) -> CutSums:
+    """Midpoints and error bounds from what a pass has summed up (`compiled_sums.selected_sums`)."""
+    problem = samples.problem
+    width, weighted = problem.dim + 2, problem.sample_weight is not None
     factor = 1.0 if weighted else problem.C
     taken = counts.sum(axis=1)
     totals = factor * (sums[:, :width] + sums[:, width : 2 * width])

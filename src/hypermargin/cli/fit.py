@@ -26,6 +26,8 @@ from hypermargin.cli.options import (
     solver_options,
     without_names,
 )
+from hypermargin.cli.reading import Points
+from hypermargin.cli.reading.chunks import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
 from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV, save_model
 from hypermargin.estimators.kernel_fitting import METHODS
 from hypermargin.progress import Progress
@@ -49,6 +51,8 @@ EXAMPLES = """examples:
       boundaries that are hypercycles, horocycles or circles
   hypermargin fit points.npz --model kernel --kernel heat=0.5 -C 10 --output model.npz
       boundaries of any shape, by a kernel of the hyperbolic distance
+  hypermargin fit large.parquet --label kind --chunks 1000000 --output model.npz
+      a file larger than memory, a million rows at a time
   hypermargin fit points.npz --model auto --output model.npz
       the best of all families (straight boundaries, curves, kernels, forests, neighbours, blends) by cross-validation
   hypermargin fit rare.npz --model auto --scoring average_precision --candidates neighbours,forest --output model.npz
@@ -60,6 +64,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
+    add_chunk_argument(parser)
     add_unlabelled_argument(parser)
     parser.add_argument("--output", "-o", required=True, metavar="MODEL", help="the model file to write (.npz)")
     parser.add_argument(
@@ -102,19 +107,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".npz",))
-    points = labelled_points(args)
+    points = _points(args)
     X, y = points.X, points.labels
     if args.model == "auto":
+        assert isinstance(points, Points)  # chunks were refused
         fit_auto(args, points, output)
         return
     args.folds = 5 if args.folds is None else args.folds
     if args.C == AUTO:
+        assert isinstance(points, Points)
         check_folds(points, args.folds)
     refuse_auto_arguments(args)
     model = _classifier(args)
     with quiet_folds(), nullcontext() if sys.stderr.isatty() else Progress("fitting", None):
         model.fit(X, y)
-    if points.names is not None:
+    if isinstance(points, Points) and points.names is not None:
         model.feature_names_in_ = np.array(points.names, dtype=object)
     save_model(model, output, certificates=not args.no_certificates)
     if args.details:
@@ -127,7 +134,8 @@ def run(args: argparse.Namespace) -> None:
             ],
         )
     how = {"geodesic": args.solver, "curve": "curves"}.get(args.model) or _kernel_in_words(model)
-    say(f"{len(X)} points, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {how}")
+    points_in_words = f"{len(X)} points" if isinstance(X, np.ndarray) else f"{args.data} in chunks"
+    say(f"{points_in_words}, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {how}")
     for status, count in Counter(model.statuses_).items():
         say(f"  {count} x {status.value}")
     say(_accuracy(model, X, y))
@@ -135,6 +143,16 @@ def run(args: argparse.Namespace) -> None:
     if args.certificates is not None:
         for line in write_certificates(model, args.certificates):
             say(line)
+
+
+def _points(args: argparse.Namespace) -> Points | ChunkedPoints:
+    if reads_chunks(args):
+        if args.model != "geodesic" or args.solver != "exact":
+            raise CommandError("files in chunks are for --model geodesic with --solver exact")
+        if args.C == AUTO:
+            raise CommandError(f"-C {AUTO} needs all points in memory; choose C on some of them")
+        return chunked_points(args)
+    return labelled_points(args)
 
 
 def _classifier(args: argparse.Namespace) -> HyperbolicSVC | HyperbolicKernelSVC:
@@ -181,7 +199,8 @@ def _kernel_in_words(model: HyperbolicKernelSVC) -> str:
 def _accuracy(model, X, y) -> str:
     """What is known of the accuracy: that of the folds where they chose C, else that on the points themselves."""
     if not isinstance(model, HyperbolicSVCCV):
-        right = float(np.mean(without_names(model).predict(X) == y))  # without names, because X is an array
+        unnamed = without_names(model)  # because X is an array
+        right = float(np.mean(unnamed.predict(X) == y)) if isinstance(X, np.ndarray) else model.score(X, y)
         return f"accuracy on these points: {percent(right)} (fitted to them)"
     scores = model.scores_[:, int(np.argmax(model.Cs_ == model.C_))]
     mean, least, most = (percent(float(score)) for score in (scores.mean(), scores.min(), scores.max()))

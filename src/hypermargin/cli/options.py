@@ -128,11 +128,18 @@ def _read(args: argparse.Namespace, model: HyperbolicClassifier | None) -> Point
         delimiter=args.delimiter,
         obsm=args.obsm,
     )
-    if model is not None and points.X.shape[1] != model.n_features_in_:
-        raise CommandError(
-            f"{args.data} has {points.X.shape[1]} coordinates per point, the model was fitted to {model.n_features_in_}"
-        )
+    if model is not None:
+        check_width(points, model)
     return points
+
+
+def check_width(points: Points, model: HyperbolicClassifier) -> None:
+    """Refuse points of another number of coordinates than the model's."""
+    width = points.X.shape[1]
+    if width != model.n_features_in_:
+        raise CommandError(
+            f"{points.path} has {width} coordinates per point, the model was fitted to {model.n_features_in_}"
+        )
 
 
 def _check(points: Points, space: argparse.Namespace | HyperbolicClassifier) -> None:

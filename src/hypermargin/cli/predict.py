@@ -3,12 +3,16 @@
 import argparse
 import csv
 import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 from hypermargin.cli.console import CommandError, percent, say
 from hypermargin.cli.files import check_output
-from hypermargin.cli.options import add_data_arguments, points_of, without_names
+from hypermargin.cli.options import add_data_arguments, check_width, points_of, without_names
+from hypermargin.cli.reading import Points
+from hypermargin.cli.reading.chunks import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
 from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
@@ -23,6 +27,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="a model file that `hypermargin fit` wrote")
     add_data_arguments(parser)
+    add_chunk_argument(parser)
     parser.add_argument("--output", "-o", metavar="FILE", help="write a .csv instead of printing")
     parser.add_argument("--probabilities", "-p", action="store_true", help="a column for the probability of each class")
     parser.add_argument(
@@ -33,34 +38,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".csv",)) if args.output else None
     model = load_model(args.model, certificates=False)
-    points = points_of(args, model)
-    model = without_names(model)
-    labels = model.predict(points.X)
-    header, columns = ["label"], [labels.tolist()]
-    if points.ids is not None:
-        header, columns = [points.id_name, *header], [points.ids, *columns]
-    if args.probabilities:
-        header += [f"p_{name}" for name in model.classes_.tolist()]
-        columns += np.round(model.predict_proba(points.X), 9).T.tolist()
-    if args.radii:
-        if not hasattr(model, "certified_radius"):
-            raise CommandError(f"--radii: a {type(model).__name__} has no certified radii")
-        header.append("certified_radius")
-        columns.append(model.certified_radius(points.X).tolist())
+    if args.radii and not hasattr(model, "certified_radius"):
+        raise CommandError(f"--radii: a {type(model).__name__} has no certified radii")
     if output is None:
-        _write(sys.stdout, header if len(header) > 1 else [], columns)
+        _answer(sys.stdout, model, args, always_header=False)
         return
-    with output.open("w", newline="", encoding="utf-8") as file:
-        _write(file, header, columns)
-    if points.y is not None and not points.missing.all():
-        known = ~points.missing
-        right = float(np.mean(labels.astype(str)[known] == points.y.astype(str)[known]))
-        say(f"accuracy against the {int(known.sum())} labels in the file: {percent(right)}")
+    unfinished = output.with_name(output.name + ".part")  # a mistake in a late chunk leaves no half of an answer
+    try:
+        with unfinished.open("w", newline="", encoding="utf-8") as file:
+            known, right = _answer(file, model, args, always_header=True)
+        unfinished.replace(output)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    if known:
+        say(f"accuracy against the {known} labels in the file: {percent(right / known)}")
     say(f"wrote {output}")
 
 
-def _write(file, header: list[str], columns: list[list]) -> None:
+def _answer(file, model: Any, args: argparse.Namespace, *, always_header: bool) -> tuple[int, int]:
+    """Write the answers for all points; return how many labels the file holds and how many of them are predicted."""
     writer = csv.writer(file, lineterminator="\n")
-    if header:
-        writer.writerow(header)
-    writer.writerows(zip(*columns, strict=True))
+    known = right = 0
+    unnamed = without_names(model)
+    for k, points in enumerate(_parts(args, model)):
+        answers = _columns(unnamed, points, args)
+        if k == 0 and (always_header or len(answers) > 1):
+            writer.writerow(answers)
+        writer.writerows(zip(*answers.values(), strict=True))
+        if points.y is not None:
+            labelled = ~points.missing
+            known += int(labelled.sum())
+            labels = np.array(answers["label"])
+            right += int(np.sum(labels.astype(str)[labelled] == points.y.astype(str)[labelled]))
+    return known, right
+
+
+def _parts(args: argparse.Namespace, model: Any) -> Iterable[Points]:
+    """All points, or a chunk at a time."""
+    if not reads_chunks(args):
+        return [points_of(args, model)]
+    if args.id is not None:
+        raise CommandError("--id does not go with files that are read in chunks; answers come in the order of the rows")
+    names = getattr(model, "feature_names_in_", None)
+    return _checked_parts(chunked_points(args, [] if names is None else names.tolist()), model)
+
+
+def _checked_parts(chunks: ChunkedPoints, model: Any) -> Iterator[Points]:
+    for points in chunks.parts():
+        check_width(points, model)
+        points.check(model.geometry, model.curvature)
+        yield points
+
+
+def _columns(model: Any, points: Points, args: argparse.Namespace) -> dict[str, list]:
+    """The columns of the answer, by name."""
+    columns: dict[str, list] = {} if points.ids is None else {points.id_name: points.ids}
+    columns["label"] = model.predict(points.X).tolist()
+    if args.probabilities:
+        probabilities = np.round(model.predict_proba(points.X), 9).T.tolist()
+        columns |= {f"p_{name}": column for name, column in zip(model.classes_.tolist(), probabilities, strict=True)}
+    if args.radii:
+        columns["certified_radius"] = model.certified_radius(points.X).tolist()
+    return columns

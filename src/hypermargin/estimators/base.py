@@ -12,6 +12,7 @@ from hypermargin.estimators.inputs import LabelledSamples, labelled_samples, uni
 from hypermargin.estimators.user_data import plain_coordinates, plain_labels
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import check_geometry
+from hypermargin.passes.inputs import column_names, is_collection
 
 
 class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
@@ -44,18 +45,37 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X, y, *, reset: bool = True) -> tuple[Array, np.ndarray]:
         """X as numbers, shape (n, width), and y, shape (n,), after the checks of scikit-learn and of missing labels."""
+        self._refuse_collections(X)
         X, y = plain_coordinates(X, self.geometry, self.curvature), plain_labels(y)
         return validate_data(self, X, y, reset=reset, dtype=np.float64)
 
     def _coordinates(self, X) -> Array:
         """New data as numbers, shape (n, width), as they were given; an error where the classifier is not fitted."""
         check_is_fitted(self)
+        self._refuse_collections(X)
         X = plain_coordinates(X, self.geometry, self.curvature)
         return validate_data(self, X, reset=False, dtype=np.float64)
 
     def _points(self, X) -> Array:
         """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
         return unit_points(self._coordinates(X), self.geometry, self.curvature)
+
+    def _note_columns(self, X, y, sample_weight, width: int) -> None:
+        """Set the number of columns, and their names where X is a table, for X that lives elsewhere."""
+        self.n_features_in_ = width
+        names = column_names(X, y, sample_weight)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _refuse_collections(self, X) -> None:
+        """Refuse what only some classifiers can do without reading it whole (docs/large-data.md)."""
+        if is_collection(X):
+            raise TypeError(
+                f"{type(self).__name__} needs the points in memory here, and X is a {type(X).__name__}: pass an array, "
+                "such as X.compute() of a Dask collection"
+            )
 
     @abstractmethod
     def predict_proba(self, X) -> Array:

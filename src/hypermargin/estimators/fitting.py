@@ -10,6 +10,7 @@ from joblib.parallel import get_active_backend
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
+from hypermargin.estimators.spread import SpreadSamples
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, solve_path
@@ -20,7 +21,7 @@ PIECES_PER_WORKER = 8
 
 
 def solve_problems(
-    samples: TrainingSet,
+    samples: TrainingSet | SpreadSamples,
     code: np.ndarray,
     *,
     Cs: Sequence[float],
@@ -39,7 +40,8 @@ def solve_problems(
         {**options, "refine": refine} | ({} if seeds is None else {"random_state": seeds[row]})
         for row in range(n_problems)
     ]
-    workers = min(effective_n_jobs(n_jobs), n_problems)
+    # Samples that live elsewhere are passed over by all their machines at once, one problem after the other.
+    workers = 1 if isinstance(samples, SpreadSamples) else min(effective_n_jobs(n_jobs), n_problems)
     solutions: Iterable[list[Solution]]
     if workers == 1:
         solutions = _solve_rows(samples, code, choices, Cs, allow_timelike, method, tol)
@@ -58,7 +60,7 @@ def solve_problems(
 
 
 def _solve_rows(
-    samples: TrainingSet,
+    samples: TrainingSet | SpreadSamples,
     code: np.ndarray,
     choices: Sequence[dict[str, Any]],
     Cs: Sequence[float],

@@ -12,7 +12,7 @@ from rich.progress import track
 from threadpoolctl import ThreadpoolController
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.statement import fingerprint
+from hypermargin.certificates.fingerprints import array_fingerprint
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.estimators.kernel_choice import KernelFunction
 from hypermargin.kernels import Kernel
@@ -81,7 +81,7 @@ class KernelProblems:
     def origin(self) -> str:
         """What features of landmarks are, in words that identify them."""
         assert self.landmarks is not None
-        seen_from = fingerprint(self.samples.X[self.landmarks.chosen, 1:])
+        seen_from = array_fingerprint(self.samples.X[self.landmarks.chosen, 1:])
         kernel = repr(self.kernel) if isinstance(self.kernel, Kernel) else "a kernel of the user's own"
         return f"{kernel} seen from the {self.landmarks.chosen.size} landmarks {seen_from}"
 

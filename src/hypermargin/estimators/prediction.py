@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.elsewhere import labels_elsewhere, predicted_elsewhere, score_elsewhere
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.geometry.lorentz import covector
+from hypermargin.passes.inputs import lives_elsewhere
 
 #: Entries of the largest array that prediction makes at a time.
 CHUNK_ENTRIES = 1 << 21
@@ -64,6 +67,8 @@ class Hyperplanes:
 class SchemeClassifier(HyperbolicClassifier):
     """A classifier made of the binary problems of a scheme, with Platt-scaled scores.
 
+    Answers for points that live elsewhere stay with them: a Dask array for Dask, a tensor for a tensor.
+
     A subclass has the parameter `multi_class`, its `fit` sets `probA_` and `probB_`, and it scores points.
     """
 
@@ -80,7 +85,13 @@ class SchemeClassifier(HyperbolicClassifier):
 
     def _predicted(self, X, what: str) -> np.ndarray:
         """The result of the method `what` of the prediction, some rows at a time to bound memory."""
-        points = self._points(X)
+        if lives_elsewhere(X):
+            check_is_fitted(self)
+            return predicted_elsewhere(self, X, what)
+        return self._combined(self._points(X), what)
+
+    def _combined(self, points: Array, what: str) -> np.ndarray:
+        """The same for unit Lorentz points."""
         prediction = self._prediction()
         combine = getattr(prediction, what)
         rows = max(1, CHUNK_ENTRIES // (prediction.scheme.n_problems + self.classes_.size**2))
@@ -98,7 +109,13 @@ class SchemeClassifier(HyperbolicClassifier):
     def predict(self, X) -> np.ndarray:
         """The predicted labels, shape (n,)."""
         winner = self._predicted(X, "winner")
-        return self.classes_[winner]
+        return self.classes_[winner] if isinstance(winner, np.ndarray) else labels_elsewhere(self.classes_, winner)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of right predictions; for X that lives elsewhere counted there (see `HyperbolicSVC.fit`)."""
+        if lives_elsewhere(X):
+            return score_elsewhere(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight)
 
     def predict_proba(self, X) -> Array:
         """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class."""

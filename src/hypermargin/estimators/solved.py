@@ -42,6 +42,10 @@ class SolvedClassifier(SchemeClassifier):
         """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,).
 
         Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
+
+        To `HyperbolicSVC` X may live elsewhere and then stays there (docs/large-data.md): a large `numpy.memmap`, a
+        CUDA tensor, a Dask array or dataframe, a `hypermargin.passes.Source`, or the name of a Parquet or CSV file, for
+        which y and `sample_weight` are names of columns.
         """
         self._fit_models([self], X, y, sample_weight)
         return self

@@ -16,14 +16,19 @@ from hypermargin.estimators.packing import is_plain
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import SolvedClassifier
+from hypermargin.estimators.spread import SpreadSamples, spread_samples
+from hypermargin.estimators.spread_calibration import calibrate_spread
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.validation import PointError
+from hypermargin.passes.inputs import home_of, lives_elsewhere
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, get_solver, make_solver
 from hypermargin.solvers.base import option_names
+
+AnySamples = TrainingSet | SpreadSamples
 
 #: The shapes that a boundary may have.
 BOUNDARIES = ("geodesic", "curve")
@@ -156,6 +161,7 @@ class HyperbolicSVC(SolvedClassifier):
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
         if self.boundary == "curve":
+            assert isinstance(samples, TrainingSet)  # others were refused
             paths = solve_curves(samples, scheme.code, Cs, self.tol, self.n_jobs, self.verbose >= 1)
         else:
             paths = solve_problems(
@@ -173,7 +179,7 @@ class HyperbolicSVC(SolvedClassifier):
             )
         return [(classes, samples, scheme, [path[i] for path in paths]) for i in range(len(models))]
 
-    def _adopt(self, classes: np.ndarray, samples: TrainingSet, scheme: Scheme, solutions: list[Solution]) -> None:
+    def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, solutions: list[Solution]) -> None:
         self.classes_ = classes
         self._set_solutions(solutions)
         self._calibrate(samples, scheme)
@@ -183,8 +189,11 @@ class HyperbolicSVC(SolvedClassifier):
         super()._set_solutions(solutions)
         self.coef_ = np.stack([solution.w for solution in solutions])
 
-    def _calibrate(self, samples: TrainingSet, scheme: Scheme) -> None:
+    def _calibrate(self, samples: AnySamples, scheme: Scheme) -> None:
         """Platt scaling of every binary problem on its own training scores."""
+        if isinstance(samples, SpreadSamples):
+            self.probA_, self.probB_ = calibrate_spread(samples.home, scheme.code, self.coef_, self.intercept_)
+            return
         normals = covector(self.coef_)
         self.probA_, self.probB_ = calibrate(
             samples, scheme.code, lambda k, rows: samples.X[rows] @ normals[k] + self.intercept_[k]
@@ -203,8 +212,10 @@ class HyperbolicSVC(SolvedClassifier):
         problems = [samples.problem(row, C, self.allow_timelike) for row in scheme.code]
         return [CurveProblem(problem) for problem in problems] if self.boundary == "curve" else problems
 
-    def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
-        """The classes, and the samples of positive weight in canonical order."""
+    def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, AnySamples]:
+        """The classes, and the samples of positive weight in canonical order; in pieces if X lives elsewhere."""
+        if lives_elsewhere(X):
+            return self._spread_set(X, y, sample_weight, reset=reset)
         given = self._labelled_samples(X, y, sample_weight, reset=reset)
         uncertainty = self.uncertainty
         if isinstance(uncertainty, UncertaintySet):
@@ -219,6 +230,30 @@ class HyperbolicSVC(SolvedClassifier):
                 raise
             raise PointError(int(given.kept[error.row]), error.complaint) from None
         return given.classes, samples
+
+    def _spread_set(self, X, y, sample_weight, *, reset: bool) -> tuple[np.ndarray, SpreadSamples]:
+        """The classes and the samples of a file, a source of chunks, a device or a cluster, which stay there."""
+        self._check_spread()
+        classes, width, samples = spread_samples(
+            home_of(X, y, sample_weight), self.geometry, self.curvature, self.class_weight, self.uncertainty
+        )
+        if reset:
+            self._note_columns(X, y, sample_weight, width)
+        return classes, samples
+
+    def _check_spread(self) -> None:
+        """Refuse what needs the samples in memory."""
+        loss = self.loss or (self.solver_options or {}).get("loss", "hinge")
+        for wanted, setting in (
+            (self.boundary == "curve", "boundary='curve'"),
+            (self.solver != "exact", f"solver={self.solver!r}"),
+            (loss != "hinge", f"loss={loss!r}"),
+            (self.refine, "refine=True"),
+        ):
+            if wanted:
+                raise ValueError(
+                    f"{setting} needs the samples in memory: leave it out, or pass a NumPy array of as many as fit"
+                )
 
     def _checked_C(self) -> float:
         if not (isinstance(self.C, Real) and self.C > 0.0):

@@ -27,6 +27,11 @@ def lorentz_centroid(X: Array, weights: Array | None = None) -> Array:
     for rows in row_blocks(len(X)):
         block = X[rows]
         total += (np.ones(len(block)) if weights is None else weights[rows] / largest) @ block
+    return onto_hyperboloid(total)
+
+
+def onto_hyperboloid(total: Array) -> Array:
+    """A sum of points, shape (d + 1,), scaled to be a point."""
     return lift(total[1:] / math.sqrt(max(float(minkowski_dot(total, total)), sys.float_info.min)))
 
 

@@ -1,8 +1,10 @@
 """The margin problem: minimise ``f(w) = q(w)/2 + sum_i c_i loss(m_i(w))``, ``q(w) >= 0`` (paper, eq. soft-margin)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,6 +67,10 @@ class MarginProblem:
         for name, value in (("X", X), ("y", y), ("C", C), ("sample_weight", weight)):
             object.__setattr__(self, name, _read_only(value))
 
+    def __sizeof__(self) -> int:
+        """Bytes with the arrays: who moves problems between machines asks."""
+        return object.__sizeof__(self) + sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
+
     # -- sizes and weights -------------------------------------------------------------------------------------------
 
     @property
@@ -75,6 +81,31 @@ class MarginProblem:
     def dim(self) -> int:
         """The dimension d of the hyperbolic space; w has d + 1 entries."""
         return self.X.shape[1] - 1
+
+    @property
+    def farthest(self) -> float:
+        """The largest time coordinate of a point; no other coordinate is larger."""
+        return float(self.X[:, 0].max())
+
+    @property
+    def weight_range(self) -> tuple[float, float]:
+        """The least positive sample weight and the largest."""
+        weight = self.sample_weight
+        return (
+            (1.0, 1.0)
+            if weight is None
+            else (
+                float(weight[weight > 0.0].min(initial=math.inf)),
+                float(weight.max(initial=0.0)),
+            )
+        )
+
+    def ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """``question(piece, *arguments)`` for every piece of the samples: here the problem itself is the only one.
+
+        Whoever sums over samples asks so, and then serves samples that are elsewhere as well (`passes`).
+        """
+        return [question(self, *arguments)]
 
     @property
     def is_hard(self) -> bool:
@@ -174,8 +205,7 @@ class MarginProblem:
 
     def margin_rounding(self, w: ArrayLike) -> float:
         """How far margins may be from 1 and still count as 1: what rounding does to products of this size, and 1e-9."""
-        farthest = float(self.X[:, 0].max())  # no coordinate of a point is larger than x0
-        return 1e-9 + 1e-15 * farthest * float(np.abs(np.asarray(w)).max())
+        return 1e-9 + 1e-15 * self.farthest * float(np.abs(np.asarray(w)).max())
 
     # -- variants ----------------------------------------------------------------------------------------------------
 
@@ -186,6 +216,10 @@ class MarginProblem:
         if not C > 0.0:
             raise ValueError(f"C must be positive (inf asks for the hard margin), got {C!r}")
         return self.unchecked(self.X, self.y, float(C), self.sample_weight, self.uncertainty, self.allow_timelike)
+
+    def with_timelike(self, allowed: bool) -> "MarginProblem":
+        """The same problem with timelike normals allowed, or not."""
+        return self.unchecked(self.X, self.y, self.C, self.sample_weight, self.uncertainty, allowed)
 
     def with_equal_weights(self) -> "MarginProblem":
         """The same problem with weights 0 and 1: to a hard margin nothing else matters."""

@@ -97,7 +97,7 @@ def _prepare(
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol!r}")
     if allow_timelike is not None and allow_timelike != problem.allow_timelike:
-        problem = replace(problem, allow_timelike=allow_timelike)
+        problem = problem.with_timelike(allow_timelike)
     solver = make_solver(method, **options)
     _require(solver, problem)
     if refine:
@@ -111,8 +111,7 @@ def _require_within_reach(problem: MarginProblem) -> None:
     """Refuse costs whose squares and sums doubles cannot hold."""
     if problem.is_hard:
         return
-    costs = problem.costs[:1] if problem.sample_weight is None else problem.costs[problem.costs > 0.0]
-    least, most = float(costs.min(initial=LARGEST_COST)), float(costs.max(initial=0.0))
+    least, most = (problem.C * weight for weight in problem.weight_range)
     if not SMALLEST_COST <= least <= most <= LARGEST_COST:
         raise ValueError(
             f"C times the sample weights runs from {least:.3g} to {most:.3g}; positive ones must lie between "

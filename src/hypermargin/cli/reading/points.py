@@ -8,6 +8,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError
 from hypermargin.geometry.validation import PointError, check_points
+from hypermargin.passes.labels import as_labels
 
 #: Names a row as its owner would: "line 7", "X[5]", "cell 'AAACCTG'".
 Place = Callable[[int], str]
@@ -92,14 +93,3 @@ class Points:
             if error.row is None:
                 raise
             raise CommandError(f"{self.path}: {self.place(error.row)} {error.complaint}") from error
-
-
-def as_labels(texts: list[str]) -> np.ndarray:
-    """Integers where all labels are (``1.0``, as pandas writes integers beside missing ones, is one), else strings."""
-    try:
-        numbers = [float(text) for text in texts]
-        if all(number.is_integer() and abs(number) < 2**53 for number in numbers):
-            return np.array([int(number) for number in numbers])
-    except ValueError:
-        pass
-    return np.array(texts, dtype=str)

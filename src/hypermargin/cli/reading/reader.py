@@ -1,5 +1,6 @@
 """One function for every kind of file of points."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,10 @@ from hypermargin.cli.console import CommandError
 from hypermargin.cli.reading.arrays import read_npy, read_npz
 from hypermargin.cli.reading.h5ad import read_h5ad
 from hypermargin.cli.reading.parquet import read_parquet
-from hypermargin.cli.reading.points import Points, array_place, as_labels
-from hypermargin.cli.reading.table import MISSING, Wanted
+from hypermargin.cli.reading.points import Points, array_place
+from hypermargin.cli.reading.table import Wanted
 from hypermargin.cli.reading.text import read_lines, read_text
+from hypermargin.passes.labels import MISSING, as_labels
 
 FORMATS = ".csv, .tsv, .parquet, .h5ad, .npz (arrays X and y), .npy (with --labels) or .vec (word2vec text)"
 #: Files of text, with or without .gz behind.
@@ -74,7 +76,9 @@ def read_points(
         points = read_parquet(path).points(wanted)
     else:
         points = read_text(path, delimiter).points(wanted)
-    return points if labels is None else _with_labels(points, labels)
+    if labels is None:
+        return points
+    return replace(points, y=read_labels(labels, len(points.X)))
 
 
 def kind_of(path: str) -> str:
@@ -117,19 +121,17 @@ def _of_arrays(path: str, X: np.ndarray, y: np.ndarray | None, ids: np.ndarray |
     return Points(X, None if y is None else _plain(path, y, len(X)), ids=names, path=path, place=array_place)
 
 
-def _with_labels(points: Points, path: str) -> Points:
-    """The points with labels from a file of their own: .npy, or text with a line for each point."""
+def read_labels(path: str, n: int) -> np.ndarray:
+    """The labels of n points from a file of their own: .npy, or text with a line for each point."""
     if path.lower().endswith(".npy"):
         kind_of(path)
-        y = _plain(path, read_npy(path), len(points.X))
-    else:
-        if not Path(path).is_file():
-            raise CommandError(f"there is no file {path}")
-        lines = [line.strip() for line in read_lines(path)]
-        if len(lines) > len(points.X):  # blank lines that mean nothing
-            lines = [line for line in lines if line]
-        y = _plain(path, as_labels(["" if line in MISSING else line for line in lines]), len(points.X))
-    return Points(points.X, y, points.names, points.ids, points.id_name, points.path, points.place)
+        return _plain(path, read_npy(path), n)
+    if not Path(path).is_file():
+        raise CommandError(f"there is no file {path}")
+    lines = [line.strip() for line in read_lines(path)]
+    if len(lines) > n:  # blank lines that mean nothing
+        lines = [line for line in lines if line]
+    return _plain(path, as_labels(["" if line in MISSING else line for line in lines]), n)
 
 
 def _plain(path: str, y: np.ndarray, n: int) -> np.ndarray:

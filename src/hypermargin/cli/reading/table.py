@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hypermargin.cli.console import CommandError, warn
-from hypermargin.cli.reading.points import Place, Points, as_labels
+from hypermargin.cli.reading.points import Place, Points
+from hypermargin.passes.labels import MISSING, as_labels
 
 #: What columns of ids are called, in lower case; pandas and R leave the name of theirs empty.
 INDEX_NAMES = ("", "unnamed: 0", "__index_level_0__", "index", "id", "ids", "node", "name", "cell_id", "barcode", "key")
 #: The name of a column of labels that needs no mention.
 LABEL = "label"
-#: What stands for a missing label in text.
-MISSING = frozenset(("", "nan", "NaN", "NA", "<NA>", "None", "null"))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.elsewhere import labels_elsewhere, predicted_elsewhere, score_elsewhere
 from hypermargin.estimators.forest.certified import CertifiedSplit
 from hypermargin.estimators.forest.growing import BOUNDARIES, CRITERIA, GROUPINGS, SPLITS, GrowthPlan
 from hypermargin.estimators.forest.radius import certified_radius, nearest_adversarial
@@ -20,6 +21,7 @@ from hypermargin.geometry.isometries import boost, move_from_origin, move_to_ori
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.geometry.models import from_lorentz
+from hypermargin.passes.inputs import lives_elsewhere
 
 #: Depth that no tree reaches: what ``max_depth=None`` means.
 UNLIMITED = 2**62
@@ -157,13 +159,30 @@ class TreeEnsemble(HyperbolicClassifier):
 
     def predict(self, X) -> np.ndarray:
         """The predicted labels, shape (n,)."""
+        if lives_elsewhere(X):
+            self._check_fitted()
+            winner = predicted_elsewhere(self, X, "winner")
+            return self.classes_[winner] if isinstance(winner, np.ndarray) else labels_elsewhere(self.classes_, winner)
         winner = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[winner]
 
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of right predictions; for X that lives elsewhere counted there."""
+        if lives_elsewhere(X):
+            return score_elsewhere(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight)
+
     def predict_proba(self, X) -> Array:
         """Class probabilities, shape (n, n_classes): the shares of the classes in the leaves, averaged over trees."""
-        points = self._in_frame(self._points(X))
-        return self._vote().shares(points, getattr(self, "n_jobs", None))
+        if lives_elsewhere(X):
+            self._check_fitted()
+            return predicted_elsewhere(self, X, "probability")
+        return self._combined(self._points(X), "probability")
+
+    def _combined(self, points: Array, what: str) -> np.ndarray:
+        """Shares of the classes for unit points, or the class with the largest if `what` is "winner"."""
+        shares = self._vote().shares(self._in_frame(points), getattr(self, "n_jobs", None))
+        return np.argmax(shares, axis=1) if what == "winner" else shares
 
     def _vote(self) -> TreeVote:
         return TreeVote(self.trees_, len(self.classes_))
@@ -203,12 +222,20 @@ class TreeEnsemble(HyperbolicClassifier):
 
     # -- what a tree looks like --------------------------------------------------------------------------------------
 
-    def _split_normals(self, tree: Tree) -> Array:
-        """Normals of the splits of a tree on the unit hyperboloid of the data, shape (n_splits, d + 1)."""
-        return transform_normal(tree.normals, boost(self.frame_))
+    def split_boundaries(self, index: int = 0) -> tuple[Array, Array]:
+        """Normals w and thresholds b of the splits ``x * w = b`` of a tree, shapes (n_splits, d + 1) and (n_splits,).
 
-    def _text(self, tree: Tree, max_depth: int | None) -> str:
-        return describe(tree, self._split_normals(tree), self.classes_, curvature_scale(self.curvature), max_depth)
+        On the unit hyperboloid of the data. Row ``trees_[index].slot[node]`` is the split of a node; points with
+        ``x * w > b`` go to its second child.
+        """
+        self._check_fitted()
+        tree = self.trees_[index]
+        return transform_normal(tree.normals, boost(self.frame_)), tree.thresholds.copy()
+
+    def _text(self, index: int, max_depth: int | None) -> str:
+        normals, _ = self.split_boundaries(index)
+        scale = curvature_scale(self.curvature)
+        return describe(self.trees_[index], normals, self.classes_, scale, max_depth)
 
     # -- storage: arrays and plain values, for pickles, skops and model files alike ------------------------------------
 

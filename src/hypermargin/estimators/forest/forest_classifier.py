@@ -7,9 +7,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
+from hypermargin.estimators.forest.elsewhere import USUAL_SAMPLES, centre_of, grow_elsewhere
 from hypermargin.estimators.forest.ensemble import TreeEnsemble
 from hypermargin.estimators.forest.growing import LARGEST_SEED, GrowthPlan, grow_trees
+from hypermargin.estimators.forest.tree_classifier import HyperbolicTreeClassifier
 from hypermargin.estimators.model_file import storable
+from hypermargin.estimators.spread import spread_samples
+from hypermargin.passes.inputs import home_of, lives_elsewhere
 
 
 @storable
@@ -52,6 +56,8 @@ class HyperbolicForestClassifier(TreeEnsemble):
     classes_ : (n_classes,) array
     trees_ : list of Tree
         Nodes, splits and values, in the frame that has `frame_` at the origin.
+    estimators_ : list of HyperbolicTreeClassifier
+        The trees as classifiers of their own.
     seeds_ : list of int
         The seed of each tree.
     frame_ : (d + 1,) array
@@ -117,8 +123,14 @@ class HyperbolicForestClassifier(TreeEnsemble):
         self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicForestClassifier":
-        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,), and weights (n,)."""
+        """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,), and weights (n,).
+
+        X may live elsewhere, as for `HyperbolicSVC.fit`: each tree then grows on `max_samples` of the samples (100,000
+        at most by default), on the workers of a Dask cluster where there is one.
+        """
         self._check_forest()
+        if lives_elsewhere(X):
+            return self._fit_elsewhere(X, y, sample_weight)
         earlier = self._trees_to_keep()
         if len(earlier) > self.n_estimators:
             raise ValueError(
@@ -132,6 +144,31 @@ class HyperbolicForestClassifier(TreeEnsemble):
         self._adopt(plan, seeds, [*earlier, *grown])
         if self.oob_score:
             self._score_out_of_bag(plan, rows, y)
+        return self
+
+    def _fit_elsewhere(self, X, y, sample_weight) -> "HyperbolicForestClassifier":
+        for wanted, setting in (
+            (not self.bootstrap, "bootstrap=False"),
+            (self.oob_score, "oob_score=True"),
+            (self.warm_start, "warm_start=True"),
+            (self.splits == "certified", "splits='certified'"),
+        ):
+            if wanted:
+                raise ValueError(f"{setting} needs the samples in memory: leave it out, or pass a NumPy array")
+        settings = self._settings()
+        rows = home_of(X, y, sample_weight)
+        classes, width, samples = spread_samples(rows, self.geometry, self.curvature, self.class_weight, None)
+        n, weight, frame = centre_of(samples.home)
+        draws = self._draws(n if self.max_samples is not None else min(n, USUAL_SAMPLES)) or n
+        empty = np.empty(0)
+        plan = GrowthPlan(
+            empty, empty, classes.size, None, None, settings, float(self.shrinkage), self.splits, float(self.tol)
+        )
+        seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=self.n_estimators).tolist()
+        grown = grow_elsewhere(samples.home, plan, frame, draws / weight, seeds, self.n_jobs)
+        self._note_columns(X, y, sample_weight, width)
+        self.classes_, self.frame_ = classes, frame
+        self._adopt(plan, seeds, grown)
         return self
 
     def _check_forest(self) -> None:
@@ -191,5 +228,19 @@ class HyperbolicForestClassifier(TreeEnsemble):
 
     def to_text(self, index: int, max_depth: int | None = None) -> str:
         """Tree number `index` in words, a line for each node; `max_depth` cuts it off below."""
+        return self._text(index, max_depth)
+
+    @property
+    def estimators_(self) -> list[HyperbolicTreeClassifier]:
+        """Each tree as a classifier of its own, to predict with, print or draw."""
         self._check_fitted()
-        return self._text(self.trees_[index], max_depth)
+        settings = {name: getattr(self, name) for name in HyperbolicTreeClassifier().get_params()}
+        found = []
+        for tree, seed, splits in zip(self.trees_, self.seeds_, self.certified_splits_, strict=True):
+            one = HyperbolicTreeClassifier(**settings)
+            for name in ("classes_", "frame_", "n_features_in_", "feature_names_in_", "points_"):
+                if hasattr(self, name):
+                    setattr(one, name, getattr(self, name))
+            one.trees_, one.seeds_, one.certified_splits_ = [tree], [seed], [splits]
+            found.append(one)
+        return found

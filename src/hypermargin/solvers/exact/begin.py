@@ -1,11 +1,14 @@
 """How a search begins: the oracle that suits the problem, and a search without cuts."""
 
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.deep_search import DeepSearch
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.journal import Journal
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from hypermargin.solvers.exact.search import Search
+from hypermargin.solvers.exact.spread_oracle import SpreadOracle
 
 #: Where cuts come from: one pass each, the interior-point method, or whichever is quicker by the rule below.
 CUTS = ("auto", "plain", "deep")
@@ -13,12 +16,24 @@ CUTS = ("auto", "plain", "deep")
 DEEP_FROM = 10
 
 
-def fresh_search(problem: MarginProblem, frame: Frame | None = None, cuts: str = "auto") -> tuple[HingeOracle, Search]:
-    """The oracle of a problem in a frame (around its centre by default) and a search that has not begun."""
+def fresh_search(
+    problem: MarginProblem, frame: Frame | None = None, cuts: str = "auto", checkpoint: str | None = None
+) -> tuple[HingeOracle, Search]:
+    """The oracle of a problem in a frame (around its centre by default) and a search that has not begun.
+
+    `checkpoint` names the file of a journal.
+    """
     frame = Frame(problem.centre) if frame is None else frame
-    if problem.uncertainty is not None:
-        robust = make_robust_oracle(problem, frame)
-        return robust, Search(robust, problem.dim, problem.allow_timelike)
-    oracle = HingeOracle(problem, frame)
+    oracle = make_oracle(problem, frame)
+    if checkpoint is not None:
+        oracle = Journal(checkpoint, oracle, problem)
     deep = cuts == "deep" or (cuts == "auto" and problem.dim >= DEEP_FROM and not frame.precise)
-    return oracle, (DeepSearch if deep else Search)(oracle, problem.dim, problem.allow_timelike)
+    in_memory = type(oracle) is HingeOracle  # the interior-point method has to see the samples themselves
+    return oracle, (DeepSearch if deep and in_memory else Search)(oracle, problem.dim, problem.allow_timelike)
+
+
+def make_oracle(problem: MarginProblem, frame: Frame) -> HingeOracle:
+    """The oracle that suits where the samples are and what their margins are."""
+    if isinstance(problem, SpreadProblem):
+        return SpreadOracle(problem, frame)
+    return HingeOracle(problem, frame) if problem.uncertainty is None else make_robust_oracle(problem, frame)

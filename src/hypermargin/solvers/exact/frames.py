@@ -34,8 +34,8 @@ class Frame(NamedTuple):
     precise: bool = False
 
     def margin_rounding(self, problem: MarginProblem) -> float:
-        """The most that rounding does to a margin, for each unit of w in this frame; of data that is moved in doubles."""
-        farthest = 2.0 * float(self.centre[0]) * float(problem.X[:, 0].max())
+        """The most that rounding does to a margin, for each unit of w in this frame, to data moved in doubles."""
+        farthest = 2.0 * float(self.centre[0]) * problem.farthest
         return 1.5 * (2 * problem.dim + 16) * 2.0**-53 * farthest
 
 

@@ -15,7 +15,6 @@ from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective, relative_gap
-from hypermargin.solvers.common.overlap import prove_overlap
 from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
@@ -59,6 +58,8 @@ def _in_frame(
     problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame, cuts: str, ask: bool = False
 ) -> Outcome:
     """Soft margins with growing C in one frame; if need be, `ask` once whether the classes overlap."""
+    from hypermargin.solvers.common.overlap import prove_overlap  # brings SciPy, which few problems need
+
     soft = problem.with_equal_weights().with_C(1.0)
     oracle, search = fresh_search(soft, frame, cuts)
     easy = first_separator(problem, oracle) if frame.precise else None

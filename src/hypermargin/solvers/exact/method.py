@@ -16,12 +16,13 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.geometry.exact_normals import pushed_out
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
 from hypermargin.solvers.exact.begin import CUTS, fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
-from hypermargin.solvers.exact.frames import MOST_FRAMES, first_frame, next_frame
+from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
 from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
@@ -36,8 +37,6 @@ LAST_BITS = 2.0**-50
 CLEARLY = 0.9
 #: A problem that needs less than this share of its C is solved with that share.
 LESS_OF_C = 0.01
-#: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
-CHECK_TIME = 5e-9
 #: The gap to which the hinge is solved before a search for the asinh optimum.
 ROUGH_START = 1e-4
 
@@ -67,7 +66,11 @@ class Exact(Solver):
     cuts : {"auto", "plain", "deep"}
         Where lower bounds come from: "plain" asks for the risk at one point after another, which is quickest in few
         dimensions, "deep" solves for all coordinates but one by an interior-point method, "auto" goes by the dimension.
-        Uncertainty sets have plain cuts.
+        Uncertainty sets, data that is not in memory and fits with a checkpoint have plain cuts.
+    checkpoint : str, optional
+        A file in which every pass over the data is written down: a fit that was interrupted and is begun again with the
+        same file takes up where it stopped. It costs memory speed where the data is in memory; for data that is not,
+        it costs nothing.
     """
 
     name: ClassVar[str] = "exact"
@@ -83,6 +86,7 @@ class Exact(Solver):
     verify: bool = True
     start: Array | None = None
     cuts: str = "auto"
+    checkpoint: str | None = None
 
     def __post_init__(self) -> None:
         if self.loss not in self.losses:
@@ -97,9 +101,14 @@ class Exact(Solver):
             return self._run_asinh(problem, tol, self._hinge_starts(problem, [problem.C])[0])
         deadline = self._deadline()
         if problem.is_hard:
+            if self.checkpoint is not None:
+                raise ValueError("checkpoints are for soft margins; with C = inf leave the option checkpoint out")
             return solve_hard_margin(problem, tol, partial(self.run_from, deadline), self.cuts)
         frame = first_frame(problem, tol)
-        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame, self.cuts))
+        return self._in_more_frames(deadline, problem, tol, *self._search(problem, frame))
+
+    def _search(self, problem: MarginProblem, frame: Frame) -> tuple[HingeOracle, Search]:
+        return fresh_search(problem, frame, self.cuts, self.checkpoint)
 
     def _in_more_frames(
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
@@ -111,7 +120,7 @@ class Exact(Solver):
             share = 1.0 if separator is None else small_enough(problem, separator[1].upper)
             share = share if share < LESS_OF_C else 1.0
             if share < 1.0:
-                oracle, search = fresh_search(problem.with_C(share * problem.C), oracle.frame, self.cuts)
+                oracle, search = self._search(problem.with_C(share * problem.C), oracle.frame)
         best = self.run_from(deadline, problem, tol, oracle, search, share)
         if not self.verify or not (share < 1.0 or _lacks_digits(problem, best, oracle, search, tol)):
             return best
@@ -129,7 +138,7 @@ class Exact(Solver):
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
             work = search.evaluator.work
-            oracle, search = fresh_search(problem.with_C(share * problem.C), frame, self.cuts)
+            oracle, search = self._search(problem.with_C(share * problem.C), frame)
             search.evaluator.passes, search.evaluator.work = passes, work
             outcome = self.run_from(deadline, problem, tol, oracle, search, share)
             passes, tried = search.n_passes, tried + 1
@@ -158,7 +167,7 @@ class Exact(Solver):
                 yield self.run(at_C, tol)
                 continue
             if oracle is None or search is None:
-                oracle, search = fresh_search(at_C, frame, self.cuts)
+                oracle, search = self._search(at_C, frame)
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
@@ -206,13 +215,13 @@ class Exact(Solver):
         """
         search.limit(tol, self.max_iter, deadline)
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
-        limit = self._limit_reached(problem, search, deadline)
+        limit = self._limit_reached(oracle, search, deadline)
         aim = search.aim
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
-            limit = self._limit_reached(problem, search, deadline)
+            limit = self._limit_reached(oracle, search, deadline)
         w, low = _answer(problem, tol, oracle, search)
-        free = None if search.n_regions else best_along_axes(problem)
+        free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
             w, low = free, None
         certificate = make_certificate(
@@ -243,10 +252,10 @@ class Exact(Solver):
             },
         )
 
-    def _limit_reached(self, problem: MarginProblem, search: Search, deadline: float) -> Status | None:
+    def _limit_reached(self, oracle: HingeOracle, search: Search, deadline: float) -> Status | None:
         if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
-        check = CHECK_TIME * problem.X.size * search.pool.count() if self.verify else 0.0
+        check = oracle.check_time(search.pool.count()) if self.verify else 0.0
         if time.perf_counter() + check >= deadline:
             return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None
@@ -277,7 +286,7 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle,
     if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
         return False
     most = oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
-    noise = (2.0**-48 + most) * float(problem.costs.max()) * problem.n_samples
+    noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
     return not (
         noise <= search.AIM[0] * tol * search.upper and relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol
     )

@@ -10,16 +10,17 @@ objective (`small_enough`).
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import linprog
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.objective import Enclosure
 from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
 from hypermargin.geometry.lorentz import covector
-from hypermargin.geometry.mean import lorentz_centroid
+from hypermargin.geometry.mean import onto_hyperboloid
+from hypermargin.passes.device import DeviceSamples, on_host
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective
+from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
@@ -64,16 +65,14 @@ def _times(problem: MarginProblem, outcome: Outcome, scale: float) -> Outcome:
 
 
 def first_separator(problem: MarginProblem, oracle: HingeOracle) -> tuple[Outcome, Enclosure] | None:
-    """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; None if none is.
+    """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; else None.
 
     Where the optimum is far smaller than C a search may not see it; this says how small it is. Tried are the hyperplane
     halfway between the centroids of the classes, and the one with the largest least margin, relative to the size of
     each point, in the frame.
     """
-    signed = problem.covectors_around(oracle.frame.centre, precise=oracle.frame.precise)
-    used = problem.costs > 0.0
     for normal in (_bisector, _widest):
-        w = normal(signed[used], problem.y[used])
+        w = normal(problem, oracle.frame)
         if w is None or not np.all(np.abs(w) < LONGEST):
             continue
         w, low = oracle.to_original(w, np.zeros_like(w))
@@ -85,21 +84,22 @@ def first_separator(problem: MarginProblem, oracle: HingeOracle) -> tuple[Outcom
     return None
 
 
-def _bisector(Z: Array, y: Array) -> Array | None:
+def _bisector(problem: MarginProblem, frame: Frame) -> Array | None:
     """The normal of the hyperplane halfway between the centroids of the two classes; None where there is one class."""
-    points = covector(Z) * y[:, None]
-    classes = [points[y == label] for label in (-1.0, 1.0)]
-    if not all(len(members) for members in classes):
+    behind, ahead = np.sum(problem.ask(_class_sums, frame), axis=0)
+    if not (behind[0] > 0.0 and ahead[0] > 0.0):
         return None
     with np.errstate(all="ignore"):  # sums of points so far out that they are not told from the light cone
-        behind, ahead = (lorentz_centroid(members) for members in classes)
-        return behind - ahead
+        return onto_hyperboloid(behind) - onto_hyperboloid(ahead)
 
 
-def _widest(Z: Array, y: Array) -> Array | None:
+def _widest(problem: MarginProblem, frame: Frame) -> Array | None:
     """The w with ``|w_j| <= 1`` for which the least of ``z_i.w / |z_i|`` is largest; None where it is not positive."""
-    if len(Z) > MOST_ROWS:
+    if problem.n_samples > MOST_ROWS:
         return None
+    from scipy.optimize import linprog  # takes a while to import, and few problems need it
+
+    Z = np.concatenate(problem.ask(_used_rows, frame))
     rows = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     d = Z.shape[1]
     found = linprog(
@@ -110,6 +110,24 @@ def _widest(Z: Array, y: Array) -> Array | None:
         method="highs",
     )
     return found.x[:-1] if found.status == 0 and found.x[-1] > 0.0 else None
+
+
+def _class_sums(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
+    """The sums of the points of either class in the frame, shape (2, d + 1)."""
+    total = np.zeros((2, piece.dim + 1))
+    for problem in on_host(piece):
+        points = covector(problem.covectors_around(frame.centre, precise=frame.precise)) * problem.y[:, None]
+        for k, label in enumerate((-1.0, 1.0)):
+            total[k] += points[(problem.y == label) & (problem.costs > 0.0)].sum(axis=0)
+    return total
+
+
+def _used_rows(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
+    """The covectors z_i of samples with positive weight in the frame."""
+    parts = [
+        problem.covectors_around(frame.centre, precise=frame.precise)[problem.costs > 0.0] for problem in on_host(piece)
+    ]
+    return np.concatenate(parts)
 
 
 def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
@@ -123,6 +141,5 @@ def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enc
 
 def small_enough(problem: MarginProblem, objective: float) -> float:
     """The share of C that a problem needs whose optimum separates and is at most `objective`; 1 where it needs all."""
-    weight = 1.0 if problem.sample_weight is None else float(problem.sample_weight[problem.sample_weight > 0.0].min())
-    C = ROOM * 2.0 * SQRT2 * objective / weight
+    C = ROOM * 2.0 * SQRT2 * objective / problem.weight_range[0]
     return min(1.0, C / problem.C) if np.isfinite(C) and C > 0.0 else 1.0

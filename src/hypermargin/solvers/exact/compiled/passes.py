@@ -48,6 +48,11 @@ class Pass:
             self.choose(margin, costs, m, chosen)
             self.subtract_columns(chosen, i, m, g)
 
+    def plain(self, w: cython.double[::1], g: cython.double[::1]):
+        """`hinge` for callers that are not compiled; returns ``(risk, b)``."""
+        self.hinge(w, g)
+        return self.risk, self.b
+
     def load(
         self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
     ) -> cython.void:

@@ -1,0 +1,98 @@
+"""Fingerprints of samples that do not depend on their order, nor on where they lie: sums of a hash per sample.
+
+A margin problem is a set of weighted, labelled points. Its fingerprints are sums modulo 2^64 of hashes of its points,
+of points with their labels, and of points with labels and weights; so pieces on a device or a cluster make their own
+sums, and all homes of the same samples agree. They tell problems apart by accident, not against an adversary: what a
+certificate proves is recomputed from the data anyway.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hypermargin.arrays import Array, row_blocks
+from hypermargin.passes.device import DeviceSamples, to_numpy
+from hypermargin.passes.fused import is_available, partial_sums
+from hypermargin.problems.margin import MarginProblem
+
+#: Odd multipliers (from the golden ratio and from MurmurHash3), as signed numbers of 64 bits.
+FIRST, SECOND = 0x9E3779B97F4A7C15 - (1 << 64), 0xFF51AFD7ED558CCD - (1 << 64)
+LOWER_HALF, LOWER_BITS = (1 << 32) - 1, (1 << 35) - 1
+MODULUS = 1 << 64
+
+
+def fingerprints(problem: MarginProblem) -> tuple[str, str, str | None]:
+    """Of the points, the labels and the weights (None where all are 1), 16 hexadecimal digits each."""
+    sums, weighted = [0, 0, 0], False
+    for parts, differs in problem.ask(_piece_sums):
+        sums = [(total + part) % MODULUS for total, part in zip(sums, parts, strict=True)]
+        weighted |= differs
+    return _written(sums, weighted)
+
+
+def _written(sums: list[int], weighted: bool) -> tuple[str, str, str | None]:
+    points, labels, weights = (f"{total % MODULUS:016x}" for total in sums)
+    return points, labels, weights if weighted else None
+
+
+def array_fingerprint(values: Any) -> str:
+    """Of the numbers of one array, in their order."""
+    words = _words(np, np.asarray(values, dtype=np.float64).ravel())
+    places = np.arange(words.size, dtype=np.int64)
+    return f"{int(np.sum(_hashed(np, [places, words]))) % MODULUS:016x}"
+
+
+def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
+    if isinstance(piece, DeviceSamples) and is_available(piece):
+        numbers = piece.xp.asarray(np.array([FIRST, SECOND, LOWER_HALF, LOWER_BITS]), device=piece.space.device)
+        *totals, others = to_numpy(partial_sums("fingerprints", piece, numbers, 4)).sum(axis=0).tolist()
+        return totals, others > 0
+    return _summed(_blocks(piece))
+
+
+def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tuple[str, str, str | None]:
+    """Those of samples in memory: rows that tell them apart, shape (n, width), labels and weights (n,)."""
+    return _written(*_summed(_array_blocks(space, side, weight)))
+
+
+def _summed(blocks: Iterable[tuple[Any, Any, Any, Any]]) -> tuple[list[int], bool]:
+    totals, weighted = [0, 0, 0], False
+    for xp, space, side, weight in blocks:
+        words = [_words(xp, space[:, j]) for j in range(space.shape[1])]
+        of_points = _hashed(xp, words)
+        of_labels = _hashed(xp, [of_points, xp.astype(side, xp.int64)])
+        of_weights = _hashed(xp, [of_labels, _words(xp, weight)])
+        used = xp.astype(side != 0, xp.int64)
+        sums = to_numpy(xp.stack([xp.sum(used * hashes) for hashes in (of_points, of_labels, of_weights)])).tolist()
+        totals = [total + part for total, part in zip(totals, sums, strict=True)]
+        weighted |= bool(xp.any((weight != 1.0) & (side != 0)))
+    return totals, weighted
+
+
+def _blocks(piece: MarginProblem | DeviceSamples) -> Iterator[tuple[Any, Any, Any, Any]]:
+    if isinstance(piece, DeviceSamples):
+        for block in piece.blocks(8):
+            yield piece.xp, block.space, block.side, block.weight
+        return
+    yield from _array_blocks(piece.X[:, 1:], piece.y, piece.sample_weight)
+
+
+def _array_blocks(space: Array, side: Array, weight: Array | None) -> Iterator[tuple[Any, Any, Any, Any]]:
+    for rows in row_blocks(len(side)):
+        yield np, space[rows], side[rows], np.ones(len(side[rows])) if weight is None else weight[rows]
+
+
+def _words(xp: Any, values: Any) -> Any:
+    """The bits of doubles as integers; 0 and -0 are the same number."""
+    return (values + 0.0).view(xp.int64)
+
+
+def _hashed(xp: Any, words: list[Any]) -> Any:
+    """One integer per row from several: multiplications and shifts in turn, modulo 2^64."""
+    hashes = xp.zeros_like(words[0]) + FIRST
+    for word in words:
+        hashes = (hashes ^ word) * FIRST
+        hashes = hashes ^ ((hashes >> 32) & LOWER_HALF)
+    hashes = hashes * SECOND
+    return hashes ^ ((hashes >> 29) & LOWER_BITS)

@@ -1,0 +1,121 @@
+"""Platt scaling over samples in pieces: Newton's method for all binary problems in lockstep, one pass an evaluation.
+
+The model and its smoothed targets are those of `calibration`, which has all scores at hand; here pieces sum up what a
+step needs.
+"""
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from hypermargin.arrays import Array
+from hypermargin.estimators.spread import Samples
+from hypermargin.geometry.lorentz import covector
+from hypermargin.passes.device import to_numpy
+from hypermargin.passes.home import Home
+
+MAX_ROUNDS = 60
+GRADIENT_TOL = 1e-8
+MIN_STEP = 1e-10
+#: Numbers of the largest temporary array.
+BLOCK_NUMBERS = 1 << 22
+
+
+def calibrate_spread(home: Home, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
+    """Platt coefficients A and B of every problem, each shape (n_problems,), from the scores of its own samples."""
+    planes = (code, covector(coef), intercept)
+    total, positive, first, second = np.sum(home.ask(_moments, *planes), axis=0)
+    mean = first / total
+    deviation = np.sqrt(np.maximum(second / total - mean * mean, 0.0))
+    scale = np.where(deviation > 1e-7 * np.sqrt(second / total), deviation, np.inf)
+    targets = np.stack([1.0 / (total - positive + 2.0), (positive + 1.0) / (positive + 2.0)])
+    point = np.stack([np.zeros(total.size), np.log((positive + 1.0) / (total - positive + 1.0))])
+    loss, slope, step = np.full(total.size, np.inf), np.zeros(total.size), np.ones(total.size)
+    direction, done = np.zeros_like(point), np.zeros(total.size, dtype=bool)
+    for _ in range(MAX_ROUNDS):
+        trial = point + np.where(done, 0.0, step) * direction
+        sums = np.sum(home.ask(_logistic_sums, *planes, mean, scale, targets, trial), axis=0)
+        value, gradient, (aa, ab, bb) = sums[0], sums[1:3], sums[3:]
+        accepted = (value <= loss + 1e-4 * step * slope + 1e-15 * np.abs(value)) & ~done
+        ridge = 1e-12 * total
+        determinant = (aa + ridge) * (bb + ridge) - ab * ab
+        newton = -np.stack(
+            [(bb + ridge) * gradient[0] - ab * gradient[1], (aa + ridge) * gradient[1] - ab * gradient[0]]
+        ) / np.maximum(determinant, np.finfo(float).tiny)
+        point = np.where(accepted, trial, point)
+        direction = np.where(accepted, newton, direction)
+        slope = np.where(accepted, np.sum(gradient * newton, axis=0), slope)
+        loss = np.where(accepted, value, loss)
+        step = np.where(accepted, 1.0, 0.5 * step)
+        converged = accepted & (np.max(np.abs(gradient), axis=0) <= GRADIENT_TOL * total)
+        point = np.where(converged, point + newton, point)  # so close the full step is safe, and squares the error
+        done |= converged | (step < MIN_STEP)
+        if done.all():
+            break
+    a, b = point
+    return -a / scale, a * mean / scale - b
+
+
+def _blocks(samples: Samples, code: np.ndarray, planes: Array, intercept: Array) -> Any:
+    """For blocks of rows: scores, whether the sample is on the positive side, and its weight in every problem."""
+    X = samples.points
+    xp = array_namespace(X)
+    n, problems = int(X.shape[0]), len(code)
+    step = max(1, BLOCK_NUMBERS // problems)
+    normals, offsets, table = (_beside(samples, v) for v in (planes.T, intercept, code.T))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        part = X[rows, :]
+        if samples.on_device:
+            time = xp.sqrt(1.0 + xp.sum(part * part, axis=1))
+            scores = time[:, None] * normals[0, :] + part @ normals[1:, :] + offsets
+        else:
+            scores = part @ normals + offsets
+        side = xp.take(table, xp.astype(samples.labels[rows], xp.int64), axis=0)
+        weight = xp.abs(side)
+        if samples.weight is not None:
+            weight = weight * samples.weight[rows][:, None]
+        yield xp, scores, side > 0.0, weight
+
+
+def _beside(samples: Samples, values: Array) -> Any:
+    if not samples.on_device:
+        return np.ascontiguousarray(values)
+    return array_namespace(samples.points).asarray(np.ascontiguousarray(values), device=samples.points.device)
+
+
+def _moments(samples: Samples, code: np.ndarray, planes: Array, intercept: Array) -> Array:
+    """Weight, positive weight, and sums of the scores and of their squares, shape (4, n_problems)."""
+    total = np.zeros((4, len(code)))
+    for xp, scores, positive, weight in _blocks(samples, code, planes, intercept):
+        terms = [weight, weight * xp.astype(positive, xp.float64), weight * scores, weight * scores * scores]
+        total += np.stack([to_numpy(xp.sum(term, axis=0)) for term in terms])
+    return total
+
+
+def _logistic_sums(
+    samples: Samples,
+    code: np.ndarray,
+    planes: Array,
+    intercept: Array,
+    mean: Array,
+    scale: Array,
+    targets: Array,
+    point: Array,
+) -> Array:
+    """Loss, gradient (a, b) and Hessian (aa, ab, bb) at ``point = (a, b)`` on standardised scores: (6, n_problems)."""
+    total = np.zeros((6, len(code)))
+    mean, scale, point = (_beside(samples, v) for v in (mean, scale, point))
+    low, high = _beside(samples, targets)
+    for xp, scores, positive, weight in _blocks(samples, code, planes, intercept):
+        z = (scores - mean) / scale
+        s = z * point[0] + point[1]
+        decay = xp.exp(-xp.abs(s))
+        target = xp.where(positive, high, low)
+        loss = xp.where(s > 0.0, s, xp.zeros_like(s)) + xp.log1p(decay) - target * s
+        probability = xp.where(s > 0.0, 1.0 / (1.0 + decay), decay / (1.0 + decay))
+        residual, curve = weight * (probability - target), weight * decay / ((1.0 + decay) * (1.0 + decay))
+        terms = [weight * loss, residual * z, residual, curve * z * z, curve * z, curve]
+        total += np.stack([to_numpy(xp.sum(term, axis=0)) for term in terms])
+    return total

@@ -1,0 +1,101 @@
+"""The protocol of all data passes: samples lie in pieces, and a question is put to every piece where it lies.
+
+A piece is a `MarginProblem` of NumPy arrays or a `DeviceSamples` of any other library; who asks knows what to do with
+either. Sums over samples are sums over pieces, so an answer is a few numbers per piece, whatever the size of the data.
+
+| who asks | question | answer of a piece |
+|---|---|---|
+| `solvers.exact.spread_oracle` | the risk and the cut at several w | ``(risk, b, g)`` of each |
+| `certificates.sums` | the rigorous sums of all cuts | midpoints and error bounds |
+| `certificates.objective` | the risk at w, enclosed | two sums and the least margin |
+| `certificates.statement` | which samples are these | fingerprints, which add up |
+| `passes.spread` | how many, how far out, around which centre | sums and maxima |
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+Question = Callable[..., Any]
+#: Items that one pass of `Home.grouped` serves: their answers are in memory at the same time.
+ITEMS_A_PASS = 8
+
+
+class Home(ABC):
+    """Pieces of samples, in a fixed order."""
+
+    @abstractmethod
+    def ask(self, question: Question, *arguments: Any) -> list[Any]:
+        """``question(piece, *arguments)`` of every piece, in their order; the function and its answers may travel."""
+
+    @abstractmethod
+    def map(self, change: Question, *arguments: Any) -> "Home":
+        """The home with the pieces ``change(piece, *arguments)``.
+
+        They are made once and kept, where pieces are kept at all.
+        """
+
+    def grouped(
+        self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
+    ) -> list[Any]:
+        """``finish([question(piece, item) of every piece], item)`` for every item, in their order.
+
+        Here a pass serves several items, and `finish` runs in `n_jobs` threads; a cluster finishes on its workers.
+        """
+        from joblib import Parallel, delayed
+
+        done: list[Any] = []
+        for start in range(0, len(items), ITEMS_A_PASS):
+            some = list(items[start : start + ITEMS_A_PASS])
+            answers = self.ask(_of_each, question, some)
+            done += Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(finish)([of_piece[k] for of_piece in answers], item) for k, item in enumerate(some)
+            )
+        return done
+
+
+class Resident(Home):
+    """Pieces in the memory of this process, or of a device that it works on."""
+
+    def __init__(self, pieces: Sequence[Any]):
+        self.pieces = list(pieces)
+
+    def ask(self, question: Question, *arguments: Any) -> list[Any]:
+        try:
+            return [question(piece, *arguments) for piece in self.pieces]
+        except Exception as error:  # array libraries have errors of their own for a full device
+            if "out of memory" not in str(error).lower() or isinstance(error, MemoryError):
+                raise
+            cause = str(error).splitlines()[0]
+            raise MemoryError(
+                f"the memory of the device is too small: {cause} Pass the points in chunks instead, as numpy.memmap or "
+                "hypermargin.passes.ArrayChunks(X, rows=...), which are read from the memory of the host"
+            ) from error
+
+    def map(self, change: Question, *arguments: Any) -> "Resident":
+        return Resident(self.ask(change, *arguments))
+
+
+class Streamed(Home):
+    """Pieces that are read again for every question, one in memory at a time.
+
+    `source` gives a fresh iterator over the same pieces each time; changes are made on the way.
+    """
+
+    def __init__(self, source: Iterable[Any], changes: tuple[tuple[Question, tuple[Any, ...]], ...] = ()):
+        self.source, self.changes = source, changes
+
+    def ask(self, question: Question, *arguments: Any) -> list[Any]:
+        answers = []
+        for piece in self.source:
+            for change, given in self.changes:
+                piece = change(piece, *given)
+            answers.append(question(piece, *arguments))
+        return answers
+
+    def map(self, change: Question, *arguments: Any) -> "Streamed":
+        return Streamed(self.source, (*self.changes, (change, arguments)))
+
+
+def _of_each(piece: Any, question: Question, items: list[Any]) -> list[Any]:
+    return [question(piece, item) for item in items]

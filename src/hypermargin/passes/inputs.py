@@ -1,0 +1,94 @@
+"""What a user may pass as X: which of it lives elsewhere, and how it becomes a home of rows."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_cupy_array, is_torch_array
+
+from hypermargin.passes.cluster import dask_home, is_dask
+from hypermargin.passes.home import Home, Resident, Streamed
+from hypermargin.passes.rows import Rows
+from hypermargin.passes.sources import ArrayChunks, Source, TableFile, open_table
+
+#: Memory-mapped arrays are read into memory up to this share of what is free: a fit needs a few copies.
+SHARE_OF_MEMORY = 0.2
+
+
+def is_on_device(X: Any) -> bool:
+    """Whether X is an array in the memory of a graphics card."""
+    return is_cupy_array(X) or (is_torch_array(X) and X.device.type != "cpu")
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is the name of a file, a source of chunks, or a Dask collection: to be asked, not to be read whole."""
+    return isinstance(X, str | Path | Source) or is_dask(X)
+
+
+def lives_elsewhere(X: Any) -> bool:
+    """Whether X is not an array in memory: a file, a source of chunks, a large memory map, a device, a cluster."""
+    if is_collection(X) or is_on_device(X):
+        return True
+    return isinstance(X, np.memmap) and X.nbytes > SHARE_OF_MEMORY * free_memory()
+
+
+def free_memory() -> float:
+    """Bytes of memory that are free, infinite where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            facts = dict(line.split(":", 1) for line in file)
+        return 1024.0 * float(facts["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        return float("inf")
+
+
+def source_of(X: Any) -> Any:
+    """X, with a path opened and a memory map in chunks."""
+    if isinstance(X, str | Path):
+        return open_table(X)
+    return ArrayChunks(X) if isinstance(X, np.memmap) else X
+
+
+def home_of(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
+    """The rows of anything that `lives_elsewhere`, with labels and weights where they are given.
+
+    For a file y and `sample_weight` are names of columns.
+    """
+    X = source_of(X)
+    if is_dask(X):
+        return dask_home(X, y, sample_weight)
+    if isinstance(X, TableFile):
+        for name, column in (("y", y), ("sample_weight", sample_weight)):
+            if column is not None and not isinstance(column, str):
+                raise TypeError(f"{name} must be the name of a column of {X.path}, got {type(column).__name__}")
+        labelled = X.labelled(y, sample_weight) if y is not None and X.label is None else X
+        return Streamed(labelled)
+    if isinstance(X, ArrayChunks):
+        return Streamed(X if y is None else X.labelled(y, sample_weight))
+    if isinstance(X, Source):
+        return Streamed(X)
+    beside = [None if v is None else _beside(X, v, name) for v, name in ((y, "y"), (sample_weight, "sample_weight"))]
+    return Resident([Rows(X, *beside)])
+
+
+def _beside(X: Any, values: Any, name: str) -> Any:
+    """Labels or weights on the device of X."""
+    if len(values) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and {name} has {len(values)} entries")
+    if is_torch_array(X) and not is_torch_array(values):
+        import torch
+
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            return array  # text stays here; its codes go to the device
+        return torch.from_numpy(np.ascontiguousarray(array)).to(X.device)
+    return values
+
+
+def column_names(X: Any, y: Any = None, sample_weight: Any = None) -> list[str] | None:
+    """The names of the columns of coordinates, where X is a table with names."""
+    if isinstance(X, str | Path):
+        return open_table(X, y, sample_weight).names
+    if isinstance(X, TableFile):
+        return (X.labelled(y, sample_weight) if y is not None and X.label is None else X).names
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else None

@@ -1,0 +1,237 @@
+"""Tables of samples that are read in chunks: arrays larger than memory, Parquet and CSV files.
+
+A source gives the same chunks every time it is iterated, so that several passes see the same data. One that has changed
+since it was opened is an error: half of the passes would have seen other points.
+"""
+
+import csv
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hypermargin.passes.labels import MISSING, as_labels
+from hypermargin.passes.rows import Rows
+
+#: Numbers in a chunk: 64 MiB of doubles, large beside the cost of reading one and small beside the memory.
+CHUNK_NUMBERS = 1 << 23
+
+
+class Source(ABC):
+    """Chunks of rows: coordinates, labels where they are known, weights where they are given."""
+
+    #: Names of the columns of coordinates, where the table has names.
+    names: list[str] | None = None
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Rows]: ...
+
+
+class ArrayChunks(Source):
+    """An array with rows, such as a `numpy.memmap`, a chunk at a time; y and weights lie in arrays beside it.
+
+    Parameters
+    ----------
+    X : (n, width) array
+        Anything that gives rows as NumPy arrays when it is sliced.
+    y, sample_weight : (n,) arrays, optional
+    rows : int, optional
+        Rows of a chunk; by default as many as make `CHUNK_NUMBERS` numbers.
+    """
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, rows: int | None = None):
+        if len(X.shape) != 2:
+            raise ValueError(f"X must be a table of points with two axes, got shape {tuple(X.shape)}")
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            if values is not None and len(values) != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows and {name} has {len(values)} entries")
+        self.X, self.y, self.sample_weight = X, y, sample_weight
+        self.rows = _chunk_rows(rows, X.shape[1])
+
+    def __iter__(self) -> Iterator[Rows]:
+        for start in range(0, self.X.shape[0], self.rows):
+            part = slice(start, start + self.rows)
+            y, weight = (None if v is None else np.asarray(v[part]) for v in (self.y, self.sample_weight))
+            yield Rows(np.asarray(self.X[part]), y, weight)
+
+    def labelled(self, y: Any, sample_weight: Any) -> "ArrayChunks":
+        """The same points with labels and weights."""
+        return ArrayChunks(self.X, y, sample_weight, self.rows)
+
+
+class TableFile(Source):
+    """A file of named or numbered columns. `label` and `weight` name two of them; the rest, or `columns`, are X.
+
+    Parameters
+    ----------
+    path : str or Path
+    label, weight : str, optional
+        The columns of labels and of sample weights.
+    columns : list of str, optional
+        The columns of coordinates, in their order; by default all that are neither label nor weight.
+    rows : int, optional
+        Rows of a chunk.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        label: str | None = None,
+        weight: str | None = None,
+        columns: Sequence[str] | None = None,
+        rows: int | None = None,
+    ):
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise ValueError(f"there is no file {path}")
+        found = self._header()
+        self.label, self.weight = label, weight
+        for wanted in (label, weight, *(columns or ())):
+            if wanted is not None and wanted not in found:
+                raise ValueError(f"{path} has no column {wanted!r}; its columns are {', '.join(found)}")
+        self.names = list(columns) if columns is not None else [n for n in found if n not in (label, weight)]
+        self.rows = _chunk_rows(rows, len(self.names))
+        self._stamp = self._current_stamp()
+
+    @abstractmethod
+    def _header(self) -> list[str]:
+        """The names of all columns."""
+
+    @abstractmethod
+    def _tables(self, wanted: list[str]) -> Iterator[dict[str, np.ndarray]]:
+        """The columns `wanted`, `rows` rows at a time."""
+
+    def labelled(self, label: str | None, weight: str | None) -> "TableFile":
+        """The same file with other columns as label and weight."""
+        return type(self)(self.path, label, weight, rows=self.rows)
+
+    def only(self, columns: Sequence[str]) -> "TableFile":
+        """The same file with these columns as coordinates, and no label."""
+        return type(self)(self.path, columns=columns, rows=self.rows)
+
+    def __iter__(self) -> Iterator[Rows]:
+        names = self.names or []
+        wanted = [*names, *(n for n in (self.label, self.weight) if n is not None)]
+        self._require_unchanged()
+        for table in self._tables(wanted):
+            self._require_unchanged()
+            X = np.column_stack([table[name] for name in names])
+            y, weight = (None if name is None else table[name] for name in (self.label, self.weight))
+            yield Rows(X, y, weight)
+        self._require_unchanged()
+
+    def _current_stamp(self) -> tuple[int, int, int]:
+        status = os.stat(self.path)
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
+    def _require_unchanged(self) -> None:
+        if not self.path.is_file() or self._current_stamp() != self._stamp:
+            raise ValueError(f"{self.path} changed while it was read; fit again when nobody writes to it")
+
+
+class ParquetFile(TableFile):
+    """A Parquet file, read by pyarrow a batch of rows at a time."""
+
+    def _header(self) -> list[str]:
+        return list(_pyarrow_parquet().ParquetFile(self.path).schema_arrow.names)
+
+    def _tables(self, wanted: list[str]) -> Iterator[dict[str, np.ndarray]]:
+        with _pyarrow_parquet().ParquetFile(self.path) as file:
+            for batch in file.iter_batches(batch_size=self.rows, columns=wanted):
+                yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in wanted}
+
+
+class CsvFile(TableFile):
+    """A .csv file with a header, or without one: then the columns are called "1", "2", ..."""
+
+    def _header(self) -> list[str]:
+        with self._open() as file:
+            first = next(csv.reader(file), None)
+        if not first:
+            raise ValueError(f"{self.path} is empty")
+        self._has_header = not any(_is_number(cell) for cell in first)
+        return [cell.strip() for cell in first] if self._has_header else [str(k + 1) for k in range(len(first))]
+
+    def _tables(self, wanted: list[str]) -> Iterator[dict[str, np.ndarray]]:
+        places = {name: k for k, name in enumerate(self._header())}
+        block: list[list[str]] = []
+        with self._open() as file:
+            lines = csv.reader(file)
+            if self._has_header:
+                next(lines)
+            for line in lines:
+                if not line:
+                    continue
+                if len(line) != len(places):
+                    raise ValueError(
+                        f"{self.path}: line {lines.line_num} has {len(line)} columns, the first has {len(places)}"
+                    )
+                block.append(line)
+                if len(block) == self.rows:
+                    yield self._columns(block, wanted, places)
+                    block = []
+        if block:
+            yield self._columns(block, wanted, places)
+
+    def _open(self):
+        return self.path.open(encoding="utf-8-sig", newline="")
+
+    def _columns(self, block: list[list[str]], wanted: list[str], places: dict[str, int]) -> dict[str, np.ndarray]:
+        table = {}
+        for name in wanted:
+            texts = [line[places[name]] for line in block]
+            table[name] = _labels(texts) if name == self.label else self._numbers(texts, name)
+        return table
+
+    def _numbers(self, texts: list[str], name: str) -> np.ndarray:
+        try:
+            return np.array(texts, dtype=np.float64)
+        except ValueError:
+            wrong = next(text for text in texts if not _is_number(text))
+            raise ValueError(
+                f"{self.path}: column {name!r} holds {wrong!r}, which is not a number; name the column of labels"
+            ) from None
+
+
+def open_table(path: str | Path, label: str | None = None, weight: str | None = None) -> TableFile:
+    """The source for a file, by the ending of its name."""
+    kinds: dict[str, type[TableFile]] = {".parquet": ParquetFile, ".pq": ParquetFile, ".csv": CsvFile}
+    suffix = Path(path).suffix.lower()
+    if suffix not in kinds:
+        raise ValueError(
+            f"{path}: files read in chunks end in {', '.join(kinds)}; open a .npy with numpy.load(mmap_mode)"
+        )
+    return kinds[suffix](path, label, weight)
+
+
+def _chunk_rows(rows: int | None, width: int) -> int:
+    if rows is not None and rows < 1:
+        raise ValueError(f"a chunk needs at least one row, got rows={rows}")
+    return rows if rows is not None else max(1, CHUNK_NUMBERS // max(width, 1))
+
+
+def _labels(texts: list[str]) -> np.ndarray:
+    """Integers where all are, else text; None for what is missing."""
+    stripped = [text.strip() for text in texts]
+    if not MISSING.intersection(stripped):
+        return as_labels(stripped)
+    return np.array([None if text in MISSING else text for text in stripped], dtype=object)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _pyarrow_parquet():
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ValueError("reading .parquet needs the package pyarrow: pip install 'hypermargin[files]'") from error
+    return pyarrow.parquet

@@ -1,0 +1,102 @@
+"""A journal of passes: an interrupted fit begins again where it stopped.
+
+The search is a function of the answers it gets. So it is enough to write every answer down: a search that begins again
+asks the same questions, and gets from the journal what it got from the data. Answers are a few numbers each, and one
+file serves all binary problems of a classifier.
+"""
+
+import json
+import os
+from copy import copy
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.certificates.fingerprints import fingerprints
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.exact.oracle import HingeOracle
+
+FORMAT = "hypermargin-passes-1"
+
+
+class Journal(HingeOracle):
+    """The oracle `oracle` with a memory in the file `path`: a line of JSON per pass, written as soon as it is made.
+
+    Lines say which problem and frame they belong to. A last line that was cut off by the interruption is dropped.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], oracle: HingeOracle, problem: MarginProblem):
+        self.path, self.oracle = Path(path), oracle
+        self.frame, self.threshold, self._outwards = oracle.frame, oracle.threshold, oracle._outwards
+        self._scale = 1.0
+        self._name = _name(problem, oracle)
+        self._answers = self._read()
+
+    @property
+    def work(self) -> int:
+        return self.oracle.work
+
+    def check_time(self, cuts: int) -> float:
+        return self.oracle.check_time(cuts)
+
+    @property
+    def arrays(self) -> None:
+        """Passes must come by here."""
+        return None
+
+    def scaled(self, factor: float) -> "Journal":
+        """Answers for another C are multiples of those in the journal."""
+        other = copy(self)
+        other._scale *= factor
+        return other
+
+    def __call__(self, w: Array) -> tuple[float, float, Array]:
+        key = w.tobytes()
+        if key not in self._answers:
+            risk, b, g = self._answers[key] = self.oracle(w)
+            numbers = {"w": _hexadecimal(w), "cut": _hexadecimal(np.array([risk, b, *g]))}
+            self._append({"problem": self._name, **numbers})
+        risk, b, g = self._answers[key]
+        return self._scale * risk, self._scale * b, self._scale * g
+
+    def _read(self) -> dict[bytes, tuple[float, float, Array]]:
+        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        complete, _, cut_off = text.rpartition("\n")
+        lines = complete.splitlines()
+        if not lines:
+            self.path.write_text(json.dumps({"format": FORMAT}) + "\n", encoding="utf-8")
+            return {}
+        try:
+            entries = [json.loads(line) for line in lines]
+            if entries[0]["format"] != FORMAT:
+                raise ValueError
+            known = [entry for entry in entries[1:] if entry["problem"] == self._name]
+            cuts = {_numbers(entry["w"]).tobytes(): _numbers(entry["cut"]) for entry in known}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{self.path} is not a journal of passes; name a new file as checkpoint") from error
+        if cut_off:
+            self.path.write_text(complete + "\n", encoding="utf-8")
+        return {w: (float(cut[0]), float(cut[1]), cut[2:]) for w, cut in cuts.items()}
+
+    def _append(self, entry: dict[str, object]) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _name(problem: MarginProblem, oracle: HingeOracle) -> str:
+    """A name for the problem in this frame: other samples, weights, sets or another C have another one."""
+    frame = oracle.frame
+    facts = (fingerprints(problem), problem.C, problem.uncertainty, frame.centre.tolist(), frame.precise)
+    return sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def _hexadecimal(values: Array) -> list[str]:
+    return [value.hex() for value in values.tolist()]
+
+
+def _numbers(texts: list[str]) -> Array:
+    return np.array([float.fromhex(text) for text in texts])

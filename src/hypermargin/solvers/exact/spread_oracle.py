@@ -1,0 +1,122 @@
+"""The data pass over samples in pieces: every piece makes its own sums where it lies, and they are added here."""
+
+import sys
+import time
+from copy import copy
+from math import fsum, sqrt
+from typing import Any
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.geometry.isometries import boost
+from hypermargin.passes.device import DeviceSamples, on_host
+from hypermargin.passes.spread import SpreadProblem
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.exact.device_oracle import DeviceOracle
+from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.oracle import MARGIN_SLACK, HingeOracle
+from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
+
+#: ``(risk, b, g)`` at one w.
+Cut = tuple[float, float, Array]
+
+
+class PieceOracle:
+    """The pass over one piece, for several w at once; made from its parts again where it is sent elsewhere."""
+
+    def __init__(self, piece: MarginProblem | DeviceSamples, frame: Frame, threshold: float):
+        self.piece, self.frame, self.threshold = piece, frame, threshold
+        self.n_samples = piece.n_samples
+        self._passes: list[Any] = []
+        if isinstance(piece, DeviceSamples) and not frame.precise:
+            self._passes = [DeviceOracle(piece, frame, threshold)]
+
+    def __sizeof__(self) -> int:
+        """Bytes with the samples twice: the piece, and its points in the frame."""
+        return object.__sizeof__(self) + 2 * sys.getsizeof(self.piece)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PieceOracle, (self.piece, self.frame, self.threshold)
+
+    def __call__(self, W: Array) -> list[Cut]:
+        if self.n_samples == 0:
+            return [(0.0, 0.0, np.zeros(len(w))) for w in W]
+        if isinstance(self.piece, DeviceSamples):
+            if self._passes:
+                return self._passes[0](W)
+            parts = [_host_cuts(_host_oracle(p, self.frame), W) for p in on_host(self.piece)]
+            return [_sum(cuts) for cuts in zip(*parts, strict=True)]
+        if not self._passes:
+            self._passes = [_host_oracle(self.piece, self.frame)]
+        return _host_cuts(self._passes[0], W)
+
+
+def _host_oracle(piece: MarginProblem, frame: Frame) -> HingeOracle:
+    return HingeOracle(piece, frame) if piece.uncertainty is None else make_robust_oracle(piece, frame)
+
+
+def _host_cuts(oracle: HingeOracle, W: Array) -> list[Cut]:
+    """Without the factor of the hinge, which is applied to all sums."""
+    return [(risk / SQRT_HALF, b / SQRT_HALF, g / SQRT_HALF) for risk, b, g in map(oracle, W)]
+
+
+SQRT_HALF = sqrt(0.5)
+
+
+class SpreadOracle(HingeOracle):
+    """``w -> (risk, b, g)`` summed over the pieces of a problem.
+
+    The first three points of every search are known beforehand, so that one pass serves them all.
+    """
+
+    def __init__(self, problem: SpreadProblem, frame: Frame):
+        self.frame = frame
+        self.threshold = 1.0 - MARGIN_SLACK
+        self._factor = SQRT_HALF * problem.C
+        self._outwards = boost(frame.centre)
+        self._size = problem.n_samples * (problem.dim + 1)
+        self._pieces = problem.home.map(PieceOracle, frame, self.threshold)
+        self._clock = {"seconds": 0.0, "passes": 0.0}
+        first = np.zeros((3, problem.dim + 1))
+        first[1:, 0] = 1.0, -1.0
+        self._known = {w.tobytes(): cut for w, cut in zip(first, self.cuts(first), strict=True)}
+
+    @property
+    def work(self) -> int:
+        return self._size
+
+    def check_time(self, cuts: int) -> float:
+        """By the time of a pass, which no two homes have in common: a cut takes part of that, and so do the sums."""
+        return (self._clock["seconds"] / self._clock["passes"]) * (4.0 + cuts / 4.0)
+
+    @property
+    def arrays(self) -> None:
+        """The compiled search cannot make these passes by itself."""
+        return None
+
+    def scaled(self, factor: float) -> "SpreadOracle":
+        other = copy(self)
+        other._factor *= factor
+        return other
+
+    def __call__(self, w: Array) -> Cut:
+        known = self._known.get((w + 0.0).tobytes())
+        return self._times_factor(*(self.cuts(w[None])[0] if known is None else known))
+
+    def cuts(self, W: Array) -> list[Cut]:
+        """Risk and cut at several w in one pass, without the common factor; W has shape (k, d + 1)."""
+        start = time.perf_counter()
+        answers = self._pieces.ask(_answers, np.ascontiguousarray(W, dtype=np.float64))
+        self._clock["seconds"] += time.perf_counter() - start
+        self._clock["passes"] += len(W)
+        return [_sum(cuts) for cuts in zip(*answers, strict=True)]
+
+
+def _answers(oracle: PieceOracle, W: Array) -> list[Cut]:
+    return oracle(W)
+
+
+def _sum(cuts: tuple[Cut, ...]) -> Cut:
+    risks, offsets, slopes = zip(*cuts, strict=True)
+    return fsum(risks), fsum(offsets), np.sum(slopes, axis=0)

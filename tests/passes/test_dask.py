@@ -1,0 +1,171 @@
+"""Dask: nothing is collected, partitions may be odd, and a worker that dies costs a retry."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, MarginProblem, Status, solve
+from hypermargin.datasets import make_gaussian_mixture
+from hypermargin.passes import ArrayChunks, SpreadProblem
+from hypermargin.passes.cluster import Cluster, Graph, dask_home
+
+da = pytest.importorskip("dask.array")
+pd = pytest.importorskip("pandas")
+distributed = pytest.importorskip("distributed")
+
+KINDS = np.array(["ant", "bee"])
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_gaussian_mixture(80, 2, scale=0.8, random_state=0, return_X_y=True)
+    order = np.argsort(np.random.default_rng(0).random(len(y)) + 0.5 * y)  # classes are not spread evenly
+    return X[order], KINDS[y[order]]
+
+
+@pytest.fixture(scope="module")
+def reference(data):
+    return HyperbolicSVC().fit(*data)
+
+
+def close(model: HyperbolicSVC, reference: HyperbolicSVC) -> bool:
+    return all(
+        np.allclose(getattr(model, name), getattr(reference, name), rtol=1e-7, atol=1e-8)
+        for name in ("coef_", "probA_", "probB_")
+    )
+
+
+@pytest.fixture
+def uncollectable(monkeypatch):
+    """Arrays and dataframes of Dask that cannot be computed as a whole."""
+
+    def refuse(*_, **__):
+        raise AssertionError("the data was collected")
+
+    for kind in (da.Array,):
+        monkeypatch.setattr(kind, "__array__", refuse)
+        monkeypatch.setattr(kind, "compute", refuse)
+
+
+def test_arrays_are_fitted_where_they_are_with_odd_partitions(data, reference, uncollectable):
+    """Empty partitions, partitions of one class, columns in chunks, and the local scheduler."""
+    X, y = data
+    rows = (0, 30, 0, 1, 99, 30)
+    first_of_each = np.argsort(y, kind="stable")
+    dX = da.from_array(X[first_of_each], chunks=(rows, (2, 1)))
+    dy = da.from_array(y[first_of_each], chunks=(rows,))
+    model = HyperbolicSVC().fit(dX, dy)
+    assert close(model, reference)
+    assert isinstance(dask_home(dX, dy), Graph)
+    predicted = model.predict(dX)
+    assert isinstance(predicted, da.Array)
+
+
+def test_predictions_are_lazy_and_right(data, reference):
+    X, y = data
+    dX = da.from_array(X, chunks=(37, 3))
+    model = HyperbolicSVC().fit(dX, y)  # labels in memory are split like the points
+    np.testing.assert_array_equal(model.predict(dX).compute(), reference.predict(X))
+    np.testing.assert_allclose(model.predict_proba(dX).compute(), reference.predict_proba(X), atol=1e-8)
+    np.testing.assert_allclose(model.decision_function(dX).compute(), reference.decision_function(X), atol=1e-7)
+    assert model.score(dX, da.from_array(y, chunks=37)) == pytest.approx(reference.score(X, y))
+
+
+def test_dataframes(data, reference):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(data[0], columns=["t", "a", "b"]).assign(kind=data[1])
+    parts = dd.from_pandas(frame, npartitions=3, sort=False)
+    model = HyperbolicSVC().fit(parts[["t", "a", "b"]], parts["kind"])
+    assert close(model, reference)
+    assert model.feature_names_in_.tolist() == ["t", "a", "b"]
+    np.testing.assert_array_equal(model.predict(parts[["t", "a", "b"]]).compute(), reference.predict(data[0]))
+
+
+def test_partitions_that_do_not_fit_are_refused(data):
+    X, y = data
+    dX = da.from_array(X, chunks=(40, 3))
+    with pytest.raises(ValueError, match="4 partitions and y has 2"):
+        HyperbolicSVC().fit(dX, da.from_array(y, chunks=80))
+    with pytest.raises(ValueError, match="160 rows and y has 159"):
+        HyperbolicSVC().fit(dX, y[:-1])
+    bad = X.copy()
+    bad[130, 0] = np.inf
+    with pytest.raises(ValueError, match="row 130"):
+        HyperbolicSVC().fit(da.from_array(bad, chunks=(40, 3)), y)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_a_worker_killed_in_the_middle_of_a_fit_costs_a_retry(data, client):
+    X, y = data
+    asked, killed = [], []
+
+    class Watched(Cluster):
+        def ask(self, question, *arguments):
+            asked.append(question)
+            if len(asked) == 12 and not killed:
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+            return super().ask(question, *arguments)
+
+        def map(self, change, *arguments):
+            return Watched(self.client, super().map(change, *arguments).futures)
+
+    rows = dask_home(da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40))
+    assert isinstance(rows, Cluster)
+    pieces = Watched(client, rows.map(_problem).futures)
+    solution = solve(SpreadProblem(pieces, 2.0))
+    reference = solve(MarginProblem(X, np.where(y == "bee", 1.0, -1.0), 2.0))
+    assert killed
+    assert len(asked) > 20
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
+
+
+def _problem(rows) -> MarginProblem:
+    return MarginProblem(rows.X, np.where(rows.y == "bee", 1.0, -1.0))
+
+
+def test_an_error_on_a_worker_is_an_error_here(data, client):
+    """Found by its row, and not retried as if the worker had died."""
+    X = data[0].copy()
+    X[130, 1] = np.nan
+    model = HyperbolicSVC()
+    with pytest.raises(ValueError, match="row 130 of X holds NaN"):
+        model.fit(da.from_array(X, chunks=(40, 3)), da.from_array(data[1], chunks=40))
+    assert not hasattr(model, "classes_")
+
+
+def test_binary_problems_are_solved_by_workers_through_joblib(client):
+    import joblib
+
+    X, y = make_gaussian_mixture(20, 4, scale=0.5, random_state=0, return_X_y=True)
+    alone = HyperbolicSVC().fit(X, y)
+    with joblib.parallel_config("dask"):
+        model = HyperbolicSVC(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+
+def test_forests_grow_and_predict_on_the_workers(data, client, uncollectable):
+    """The same trees as from the same partitions here, since what is drawn depends on the partition alone."""
+    X, y = data
+    dX, dy = da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40)
+    setting = dict(n_estimators=6, max_samples=100, random_state=0)
+    model = HyperbolicForestClassifier(**setting).fit(dX, dy)
+    here = HyperbolicForestClassifier(**setting).fit(ArrayChunks(X, rows=40), y)
+    np.testing.assert_array_equal(model.predict_proba(X), here.predict_proba(X))
+    lazy = model.predict(dX)
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_array_equal(
+        np.concatenate(client.gather(client.compute(lazy.to_delayed().tolist()))), here.predict(X)
+    )
+    assert model.score(dX, dy) == here.score(X, y)
