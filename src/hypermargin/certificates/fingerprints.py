@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.certificates.compiled import hashes
 from hypermargin.compilation import is_compiled
+from hypermargin.passes.compiled import hashes
 from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.fused import is_available, partial_sums
 from hypermargin.problems.margin import MarginProblem
