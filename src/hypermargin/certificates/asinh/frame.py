@@ -11,9 +11,12 @@ import numpy as np
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.rounding import rounding_factor
-from hypermargin.geometry.lorentz import fixed_order_product
+from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.problems.margin import MarginProblem
+
+#: The longest floating-point numbers of the machine (80 bits on most, 64 on some), and their unit roundoff.
+LONG = np.longdouble
+LONG_U = float(np.finfo(LONG).eps) / 2.0
 
 
 class Frame:
@@ -26,15 +29,29 @@ class Frame:
             raise CertificateError("the frame of the certificate is no isometry, or too far out for doubles")
 
     def samples(self, problem: MarginProblem) -> tuple[Array, Array]:
-        """The points z_i in the frame, shape (n, d + 1), and for each a bound of its entries' errors, shape (n,)."""
+        """The points z_i in the frame, shape (n, d + 1), and for each a bound of its entries' errors, shape (n,).
+
+        Far from the origin the products cancel: they are taken in the longest floating-point numbers there are.
+        """
         Z = np.empty(problem.X.shape)
         doubt = np.empty(problem.n_samples)
-        factor = rounding_factor(problem.dim + 3)
+        matrix = self.matrix.astype(LONG)
         for rows in row_blocks(problem.n_samples):
-            X = problem.X[rows]
-            Z[rows] = problem.y[rows, None] * fixed_order_product(X, self.matrix)
-            doubt[rows] = (1.0 + 1e-9) * factor * (np.abs(X) @ np.abs(self.matrix)).max(axis=1)
+            space = problem.X[rows, 1:].astype(LONG)
+            X = np.column_stack([np.sqrt(LONG(1.0) + sum_of_columns(space * space)), space])
+            moved = np.column_stack([sum_of_columns(X * matrix[:, j]) for j in range(len(matrix))])
+            Z[rows] = problem.y[rows, None] * moved.astype(np.float64)
+            sizes = (np.abs(problem.X[rows]) @ np.abs(self.matrix)).max(axis=1)
+            doubt[rows] = (1.0 + 1e-9) * (U * np.abs(Z[rows]).max(axis=1) + LONG_U * (2 * problem.dim + 8) * sizes)
         return Z, doubt
+
+
+def sum_of_columns(values: np.ndarray) -> np.ndarray:
+    """The sums of rows, from left to right."""
+    total = values[:, 0]
+    for j in range(1, values.shape[1]):
+        total = total + values[:, j]
+    return total
 
 
 def _defects(matrix: Array) -> list[Fraction]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import AsinhCertificate, CertificateError
+from hypermargin.certificates.asinh.frame import Frame
 from hypermargin.geometry.isometries import inverse
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status
@@ -40,8 +41,7 @@ def solve_asinh(
     if free is not None and problem.objective(free, "asinh") == 0.0:
         return _outcome(problem, free, _nothing_claimed(problem), None, verify, None)
     best = min((np.zeros(problem.dim + 1), *starts), key=lambda w: problem.objective(w, "asinh"))
-    outwards = frame_around(problem, best)
-    Z = problem.y[:, None] * (problem.X @ margins_matrix(outwards))
+    outwards, Z = _in_frame(problem, best)
     objective = Objective(Z, np.ascontiguousarray(problem.costs, dtype=np.float64), problem.allow_timelike)
     for start in starts:
         objective.offer(inverse(outwards) @ start)
@@ -53,6 +53,16 @@ def solve_asinh(
         if outcome.status is not Status.CHECK_FAILED or outcome.status_at(objective.upper, tol) is Status.OPTIMAL:
             break
     return outcome
+
+
+def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array]:
+    """The frame around what matters at w and the points there; that of the problem where doubles hold no such frame."""
+    outwards = frame_around(problem, w)
+    try:
+        return outwards, Frame(margins_matrix(outwards)).samples(problem)[0]
+    except CertificateError:
+        outwards = np.eye(problem.dim + 1)
+        return outwards, Frame(margins_matrix(outwards)).samples(problem)[0]
 
 
 def _search(
