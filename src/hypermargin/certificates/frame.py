@@ -14,7 +14,7 @@ coordinate by ``(d + 7) u (T + |c|) x0``, s by ``(2 d + 8) u x0`` since ``|c| < 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,13 @@ class FramedSamples:
     centre: Array
     precise: bool = False
 
+    @cached_property
+    def _boost(self) -> tuple[Array, float, Array]:
+        return _boost_to(np.ascontiguousarray(self.centre, dtype=np.float64).tobytes())
+
     @property
     def point(self) -> Array:
-        return lift(self.centre)
+        return self._boost[0]
 
     @cached_property
     def rows(self) -> Array:
@@ -48,12 +52,10 @@ class FramedSamples:
         X = self.problem.X
         return np.ascontiguousarray(move_to_origin_precisely(X, self.point) if self.precise else X)
 
-    @cached_property
+    @property
     def matrix(self) -> Array:
         """Shape (d + 1, d + 1); in double-double the rows are moved already, and only signs are left."""
-        size = self.problem.dim + 1
-        moving = np.eye(size) if self.precise else translation_to_origin(self.point)
-        return np.ascontiguousarray(covector(moving.T))
+        return covector(np.eye(self.problem.dim + 1)) if self.precise else self._boost[2]
 
     @cached_property
     def entry(self) -> Array:
@@ -68,7 +70,7 @@ class FramedSamples:
     @property
     def stretch(self) -> float:
         """An upper bound of ``T + |c|``, the most by which the boost lengthens a vector."""
-        return 1.0001 * (float(self.point[0]) + float(np.linalg.norm(self.centre)))
+        return self._boost[1]
 
     @property
     def roundings(self) -> float:
@@ -82,7 +84,7 @@ class FramedSamples:
     @property
     def largest(self) -> float:
         """An upper bound of all coordinates of the covectors, by the first coordinates and the stretch."""
-        return 1.5 * self.stretch * float(self.reaches.max())
+        return 1.5 * self.stretch * self.problem.farthest
 
     def jacobians(self, part: slice) -> tuple[Array, Array]:
         """Covectors of the images of the axes under the Jacobians of exp_0, (rows, d, d + 1), and bounds on errors.
@@ -102,3 +104,18 @@ class FramedSamples:
     def covectors(self, part: slice | NDArray[np.intp]) -> Array:
         """The computed z_i of some samples, shape (rows, d + 1)."""
         return self.problem.covectors_around(self.point, part, self.precise)
+
+
+@lru_cache(maxsize=4)
+def _boost_to(centre: bytes) -> tuple[Array, float, Array]:
+    """The point over the coordinates `centre`, the `stretch` of its boost, and the `matrix`.
+
+    A solution is checked and its objective recomputed in the same frame one after the other: all for small problems.
+    """
+    space = np.frombuffer(centre)
+    point = lift(space)
+    stretch = 1.0001 * (float(point[0]) + float(np.linalg.norm(space)))
+    matrix = np.ascontiguousarray(covector(translation_to_origin(point).T))
+    for array in (point, matrix):
+        array.flags.writeable = False
+    return point, stretch, matrix
