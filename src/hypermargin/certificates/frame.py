@@ -39,12 +39,12 @@ class FramedSamples:
     precise: bool = False
 
     @cached_property
-    def _boost(self) -> tuple[Array, float, Array]:
-        return _boost_to(np.ascontiguousarray(self.centre, dtype=np.float64).tobytes())
+    def _kept(self) -> tuple[Array, float, Array]:
+        return _point_stretch_and_entry(np.ascontiguousarray(self.centre, dtype=np.float64).tobytes())
 
     @property
     def point(self) -> Array:
-        return self._boost[0]
+        return self._kept[0]
 
     @cached_property
     def rows(self) -> Array:
@@ -52,15 +52,17 @@ class FramedSamples:
         X = self.problem.X
         return np.ascontiguousarray(move_to_origin_precisely(X, self.point) if self.precise else X)
 
-    @property
+    @cached_property
     def matrix(self) -> Array:
         """Shape (d + 1, d + 1); in double-double the rows are moved already, and only signs are left."""
-        return covector(np.eye(self.problem.dim + 1)) if self.precise else self._boost[2]
+        size = self.problem.dim + 1
+        moving = np.eye(size) if self.precise else translation_to_origin(self.point)
+        return np.ascontiguousarray(covector(moving.T))
 
-    @cached_property
+    @property
     def entry(self) -> Array:
         """As `matrix`, but in many dimensions the point that a boost takes to the origin (`frame_entry`)."""
-        return frame_entry(origin(self.problem.dim) if self.precise else self.point)
+        return frame_entry(origin(self.problem.dim)) if self.precise else self._kept[2]
 
     @property
     def reaches(self) -> Array:
@@ -70,7 +72,7 @@ class FramedSamples:
     @property
     def stretch(self) -> float:
         """An upper bound of ``T + |c|``, the most by which the boost lengthens a vector."""
-        return self._boost[1]
+        return self._kept[1]
 
     @property
     def roundings(self) -> float:
@@ -107,15 +109,14 @@ class FramedSamples:
 
 
 @lru_cache(maxsize=4)
-def _boost_to(centre: bytes) -> tuple[Array, float, Array]:
-    """The point over the coordinates `centre`, the `stretch` of its boost, and the `matrix`.
+def _point_stretch_and_entry(centre: bytes) -> tuple[Array, float, Array]:
+    """`FramedSamples.point`, `stretch` and `entry` for the coordinates `centre`.
 
-    A solution is checked and its objective recomputed in the same frame one after the other: all for small problems.
+    A solution is checked and its objective recomputed in one frame after the other, which small problems would notice.
     """
     space = np.frombuffer(centre)
     point = lift(space)
-    stretch = 1.0001 * (float(point[0]) + float(np.linalg.norm(space)))
-    matrix = np.ascontiguousarray(covector(translation_to_origin(point).T))
-    for array in (point, matrix):
+    entry = frame_entry(point)
+    for array in (point, entry):
         array.flags.writeable = False
-    return point, stretch, matrix
+    return point, 1.0001 * (float(point[0]) + float(np.linalg.norm(space))), entry
