@@ -50,16 +50,19 @@ def main() -> int:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         task = progress.add_task("problems", total=batches * BATCH)
-        for report in judged(options.seed, options.first, batches, options.jobs):
-            progress.advance(task, BATCH)
-            endings.update(report.endings)
-            for case, wrong in report.found:
-                found += 1
-                smaller, what = shrunk(case, wrong, judge_case)
-                path = write_reproducer(options.output, smaller, what)
-                console.print(f"[bold red]{what.kind}[/]: {what.sentence} ({path})", soft_wrap=True)
-            if found >= options.most:
-                break
+        try:
+            for report in judged(options.seed, options.first, batches, options.jobs):
+                progress.advance(task, BATCH)
+                endings.update(report.endings)
+                for case, wrong in report.found:
+                    found += 1
+                    smaller, what = shrunk(case, wrong, judge_case)
+                    path = write_reproducer(options.output, smaller, what)
+                    console.print(f"[bold red]{what.kind}[/]: {what.sentence} ({path})", soft_wrap=True)
+                if found >= options.most:
+                    break
+        except KeyboardInterrupt:  # what was judged until then counts
+            console.print("interrupted")
     seconds = time.perf_counter() - started
     console.print(table(endings))
     done = sum(endings.values())

@@ -14,7 +14,7 @@ coordinate by ``(d + 7) u (T + |c|) x0``, s by ``(2 d + 8) u x0`` since ``|c| < 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,13 @@ class FramedSamples:
     centre: Array
     precise: bool = False
 
+    @cached_property
+    def _kept(self) -> tuple[Array, float, Array]:
+        return _point_stretch_and_entry(np.ascontiguousarray(self.centre, dtype=np.float64).tobytes())
+
     @property
     def point(self) -> Array:
-        return lift(self.centre)
+        return self._kept[0]
 
     @cached_property
     def rows(self) -> Array:
@@ -55,10 +59,10 @@ class FramedSamples:
         moving = np.eye(size) if self.precise else translation_to_origin(self.point)
         return np.ascontiguousarray(covector(moving.T))
 
-    @cached_property
+    @property
     def entry(self) -> Array:
         """As `matrix`, but in many dimensions the point that a boost takes to the origin (`frame_entry`)."""
-        return frame_entry(origin(self.problem.dim) if self.precise else self.point)
+        return frame_entry(origin(self.problem.dim)) if self.precise else self._kept[2]
 
     @property
     def reaches(self) -> Array:
@@ -68,7 +72,7 @@ class FramedSamples:
     @property
     def stretch(self) -> float:
         """An upper bound of ``T + |c|``, the most by which the boost lengthens a vector."""
-        return 1.0001 * (float(self.point[0]) + float(np.linalg.norm(self.centre)))
+        return self._kept[1]
 
     @property
     def roundings(self) -> float:
@@ -82,7 +86,7 @@ class FramedSamples:
     @property
     def largest(self) -> float:
         """An upper bound of all coordinates of the covectors, by the first coordinates and the stretch."""
-        return 1.5 * self.stretch * float(self.reaches.max())
+        return 1.5 * self.stretch * self.problem.farthest
 
     def jacobians(self, part: slice) -> tuple[Array, Array]:
         """Covectors of the images of the axes under the Jacobians of exp_0, (rows, d, d + 1), and bounds on errors.
@@ -102,3 +106,17 @@ class FramedSamples:
     def covectors(self, part: slice | NDArray[np.intp]) -> Array:
         """The computed z_i of some samples, shape (rows, d + 1)."""
         return self.problem.covectors_around(self.point, part, self.precise)
+
+
+@lru_cache(maxsize=4)
+def _point_stretch_and_entry(centre: bytes) -> tuple[Array, float, Array]:
+    """`FramedSamples.point`, `stretch` and `entry` for the coordinates `centre`.
+
+    A solution is checked and its objective recomputed in one frame after the other, which small problems would notice.
+    """
+    space = np.frombuffer(centre)
+    point = lift(space)
+    entry = frame_entry(point)
+    for array in (point, entry):
+        array.flags.writeable = False
+    return point, 1.0001 * (float(point[0]) + float(np.linalg.norm(space))), entry

@@ -82,7 +82,7 @@ class MarginProblem:
         """The dimension d of the hyperbolic space; w has d + 1 entries."""
         return self.X.shape[1] - 1
 
-    @property
+    @cached_property
     def farthest(self) -> float:
         """The largest time coordinate of a point; no other coordinate is larger."""
         return float(self.X[:, 0].max())

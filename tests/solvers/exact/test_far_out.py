@@ -128,3 +128,41 @@ def test_words_that_were_wrong():
     assert solve(MarginProblem(line, [1.0, -1.0, -1.0], np.inf)).status is Status.OPTIMAL
     whole = solve(MarginProblem([[1.0, 0.0, 0.0]], [1.0], uncertainty=GeodesicBall(16.0)))
     assert (whole.status, whole.objective) == (Status.OPTIMAL, 0.0)
+
+
+@pytest.mark.parametrize("C", [1e-12, 1e-9, 1e-6, 1e9, 1e12])
+def test_a_tiny_or_a_huge_C(C):
+    """The optimum of a tiny C may be lightlike and of length 1: its q must be 0 to thirty digits."""
+    near = [[0.0077431511, 0.0113386274], [-0.0114655562, 0.0004358359]]
+    check(MarginProblem(lift(near), [1.0, -1.0], C))
+
+
+def test_samples_that_cost_far_more_than_the_optimum():
+    """Their margins are 1 there, and what rounding leaves of ``c (1 - m)`` must not count."""
+    for space, weight in (
+        ([[0.0], [0.0], [0.0]], [1.28e4, 5.39e-12, 3.62e-6]),
+        ([[287.9595], [289.8524], [288.4806]], [1.05e-9, 8.39e-8, 3.63e3]),
+    ):
+        y = [1.0, 1.0, -1.0]
+        check(MarginProblem(lift(np.array(space)), y, 0.01, sample_weight=np.array(weight)))
+
+
+def test_a_hard_margin_does_not_ask_for_the_size_of_weights():
+    rng = np.random.default_rng(5)
+    X = cluster(rng, 2, 20, 1.0, 3.0)
+    Z = move_to_origin(X, lorentz_centroid(X))
+    problem = MarginProblem(X, np.where(Z[:, 1] > 0.05, 1.0, -1.0), np.inf)
+    weighted = MarginProblem(X, problem.y, np.inf, sample_weight=10.0 ** rng.uniform(-12.0, 12.0, 20))
+    plain, other = solve(problem), solve(weighted)
+    assert plain.status is other.status is Status.OPTIMAL
+    assert other.objective == plain.objective
+    assert Certificate.from_dict(other.certificate.to_dict()).verify(weighted) == other.lower_bound
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_triples_on_a_line_that_separate(seed):
+    """Three neighbours on a line at radius 14 to 17.8; with sixty digits the hyperplane halfway separates them."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(np.sinh(rng.uniform(14.0, 17.8) + rng.uniform(0.0, 0.1, 3)))
+    for noise in (None, GeodesicBall(0.0)):
+        assert solve(MarginProblem(lift(x[:, None]), [1.0, -1.0, -1.0], np.inf, uncertainty=noise)).is_proved

@@ -10,8 +10,13 @@ from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
-from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet
+from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.lorentz import covector
+from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.uncertainty import GeodesicBall
+
+#: Images of Jacobians that are made at once.
+BLOCK = 65_536
 
 
 def worst_margin_bounds(
@@ -68,19 +73,44 @@ def _ball_margins(m_lower: Array, m_upper: Array, rho: Array, q_lower: float, q_
 
 def _longest_steps(samples: FramedSamples, noise: LinearisedSet, w: Array, w_errors: Array) -> Array:
     """Upper bounds of ``rho |J'c|`` in the dual norm of the set, shape (n,)."""
-    images, image_errors = samples.jacobians(slice(None))
-    pulled = np.abs(images @ w)
-    pulled += np.abs(images) @ ((4 * w.size + 32) * U * np.abs(w) + w_errors)
-    pulled += image_errors[:, None] * float(np.abs(w).sum() + w_errors.sum())
+    middle, error = (_pulled_in_frame if samples.precise else _pulled_outside)(samples, w, w_errors)
+    pulled = np.abs(middle) + error
     if isinstance(noise, Box):
         length = pulled.sum(axis=1)
     elif isinstance(noise, CrossPolytope):
         length = pulled.max(axis=1)
     elif isinstance(noise, Ellipsoid):
-        length = _ellipsoid_lengths(noise, images @ w, pulled)
+        length = _ellipsoid_lengths(noise, middle, pulled)
     else:
         length = np.sqrt((pulled * pulled).sum(axis=1))
     return np.broadcast_to(noise.rho, length.shape) * length * (1.0 + (4 * w.size + 32) * U)
+
+
+def _pulled_in_frame(samples: FramedSamples, w: Array, w_errors: Array) -> tuple[Array, Array]:
+    """``J'c`` and bounds on the errors of its entries, each (n, d), by images of the Jacobian in the frame."""
+    n, d = samples.problem.n_samples, samples.problem.dim
+    middle, error = np.empty((n, d)), np.empty((n, d))
+    spread, total = (4 * w.size + 32) * U * np.abs(w) + w_errors, float(np.abs(w).sum() + w_errors.sum())
+    step = max(1, BLOCK // d**2)
+    for rows in (slice(start, start + step) for start in range(0, n, step)):
+        images, image_errors = samples.jacobians(rows)
+        middle[rows] = images @ w
+        error[rows] = np.abs(images) @ spread + image_errors[:, None] * total
+    return middle, error
+
+
+def _pulled_outside(samples: FramedSamples, w: Array, w_errors: Array) -> tuple[Array, Array]:
+    """The same by the parts of the Jacobian in the coordinates of the data, for frames that doubles are enough for.
+
+    The boost lengthens vectors by at most the stretch, so entries of ``W = B w`` err by what w does, times that, and by
+    ``(2 d + 16) u`` for rounding; ``J'`` lengthens by at most ``sqrt2 cosh(r)``, and rounds as in `members`.
+    """
+    d = samples.problem.dim
+    W = boost(samples.point) @ w
+    jacobian = OriginJacobian.at(samples.problem.X)
+    off = 1.5 * samples.stretch * (float(w_errors.sum()) + 1.5 * (d + 1) * (2 * d + 16) * U * float(np.abs(w).sum()))
+    error = 1.0001 * jacobian.cosh * (1.5 * off + 2.0 * (16 * d + 128) * U * float(np.abs(W).sum()))
+    return jacobian.pull_back(covector(W)), np.broadcast_to(error[:, None], (error.size, d))
 
 
 def _ellipsoid_lengths(noise: Ellipsoid, pulled: Array, bound: Array) -> Array:

@@ -72,7 +72,7 @@ def _sums_in_frame(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array,
         sums_of = array_sums(at_origin, framed, partial(ImageMembers, framed, samples))
     else:
         rows, sums_of = BLOCK, _sums_by(at_origin, framed)
-    before_rounding = samples.reach_factor * float(samples.reaches.max())
+    before_rounding = samples.reach_factor * problem.farthest
     return _summed(sums_of, framed, len(proof.points), rows, 4.0 * U, before_rounding)
 
 

@@ -255,9 +255,10 @@ class Exact(Solver):
     def _limit_reached(self, oracle: HingeOracle, search: Search, deadline: float) -> Status | None:
         if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
-        check = oracle.check_time(search.pool.count()) if self.verify else 0.0
-        if time.perf_counter() + check >= deadline:
-            return Status.TIME_LIMIT
+        if deadline < np.inf:
+            check = oracle.check_time(search.pool.count()) if self.verify else 0.0
+            if time.perf_counter() + check >= deadline:
+                return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None
 
 
@@ -285,11 +286,11 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle,
     """
     if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
         return False
+    if not relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol:
+        return True
     most = oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
     noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
-    return not (
-        noise <= search.AIM[0] * tol * search.upper and relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol
-    )
+    return noise > search.AIM[0] * tol * search.upper
 
 
 def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:

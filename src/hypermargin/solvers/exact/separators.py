@@ -29,6 +29,8 @@ ABOVE = 2.0**-44
 MOST_ABOVE, SCALINGS = 1e-6, 8
 #: Entries of a normal that are larger than this come from rounding.
 LONGEST = 1e100
+#: An objective that is known no better than this is tried with w longer by these factors.
+BLURRED, LONGER = 1e-9, (2.0**-48, 2.0**-44, 2.0**-40)
 #: The most samples for which a linear programme is solved.
 MOST_ROWS = 2000
 #: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
@@ -131,12 +133,25 @@ def _used_rows(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
 
 
 def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
-    """The better of an outcome and the same scaled to margins of 1, and its objective."""
-    enclosure = enclosed_objective(problem, outcome)
-    if 1.0 <= enclosure.least_margin <= 1.0 + 2.0 * ABOVE:
-        return outcome, enclosure
-    separator = scaled_to_margin(problem, outcome, enclosure.least_margin)
-    return separator if separator is not None and separator[1].upper < enclosure.upper else (outcome, enclosure)
+    """The best of an outcome, the same scaled to margins of 1, and the same a little longer, and its objective.
+
+    Where a few samples cost far more than the optimum they have margins of 1 there, and what rounding leaves of
+    ``c (1 - m)`` is more than a last bit of w.
+    """
+    best = outcome, enclosed_objective(problem, outcome)
+    least = best[1].least_margin
+    if 1.0 <= least <= 1.0 + 2.0 * ABOVE:
+        return best
+    separator = scaled_to_margin(problem, outcome, least)
+    if separator is not None:
+        return separator if separator[1].upper < best[1].upper else best
+    if best[1].upper - best[1].lower > BLURRED * best[1].upper:
+        for above in LONGER:
+            longer = _times(problem, outcome, 1.0 + above)
+            enclosure = enclosed_objective(problem, longer)
+            if enclosure.upper < best[1].upper:
+                best = longer, enclosure
+    return best
 
 
 def small_enough(problem: MarginProblem, objective: float) -> float:
