@@ -42,6 +42,7 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 	$(BIN)/python benchmarks/bench_moment.py
 	$(BIN)/python benchmarks/bench_robust.py
 	$(BIN)/python benchmarks/bench_forest.py
+	$(BIN)/python benchmarks/bench_neighbours.py
 	$(BIN)/python benchmarks/bench_kernels.py
 	$(BIN)/python benchmarks/bench_asinh.py
 	$(BIN)/python benchmarks/bench_passes.py

@@ -206,8 +206,8 @@ def main() -> None:
         "",
         f"{TREES} trees each. Taxonomies: `make_taxonomy({NODES})`, subtrees of 10 % to 0.1 %, average precision on "
         f"30 % of the nodes; defaults were chosen on the seeds 0 to 7, with 8,000 nodes, and on 0 to 2; the table has "
-        f"the seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}. Graphs: the paper's folds; their accuracies were looked at "
-        "when defaults were chosen. scikit-learn's forests see disk coordinates.",
+        f"the seeds {TUNING_SEEDS[0]} to {TUNING_SEEDS[-1]}. Graphs: the paper's folds; their accuracies were "
+        "looked at when defaults were chosen. scikit-learn's forests see disk coordinates.",
         "",
         *lever_table(),
         "",

@@ -14,7 +14,14 @@ from hypermargin.cli import main
 from hypermargin.cli.files import write_csv
 from hypermargin.cli.main import COMMANDS, build_parser
 from hypermargin.cli.options import without_names
-from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, load_model
+from hypermargin.estimators import (
+    HyperbolicForestClassifier,
+    HyperbolicKernelSVC,
+    HyperbolicSVC,
+    HyperbolicTreeClassifier,
+    load_model,
+    save_model,
+)
 from reference.objective import hinge_value, lift, signed_rows
 
 
@@ -278,6 +285,16 @@ def test_plot_writes_what_its_suffix_says(capsys, folder):
     assert "euclidean" in (folder / "both.svg").read_text() or "pgd" in (folder / "both.svg").read_text()
 
 
+@pytest.mark.parametrize("arguments", [(), ("--tree", "1")])
+def test_plot_draws_the_splits_of_a_tree(arguments, capsys, folder, data):
+    """As paths of an .svg picture, one for each piece of a split more than the picture of the regions alone."""
+    X, y = data
+    kind = HyperbolicForestClassifier(2, random_state=0) if arguments else HyperbolicTreeClassifier(random_state=0)
+    save_model(kind.fit(X, y), folder / "trees.npz")
+    run_ok(capsys, "plot", "points.csv", "--model", "trees.npz", "-o", "tree.svg", *arguments)
+    assert "LineCollection" in (folder / "tree.svg").read_text()
+
+
 def test_methods_lists_every_method_with_its_options(capsys):
     out = run_ok(capsys, "methods")
     for method in available_methods():
@@ -359,6 +376,12 @@ MISTAKES = {
     "too few to hold out": (("compare", "tiny.csv"), "least populated class|test_size"),
     "space drawn": (("plot", "wide.csv", "-o", "p.png"), "only the hyperbolic plane"),
     "zoom without boundary": (("plot", "points.csv", "--zoom", "boundary", "-o", "p.png"), "give --model or --methods"),
+    "tree without forest": (("plot", "points.csv", "--tree", "0", "-o", "p.png"), "--tree needs a forest"),
+    "tree of a hyperplane": (
+        ("plot", "points.csv", "--model", "good.npz", "--tree", "0", "-o", "p.png"),
+        "needs a forest",
+    ),
+    "tree too many": (("plot", "points.csv", "--model", "forest.npz", "--tree", "2", "-o", "p.png"), "has 2 trees"),
     "model and methods": (("plot", "points.csv", "--model", "a", "--methods", "b", "-o", "p.png"), "not allowed with"),
     "boundaries of three": (("plot", "three.csv", "--methods", "euclidean", "-o", "p.png"), "between two classes"),
     "tiny demo": (("demo", "--size", "3"), "--size must be at least 20"),
@@ -370,6 +393,7 @@ def mistakes(capsys, folder, data):
     """Files with something wrong about each."""
     X, y = data
     run_ok(capsys, *FIT[:-1], "good.npz")
+    save_model(HyperbolicForestClassifier(2, random_state=0).fit(X, y), folder / "forest.npz")
     whole = (folder / "good.npz").read_bytes()
     (folder / "damaged.npz").write_bytes(whole[: len(whole) // 2])
     (folder / "nan.csv").write_text("x0,x1,label\n1,nan,a\n1,0,b\n")

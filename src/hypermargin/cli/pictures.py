@@ -11,14 +11,14 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from sklearn.metrics import ConfusionMatrixDisplay
 
-from hypermargin.plotting import PoincareDisplay, plot_proof
+from hypermargin.plotting import PoincareDisplay, TreeDisplay, plot_proof
 
-__all__ = ["FORMATS", "PoincareDisplay", "plot_proof", "save_confusion", "save_figure", "save_picture"]
+__all__ = ["FORMATS", "PoincareDisplay", "TreeDisplay", "plot_proof", "save_confusion", "save_figure", "save_picture"]
 
 FORMATS = (".png", ".pdf", ".svg")
 
 
-def save_picture(display: PoincareDisplay, path: Path, title: str | None = None) -> None:
+def save_picture(display: PoincareDisplay | TreeDisplay, path: Path, title: str | None = None) -> None:
     """Write the figure of a display and let go of it."""
     figure = display.figure_
     assert isinstance(figure, Figure)

@@ -23,6 +23,8 @@ EXAMPLES = """examples:
       the points alone
   hypermargin plot points.csv --model model.npz --output regions.png
       a fitted model: its regions, and its boundary where there are two classes
+  hypermargin plot points.csv --model forest.npz --tree 0 --output tree.png
+      the first tree of a forest: its regions and its splits
   hypermargin plot points.csv --methods euclidean,pgd --zoom boundary --output both.pdf
       the boundaries of several methods in one picture
   hypermargin plot points.csv --methods exact,exact:asinh --output optima.png
@@ -44,13 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--zoom", choices=("disk", "data", "boundary"), default="disk", help="what to show (%(default)s)"
     )
     parser.add_argument("--center", choices=("origin", "mean"), default="origin", help="the middle (%(default)s)")
+    parser.add_argument(
+        "--tree", type=int, metavar="K", help="with --model: draw the splits of the forest's tree K, from 0"
+    )
     add_geometry_arguments(parser.add_argument_group("coordinates (a model knows its own)"))
     add_problem_arguments(parser.add_argument_group("with --methods or --proof"))
 
 
 def run(args: argparse.Namespace) -> None:
     # matplotlib takes a while to load, and the other commands need none of it.
-    from hypermargin.cli.pictures import FORMATS, PoincareDisplay, plot_proof, save_figure, save_picture
+    from hypermargin.cli.pictures import FORMATS, PoincareDisplay, TreeDisplay, plot_proof, save_figure, save_picture
 
     output = check_output(args.output, FORMATS)
     if args.zoom == "boundary" and not (args.model or args.methods):
@@ -60,6 +65,12 @@ def run(args: argparse.Namespace) -> None:
     zoom = None if args.zoom == "disk" else args.zoom
     center = None if args.center == "origin" else args.center
     model = load_model(args.model, certificates=False) if args.model else None
+    n_trees = len(getattr(model, "trees_", ()))
+    if args.tree is not None and not 0 <= args.tree < n_trees:
+        what = (
+            f"the model has {n_trees} trees, numbered from 0" if n_trees else "--tree needs a forest: give its --model"
+        )
+        raise CommandError(f"there is no tree {args.tree}: {what}")
     points = labelled_points(args, model)
     y = points.labels
     if args.proof:
@@ -69,7 +80,12 @@ def run(args: argparse.Namespace) -> None:
         save_figure(plot_proof(fitted.solutions_[0], fitted.binary_problems(points.X, y)[0]), output)
         say(f"wrote {output}")
         return
-    if model is not None:
+    display: PoincareDisplay | TreeDisplay
+    if model is not None and (args.tree is not None or n_trees == 1):
+        display = TreeDisplay.from_estimator(
+            without_names(model), points.X, y, index=args.tree or 0, zoom=zoom, center=center
+        )
+    elif model is not None:
         display = PoincareDisplay.from_estimator(without_names(model), points.X, y, zoom=zoom, center=center)
     else:
         X = to_lorentz(points.X, args.geometry, args.curvature)

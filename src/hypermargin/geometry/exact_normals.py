@@ -52,8 +52,8 @@ def normal_from_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array
         factor = along / (1 + time) + normal[0]
         moved = [time * normal[0] + along, *(v + c * factor for v, c in zip(normal[1:], space, strict=True))]
         high = [float(value.mid()) for value in moved]
-        low = [float((value - top).mid()) for value, top in zip(moved, high, strict=True)]
-    return np.array(high), np.array(low)
+        rest = [float((value - top).mid()) for value, top in zip(moved, high, strict=True)]
+    return np.array(high), np.array(rest)
 
 
 def scaled_normal(w: Array, low: Array, factor: float) -> tuple[Array, Array]:

@@ -1,9 +1,10 @@
-"""Pictures: points, boundaries and regions on the Poincaré disk, the proof of a bound, and the progress of a solver."""
+"""Pictures: points, boundaries and regions on the Poincaré disk, trees, proofs of bounds, progress of solvers."""
 
 from hypermargin.plotting.display import PoincareDisplay
 from hypermargin.plotting.history import plot_history
 from hypermargin.plotting.proof import ProofDisplay
 from hypermargin.plotting.proof_figure import plot_proof
 from hypermargin.plotting.radii import plot_certified_radii
+from hypermargin.plotting.tree import TreeDisplay
 
-__all__ = ["PoincareDisplay", "ProofDisplay", "plot_certified_radii", "plot_history", "plot_proof"]
+__all__ = ["PoincareDisplay", "ProofDisplay", "TreeDisplay", "plot_certified_radii", "plot_history", "plot_proof"]

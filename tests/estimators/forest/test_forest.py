@@ -287,6 +287,17 @@ class TestBadInput:
         same = HyperbolicForestClassifier(5, bootstrap=False).fit(X[:6], y[:6])
         np.testing.assert_allclose(same.predict_proba(X), 0.5)
 
+    @pytest.mark.parametrize("splits", ["fast", "certified"])
+    @pytest.mark.parametrize("boundary", ["hyperplane", "curve"])
+    def test_bootstrap_samples_of_one_class(self, splits, boundary, four_classes):
+        """Trees of one leaf, which holds the shares of all samples."""
+        X, y = four_classes
+        settings = {"splits": splits, "boundary": boundary, "min_samples_leaf": 1, "random_state": 0}
+        shares = HyperbolicForestClassifier(4, max_samples=1, **settings).fit(X, y).predict_proba(X[:3])
+        np.testing.assert_allclose(shares, np.tile(np.bincount(y) / y.size, (3, 1)))
+        equal = HyperbolicForestClassifier(4, **settings).fit(X[np.zeros(y.size, dtype=int)], y)
+        np.testing.assert_allclose(equal.predict_proba(X[:3]), np.tile(np.bincount(y) / y.size, (3, 1)))
+
     def test_a_class_of_one(self, four_classes):
         X, y = four_classes
         y = np.where(np.arange(y.size) == 0, 9, y)  # most bootstrap samples of so few draws miss it
@@ -299,3 +310,5 @@ class TestBadInput:
         far[0] = lift(np.array([[1e9, 0.0]]))[0]
         with pytest.raises(ValueError, match="radius"):
             HyperbolicForestClassifier(2).fit(far, y)
+        with pytest.raises(ValueError, match="radius"):
+            HyperbolicForestClassifier(2).fit(X, y).predict(far)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from hypermargin.datasets import make_gaussian_mixture
+from hypermargin.datasets import make_gaussian_mixture, make_taxonomy
 from hypermargin.estimators import HyperbolicForestClassifier, HyperbolicTreeClassifier
 from hypermargin.geometry.models import distance_in, from_lorentz
 
@@ -26,6 +26,7 @@ def ball(x, r, rng, count):
 MODELS = {
     "tree": HyperbolicTreeClassifier(random_state=0),
     "forest": HyperbolicForestClassifier(15, random_state=0),
+    "forest of curves": HyperbolicForestClassifier(15, boundary="mixed", random_state=0),
     "one leaf": HyperbolicTreeClassifier(min_samples_leaf=200, random_state=0),
 }
 
@@ -60,6 +61,16 @@ def test_a_single_split_is_met_exactly():
     radius = tree.certified_radius(X[:8])
     _, distance = tree.nearest_adversarial(X[:8])
     np.testing.assert_allclose(distance, radius, rtol=1e-6)
+
+
+def test_far_out_where_families_crowd():
+    X, y = make_taxonomy(1500, positive_fraction=0.1, random_state=0, return_X_y=True)
+    forest = HyperbolicForestClassifier(10, random_state=0).fit(X, y)
+    points, rng = X[::60], np.random.default_rng(0)
+    radius, answer = forest.certified_radius(points), forest.predict(points)
+    assert 0.0 < np.min(radius) < 0.5 < np.max(radius)
+    for x, r, label in zip(points, radius, answer, strict=True):
+        assert np.all(forest.predict(ball(x, 0.999999 * min(r, 2.0), rng, 200)) == label)
 
 
 def test_radii_are_lengths_of_the_curved_space():

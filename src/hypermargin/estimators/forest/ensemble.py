@@ -222,12 +222,20 @@ class TreeEnsemble(HyperbolicClassifier):
 
     # -- what a tree looks like --------------------------------------------------------------------------------------
 
-    def _split_normals(self, tree: Tree) -> Array:
-        """Normals of the splits of a tree on the unit hyperboloid of the data, shape (n_splits, d + 1)."""
-        return transform_normal(tree.normals, boost(self.frame_))
+    def split_boundaries(self, index: int = 0) -> tuple[Array, Array]:
+        """Normals w and thresholds b of the splits ``x * w = b`` of a tree, shapes (n_splits, d + 1) and (n_splits,).
 
-    def _text(self, tree: Tree, max_depth: int | None) -> str:
-        return describe(tree, self._split_normals(tree), self.classes_, curvature_scale(self.curvature), max_depth)
+        On the unit hyperboloid of the data. Row ``trees_[index].slot[node]`` is the split of a node; points with
+        ``x * w > b`` go to its second child.
+        """
+        self._check_fitted()
+        tree = self.trees_[index]
+        return transform_normal(tree.normals, boost(self.frame_)), tree.thresholds.copy()
+
+    def _text(self, index: int, max_depth: int | None) -> str:
+        normals, _ = self.split_boundaries(index)
+        scale = curvature_scale(self.curvature)
+        return describe(self.trees_[index], normals, self.classes_, scale, max_depth)
 
     # -- storage: arrays and plain values, for pickles, skops and model files alike ------------------------------------
 

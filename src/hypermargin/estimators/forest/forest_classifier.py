@@ -10,6 +10,7 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.forest.elsewhere import USUAL_SAMPLES, centre_of, grow_elsewhere
 from hypermargin.estimators.forest.ensemble import TreeEnsemble
 from hypermargin.estimators.forest.growing import LARGEST_SEED, GrowthPlan, grow_trees
+from hypermargin.estimators.forest.tree_classifier import HyperbolicTreeClassifier
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.spread import spread_samples
 from hypermargin.passes.inputs import home_of, lives_elsewhere
@@ -55,6 +56,8 @@ class HyperbolicForestClassifier(TreeEnsemble):
     classes_ : (n_classes,) array
     trees_ : list of Tree
         Nodes, splits and values, in the frame that has `frame_` at the origin.
+    estimators_ : list of HyperbolicTreeClassifier
+        The trees as classifiers of their own.
     seeds_ : list of int
         The seed of each tree.
     frame_ : (d + 1,) array
@@ -225,5 +228,19 @@ class HyperbolicForestClassifier(TreeEnsemble):
 
     def to_text(self, index: int, max_depth: int | None = None) -> str:
         """Tree number `index` in words, a line for each node; `max_depth` cuts it off below."""
+        return self._text(index, max_depth)
+
+    @property
+    def estimators_(self) -> list[HyperbolicTreeClassifier]:
+        """Each tree as a classifier of its own, to predict with, print or draw."""
         self._check_fitted()
-        return self._text(self.trees_[index], max_depth)
+        settings = {name: getattr(self, name) for name in HyperbolicTreeClassifier().get_params()}
+        found = []
+        for tree, seed, splits in zip(self.trees_, self.seeds_, self.certified_splits_, strict=True):
+            one = HyperbolicTreeClassifier(**settings)
+            for name in ("classes_", "frame_", "n_features_in_", "feature_names_in_", "points_"):
+                if hasattr(self, name):
+                    setattr(one, name, getattr(self, name))
+            one.trees_, one.seeds_, one.certified_splits_ = [tree], [seed], [splits]
+            found.append(one)
+        return found

@@ -130,7 +130,7 @@ class HyperbolicTreeClassifier(TreeEnsemble):
 
     def to_text(self, max_depth: int | None = None) -> str:
         """The tree in words, a line for each node; `max_depth` cuts it off below."""
-        return self._text(self._one_tree(), max_depth)
+        return self._text(0, max_depth)
 
     def _one_tree(self) -> Tree:
         self._check_fitted()

@@ -20,7 +20,8 @@ WEIGHTS = ("uniform", "distance")
 class HyperbolicKNeighborsClassifier(HyperbolicClassifier):
     """Vote of the nearest points of hyperbolic space, by k or by radius.
 
-    Distances are accurate for near and far points alike, and nothing depends on where the origin is.
+    Distances are accurate for near and far points alike, and nothing depends on where the origin is. As in
+    scikit-learn there are no weights of samples or classes: k counts samples.
 
     Parameters
     ----------

@@ -23,9 +23,9 @@ from hypermargin.geometry.metric import distance
 from hypermargin.geometry.models import from_lorentz
 
 EPS = float(np.finfo(np.float64).eps)
-#: The tree is the faster way up to the first dimension, and up to the second given so many points (docs/forests.md has
-#: the measurements that say so).
-TREE_DIMENSION, TREE_DIMENSION_OF_MANY, MANY_POINTS = 3, 5, 10_000
+#: The tree is the faster way up to the first dimension, and up to the second given so many points: measured by
+#: benchmarks/bench_neighbours.py.
+TREE_DIMENSION, TREE_DIMENSION_OF_MANY, MANY_POINTS = 3, 4, 10_000
 #: Entries of the largest array of products, and queries that a thread takes at a time.
 ENTRIES, QUERIES = 1 << 22, 1 << 10
 #: Relative and absolute room for rounding in the radius of a Euclidean ball.
