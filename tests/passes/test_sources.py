@@ -138,6 +138,26 @@ def test_labels_must_be_of_one_kind(data):
         HyperbolicSVC().fit(Mixed(X, mixed, rows=len(y) // 2), None)
 
 
+def test_a_row_without_a_label_is_named(files, data):
+    lines = (files / "points.csv").read_text(encoding="utf-8").splitlines()
+    cells = lines[1 + 133].split(",")
+    lines[1 + 133] = ",".join([*cells[:3], "", cells[4]])
+    (files / "points.csv").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(ValueError, match="row 133 of X has no label"):
+        HyperbolicSVC().fit(CsvFile(files / "points.csv", label="kind", columns=COLUMNS, rows=40), None)
+    labels = data[1].astype(object)
+    labels[99] = None
+    with pytest.raises(ValueError, match="row 99 of X has no label"):
+        HyperbolicSVC().fit(ArrayChunks(data[0], rows=40), labels)
+
+
+def test_weights_that_will_not_do_are_named(data):
+    weight = np.ones(len(data[1]))
+    weight[44] = -1.0
+    with pytest.raises(ValueError, match="row 44 of X has a weight that is negative"):
+        HyperbolicSVC().fit(ArrayChunks(data[0], rows=40), data[1], weight)
+
+
 def test_a_file_that_changes_while_it_is_read_is_an_error(files):
     source = CsvFile(files / "points.csv", label="kind", columns=COLUMNS, rows=30)
     chunks = iter(source)
