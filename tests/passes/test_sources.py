@@ -1,5 +1,9 @@
 """Files and arrays in chunks, and everything that can be wrong with them."""
 
+import shutil
+import tempfile
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,6 +85,25 @@ def test_files_give_the_classifier_of_the_arrays(files, data, reference, name):
     assert model.score(path, "kind") == pytest.approx(reference.score(*data))
     heavy = HyperbolicSVC().fit(path, "kind", "weight")
     assert close(heavy, HyperbolicSVC().fit(*data, np.linspace(0.5, 2.0, len(data[1]))))
+
+
+def test_text_is_read_twice_only(files, reference, monkeypatch, tmp_path):
+    """Once to check it and once to write the points down; without room for that, for every pass."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    read = []
+
+    class Counted(CsvFile):
+        def __iter__(self):
+            read.append(self)
+            return super().__iter__()
+
+    source = Counted(files / "points.csv", label="kind", columns=COLUMNS, rows=40)
+    assert close(HyperbolicSVC().fit(source, None), reference)
+    assert len(read) == 2
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("hypermargin-")]  # all tidied up
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
+    assert close(HyperbolicSVC().fit(source, None), reference)
+    assert len(read) > 50
 
 
 def test_a_large_memory_map_is_read_in_chunks(data, reference, tmp_path, monkeypatch):
