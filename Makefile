@@ -39,6 +39,8 @@ docs: $(INSTALLED)  ## Build the site into docs/_build/html without a warning, a
 
 bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/benchmarks/
 	$(BIN)/python benchmarks/bench_exact.py
+	$(BIN)/python benchmarks/bench_dims.py
+	$(BIN)/python benchmarks/bench_sizes.py
 	$(BIN)/python benchmarks/bench_moment.py
 	$(BIN)/python benchmarks/bench_robust.py
 	$(BIN)/python benchmarks/bench_forest.py

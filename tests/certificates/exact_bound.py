@@ -28,12 +28,17 @@ def framed_row(problem, i, centre):
 
 
 def exact_cut(problem, chosen, centre):
-    """``(sqrt2 b, -sqrt2 g)`` in the frame: sums of ``c_i`` and ``c_i z_i`` over the samples `chosen`, as fractions."""
+    """``(sqrt2 b, -sqrt2 g)`` in the frame: sums of ``c_i`` and ``c_i z_i`` over the samples `chosen`, as fractions.
+
+    `chosen` may also hold shares between 0 and 1.
+    """
     costs = [Fraction(float(c)) for c in problem.costs]
     totals = [Fraction(0)] * (problem.dim + 2)
     for i in np.flatnonzero(chosen).tolist():
         row = framed_row(problem, i, centre)
-        totals = [total + costs[i] * entry for total, entry in zip(totals, row, strict=True)]
+        totals = [
+            total + Fraction(float(chosen[i])) * costs[i] * entry for total, entry in zip(totals, row, strict=True)
+        ]
     return totals
 
 

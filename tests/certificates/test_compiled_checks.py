@@ -13,10 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hypermargin import MarginProblem, solve
-from hypermargin.certificates import SoftMarginCertificate, sums, verify
+from hypermargin.certificates import SharedCut, SoftMarginCertificate, sums, verify
 from hypermargin.certificates.compiled import intervals as compiled_intervals
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.compilation import is_compiled
+from hypermargin.geometry.isometries import frame_entry
 from hypermargin.geometry.lorentz import fixed_order_product
 from interpreted import load_source
 from reference.instances import make_instance
@@ -148,7 +149,7 @@ def margins_of(certificate, problem):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("radius", [1.0, 8.0, 10.0, 12.0])
-@pytest.mark.parametrize("d", [1, 2, 6])
+@pytest.mark.parametrize("d", [1, 2, 6, 20])
 def test_both_ways_to_sum_are_within_their_errors_where_sums_cancel(monkeypatch, d, radius, weighted):
     problem = far_problem(120, d, radius, weighted)
     certificate = some_cuts(problem, 6)
@@ -167,6 +168,34 @@ def check_sums(found, exact, sizes):
         for value, error, number in zip(row.tolist(), slack.tolist(), truth, strict=True):
             assert abs(number - Fraction(value)) <= Fraction(error)
         assert np.all(slack <= 2e-14 * size + 1e-299)
+
+
+@pytest.mark.parametrize("precise", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("d", "radius"), [(2, 1.0), (3, 9.0), (20, 1.0), (20, 9.0)])
+def test_cuts_with_shares_are_within_their_errors(monkeypatch, d, radius, weighted, precise):
+    """Samples with shares take them whatever their margin is, the others are taken by their margins."""
+    problem = far_problem(80, d, radius, weighted)
+    rng = np.random.default_rng(d)
+    apart = [np.sort(rng.choice(80, size, replace=False)) for size in (0, 1, 17, 80)]
+    points = some_cuts(problem, 3)
+    shared = tuple(SharedCut(k % 3, samples, rng.random(samples.size)) for k, samples in enumerate(apart))
+    certificate = replace(points, shared=shared, precise=precise)
+    Z = problem.covectors_around(lift(certificate.centre), precise=precise)
+    shares = (fixed_order_product(Z, points.points.T) < points.threshold).T.astype(float)[[0, 1, 2, 0, 1, 2, 0]]
+    for row, cut in zip(shares[3:], shared, strict=True):
+        row[cut.samples] = cut.shares
+    exact = [exact_cut(problem, row, certificate.centre) for row in shares]
+    for module in (compiled_sums, PLAIN_SUMS):
+        monkeypatch.setattr(sums, "compiled_sums", module)
+        found = sums.cut_sums(certificate, problem)
+        assert len(found.totals) == certificate.n_cuts == 7
+        assert not found.one_class[3:].any()
+        for row, slack, truth in zip(found.totals, found.errors, exact, strict=True):
+            for value, error, number in zip(row.tolist(), slack.tolist(), truth, strict=True):
+                assert abs(number - Fraction(value)) <= Fraction(error)
+        sizes = 2.0 * problem.centre[0] * (shares @ (problem.X[:, 0] * problem.costs))
+        assert np.all(found.errors <= 1e-13 * sizes[:, None] + 1e-299)
 
 
 @needs_compiler
@@ -197,7 +226,7 @@ def test_sums_that_vanish_are_within_their_errors(seed):
 
 @needs_compiler
 @pytest.mark.parametrize("radius", [1.0, 6.0, 11.0])
-@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("d", [1, 2, 5, 20])
 def test_samples_at_the_threshold_are_chosen_as_by_the_arrays(d, radius):
     problem = far_problem(60, d, radius, weighted=False)
     certificate = some_cuts(problem, 3)
@@ -209,16 +238,18 @@ def test_samples_at_the_threshold_are_chosen_as_by_the_arrays(d, radius):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_interpreted_pass_gives_the_same_bits(weighted):
-    problem = far_problem(40, 2, 3.0, weighted)
+@pytest.mark.parametrize("d", [2, 12])
+def test_the_interpreted_pass_gives_the_same_bits(d, weighted):
+    problem = far_problem(40, d, 3.0, weighted)
     certificate = some_cuts(problem, 4)
     answers = []
     for module in (compiled_sums, PLAIN_SUMS):
-        out = np.zeros((4, 12)), np.zeros(4), np.zeros((4, 2))
-        frame, sigma = np.eye(3) * [1.0, -1.0, -1.0], np.full(4, module.power_of_two_above(1e12))
+        out = np.zeros((4, 3 * d + 6)), np.zeros(4), np.zeros((4, 2))
+        entry, sigma = frame_entry(problem.centre), np.full(d + 2, module.power_of_two_above(1e12))
         data = problem.X, problem.y, problem.costs, problem.X[:, 0]
-        module.selected_sums(*data, weighted, frame, certificate.points, 0.5, *out, sigma)
-        bounds = module.enclosed_risk(*data, frame, certificate.points[0], 1e-15, 1e-15, np.full(3, 1e-18))
+        apart, starts = np.array([2, 7, 11], dtype=np.intp), np.array([0, 0, 2, 3, 3], dtype=np.intp)
+        module.selected_sums(*data, weighted, entry, certificate.points, 0.5, apart, starts, *out, sigma)
+        bounds = module.enclosed_risk(*data, entry, certificate.points[0], 1e-15, 1e-15, np.full(d + 1, 1e-18))
         out = *out, np.array(bounds)
         answers.append(out)
     for compiled, plain in zip(*answers, strict=True):

@@ -7,7 +7,7 @@ from hypermargin.certificates.curve import CurveCertificate
 from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
 from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.certificates.moment import MomentCertificate
-from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
 from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.certificates.statement import Statement
@@ -28,6 +28,7 @@ __all__ = [
     "OverlapCertificate",
     "RegionProof",
     "RobustOverlapCertificate",
+    "SharedCut",
     "SoftMarginCertificate",
     "Statement",
 ]

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from hypermargin.arrays import Array, row_blocks
+from hypermargin.compilation import is_compiled
+from hypermargin.passes.compiled import hashes
 from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.fused import is_available, partial_sums
 from hypermargin.problems.margin import MarginProblem
@@ -48,12 +50,30 @@ def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
         numbers = piece.xp.asarray(np.array([FIRST, SECOND, LOWER_HALF, LOWER_BITS]), device=piece.space.device)
         *totals, others = to_numpy(partial_sums("fingerprints", piece, numbers, 4)).sum(axis=0).tolist()
         return totals, others > 0
-    return _summed(_blocks(piece))
+    if isinstance(piece, DeviceSamples) or not is_compiled(hashes):
+        return _summed(_blocks(piece))
+    return _compiled_sums(piece.X[:, 1:], piece.y, piece.sample_weight)
 
 
 def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tuple[str, str, str | None]:
     """Those of samples in memory: rows that tell them apart, shape (n, width), labels and weights (n,)."""
-    return _written(*_summed(_array_blocks(space, side, weight)))
+    compiled = is_compiled(hashes)
+    return _written(*(_compiled_sums(space, side, weight) if compiled else _summed(_array_blocks(space, side, weight))))
+
+
+def _compiled_sums(space: Array, side: Array, weight: Array | None) -> tuple[list[int], bool]:
+    """`_summed` for arrays in memory, by compiled code."""
+    totals = np.zeros(3, dtype=np.uint64)
+    for rows in row_blocks(len(side)):
+        weights = np.ones(1) if weight is None else weight[rows]
+        words = [
+            np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64) for values in (space[rows], weights)
+        ]
+        hashes.hash_sums(words[0], np.asarray(side[rows], dtype=np.float64), words[1], totals)
+    weighted = weight is not None and any(
+        bool(np.any((weight[rows] != 1.0) & (side[rows] != 0))) for rows in row_blocks(len(side))
+    )
+    return totals.tolist(), weighted
 
 
 def _summed(blocks: Iterable[tuple[Any, Any, Any, Any]]) -> tuple[list[int], bool]:

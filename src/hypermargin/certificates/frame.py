@@ -6,7 +6,10 @@ of the matrix by 6 u and sums of d + 1 products, an image computed in doubles er
 
     (2 d + 16) u |x| |row of the matrix| <= (2 d + 16) u sqrt2 x0 (T + |c|)
 
-in every coordinate. In double-double arithmetic it is the exact image rounded once, after an error of at most
+in every coordinate. In many dimensions the boost is applied by its formula, ``(T x0 - c.xr, -(xr - c s))`` with
+``s = x0 - c.xr/(1 + T)``, which errs by less: with T rounded as x0 is, ``c.xr`` errs by ``d u |c| x0``, the first
+coordinate by ``(d + 7) u (T + |c|) x0``, s by ``(2 d + 8) u x0`` since ``|c| < 1 + T``, and the others by
+``(2 d + 12) u (T + |c|) x0``. In double-double arithmetic it is the exact image rounded once, after an error of at most
 ``(256 d + 1024) u^2 T x0`` (`geometry.compiled.double_double`).
 """
 
@@ -14,11 +17,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
-from hypermargin.geometry.isometries import move_to_origin_precisely, translation_to_origin
-from hypermargin.geometry.lorentz import covector, lift
+from hypermargin.geometry.isometries import frame_entry, move_to_origin_precisely, translation_to_origin
+from hypermargin.geometry.lorentz import covector, lift, origin
 from hypermargin.problems.linearised import OriginJacobian, framed_jacobians
 from hypermargin.problems.margin import MarginProblem
 
@@ -50,6 +54,11 @@ class FramedSamples:
         size = self.problem.dim + 1
         moving = np.eye(size) if self.precise else translation_to_origin(self.point)
         return np.ascontiguousarray(covector(moving.T))
+
+    @cached_property
+    def entry(self) -> Array:
+        """As `matrix`, but in many dimensions the point that a boost takes to the origin (`frame_entry`)."""
+        return frame_entry(origin(self.problem.dim) if self.precise else self.point)
 
     @property
     def reaches(self) -> Array:
@@ -90,6 +99,6 @@ class FramedSamples:
         longest = (1.0 + d**0.5) * np.abs(images).max(axis=(1, 2)) + stretches
         return images, 1.0001 * (absolute + (2 * d + 32) * U * longest)
 
-    def covectors(self, part: slice) -> Array:
+    def covectors(self, part: slice | NDArray[np.intp]) -> Array:
         """The computed z_i of some samples, shape (rows, d + 1)."""
         return self.problem.covectors_around(self.point, part, self.precise)

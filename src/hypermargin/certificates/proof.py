@@ -13,6 +13,9 @@ All of it holds in any Lorentz frame; the certificate names the frame by the poi
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hypermargin.arrays import Array
 
 
@@ -37,6 +40,24 @@ class Combination:
     weights: tuple[float, ...]
     chord: float = 0.0
     box: DirectionBox | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SharedCut:
+    """The cut at point number `point`, but for some samples, which take ``a_i = shares_i c_i/sqrt2``.
+
+    Parameters
+    ----------
+    point : int
+    samples : (m,) array of int
+        In ascending order.
+    shares : (m,) array
+        Between 0 and 1.
+    """
+
+    point: int
+    samples: NDArray[np.intp]
+    shares: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +90,8 @@ class EnvelopeProof:
     threshold : float
     duals : (K, n) array, optional
         Further cuts, numbered J, J + 1, ..., with their ``a_i`` given outright.
+    shared : tuple of SharedCut
+        Further cuts, numbered from J + K on; for problems without an uncertainty set.
     precise : bool
         Whether samples are to be moved to the frame in double-double arithmetic; in doubles the bound would be lost.
     """
@@ -78,4 +101,9 @@ class EnvelopeProof:
     regions: tuple[RegionProof, ...]
     threshold: float = 1.0
     duals: Array | None = None
+    shared: tuple[SharedCut, ...] = ()
     precise: bool = False
+
+    @property
+    def n_cuts(self) -> int:
+        return len(self.points) + (0 if self.duals is None else len(self.duals)) + len(self.shared)

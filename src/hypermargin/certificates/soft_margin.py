@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.certificates.base import Certificate
-from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.verify import verified_lower_bound
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.reading import as_numbers
@@ -34,6 +34,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             "points": self.points.tolist(),
             "duals": None if self.duals is None else self.duals.tolist(),
             "regions": [_region_to_dict(region) for region in self.regions],
+            **({"shared": [_shared_to_list(cut) for cut in self.shared]} if self.shared else {}),
             **({"precise": True} if self.precise else {}),
         }
 
@@ -45,8 +46,21 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             regions=tuple(_region_from_dict(region) for region in data["regions"]),
             threshold=float(data["threshold"]),
             duals=None if data["duals"] is None else as_numbers(data["duals"], ndim=2),
+            shared=tuple(_shared_from_list(cut) for cut in data.get("shared", ())),
             precise=bool(data.get("precise", False)),
         )
+
+
+def _shared_to_list(cut: SharedCut) -> list[Any]:
+    return [cut.point, cut.samples.tolist(), cut.shares.tolist()]
+
+
+def _shared_from_list(data: list[Any]) -> SharedCut:
+    point, samples, shares = data
+    numbers = as_numbers(samples, ndim=1)
+    if not np.array_equal(numbers, np.rint(numbers)) or np.any(np.abs(numbers) > 2.0**52):
+        raise ValueError("the samples of a cut are not whole numbers")
+    return SharedCut(int(point), numbers.astype(np.intp), as_numbers(shares, ndim=1))
 
 
 def _region_to_dict(region: RegionProof) -> dict[str, Any]:

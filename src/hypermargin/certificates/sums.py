@@ -5,6 +5,8 @@ power of two, large enough that all partial sums are exact, and a tiny rest (Rum
 floating-point summation, 2008). `compiled_sums` does so in one compiled pass, and arrays do where there is no compiler.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +47,7 @@ def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
 
     They are made where the samples are, a piece at a time, and put together here.
     """
-    if proof.duals is not None and isinstance(problem, SpreadProblem):
+    if (proof.duals is not None or proof.shared) and isinstance(problem, SpreadProblem):
         raise CertificateError("a certificate with weights of single samples can be checked on samples in memory only")
     parts = problem.ask(piece_sums, proof, problem.farthest)
     return parts[0] if len(parts) == 1 else _together(parts)
@@ -78,14 +80,34 @@ def _problem_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
     samples = FramedSamples(problem, proof.centre, proof.precise)
     if problem.uncertainty is not None:
         at_points = CutSums(*robust_cut_sums(proof, problem), _nominal_one_class(proof, problem))
-    elif is_compiled(compiled_sums):
-        at_points = _compiled_sums(proof, samples)
     else:
-        at_points = _array_sums(proof, samples)
-    if proof.duals is None:
-        return at_points
-    explicit = _explicit_sums(proof.duals, samples)
-    return CutSums(*(np.concatenate(pair) for pair in zip(at_points, explicit, strict=True)))
+        at_points = _sums_at_points(proof, samples)
+    parts = [at_points]
+    if proof.duals is not None:
+        parts.append(_explicit_sums(proof.duals, samples))
+    if proof.shared:
+        parts.append(_shared_sums(proof, samples))
+    return CutSums(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else at_points
+
+
+class _Apart(NamedTuple):
+    """Samples that cuts leave out whatever their margin: for cut j ``samples[starts[j]:starts[j + 1]]``, ascending."""
+
+    samples: NDArray[np.intp]
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, parts: Sequence[NDArray[np.intp]]) -> "_Apart":
+        sizes = np.array([0, *(part.size for part in parts)], dtype=np.intp)
+        samples = np.concatenate([np.zeros(0, dtype=np.intp), *parts]).astype(np.intp)
+        return cls(samples, np.cumsum(sizes, dtype=np.intp))
+
+
+def _sums_at_points(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart | None = None) -> CutSums:
+    """The cuts at the points, each without the samples that are set apart."""
+    if apart is None:
+        apart = _Apart(np.zeros(0, dtype=np.intp), np.zeros(len(proof.points) + 1, dtype=np.intp))
+    return (_compiled_sums if is_compiled(compiled_sums) else _array_sums)(proof, samples, apart)
 
 
 def _nominal_one_class(proof: EnvelopeProof, problem: MarginProblem) -> NDArray[np.bool_]:
@@ -93,7 +115,7 @@ def _nominal_one_class(proof: EnvelopeProof, problem: MarginProblem) -> NDArray[
     return np.array([abs(w[0]) == 1.0 and not np.any(w[1:]) for w in proof.points], dtype=bool)
 
 
-def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
+def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:
     """The cuts at the points in one pass.
 
     A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
@@ -110,9 +132,11 @@ def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
         problem.costs,
         samples.reaches,
         weighted,
-        samples.matrix,
+        samples.entry,
         np.ascontiguousarray(proof.points, dtype=np.float64),
         proof.threshold,
+        apart.samples,
+        apart.starts,
         sums,
         charges,
         counts,
@@ -145,18 +169,21 @@ def _splitting_powers(samples: FramedSamples, weighted: bool) -> Array:
     return powers
 
 
-def _array_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
+def _array_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:
     """`_compiled_sums` without a compiler, block by block."""
     points, problem = proof.points, samples.problem
     totals = np.zeros((points.shape[0], problem.dim + 2))
     errors = np.zeros_like(totals)
     classes = np.zeros((points.shape[0], 2))
     uniform = problem.sample_weight is None
+    cut_of = np.repeat(np.arange(len(points)), np.diff(apart.starts))
     for start in range(0, problem.n_samples, BLOCK):
         rows = slice(start, start + BLOCK)
         terms, reaches = _terms(samples, rows, weighted=not uniform)
         margins = fixed_order_product(samples.covectors(rows), points.T)
         chosen = np.less(margins, proof.threshold, out=margins).T  # ones and zeros, in the memory of the margins
+        here = (start <= apart.samples) & (apart.samples < start + BLOCK)
+        chosen[cut_of[here], apart.samples[here] - start] = 0.0
         classes += np.stack([chosen @ (problem.y[rows] == label) for label in (-1.0, 1.0)], axis=1)
         sums, slack = _selected_sums(chosen, terms)
         slack += (samples.roundings + (0.0 if uniform else UNIT_ROUNDOFF)) * (chosen @ np.abs(terms))
@@ -186,7 +213,22 @@ def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
     return CutSums(totals, _rounded_up(errors, problem.n_samples), classes.min(axis=1) == 0.0)
 
 
-def _terms(samples: FramedSamples, rows: slice, weighted: bool) -> tuple[Array, Array]:
+def _shared_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
+    """The cuts at points of which some samples take a share: those without the samples, and what these contribute."""
+    at = replace(proof, points=proof.points[[cut.point for cut in proof.shared]])
+    sums = _sums_at_points(at, samples, _Apart.of([cut.samples for cut in proof.shared]))
+    for row, cut in enumerate(proof.shared):
+        terms, reaches = _terms(samples, cut.samples, weighted=True)
+        gamma = rounding_factor(cut.shares.size + 3)
+        slack = (gamma + samples.roundings + UNIT_ROUNDOFF) * (cut.shares @ np.abs(terms))
+        slack[1:] += cut.shares @ reaches
+        _accumulate(sums.totals[row], sums.errors[row], cut.shares @ terms, slack)
+    return CutSums(
+        sums.totals, _rounded_up(sums.errors, samples.problem.n_samples), np.zeros(len(proof.shared), dtype=bool)
+    )
+
+
+def _terms(samples: FramedSamples, rows: slice | NDArray[np.intp], weighted: bool) -> tuple[Array, Array]:
     """``(1, z_i)`` for some samples, (rows, d + 2), and the part of their errors that goes with x0, (rows,).
 
     Both times ``c_i`` if `weighted`.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hypermargin.certificates import intervals_arb
 from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.compiled import intervals as compiled_intervals
-from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof
+from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.sums import cut_sums
 from hypermargin.compilation import is_compiled
 from hypermargin.problems.margin import MarginProblem
@@ -67,11 +67,10 @@ def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
         raise CertificateError(f"the certificate is not for dimension {problem.dim}")
     if not (np.isfinite(proof.centre).all() and np.isfinite(proof.points).all()):
         raise CertificateError("the certificate holds numbers that are not finite")
-    n_cuts = len(proof.points)
-    if proof.duals is not None:
-        if proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples:
-            raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
-        n_cuts += len(proof.duals)
+    if proof.duals is not None and (proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples):
+        raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
+    for cut in proof.shared:
+        _check_shares(cut, proof, problem)
     for region in proof.regions:
         nodes = region.nodes.ravel().tolist()
         ordered = nodes and nodes[0] == 0.0 and nodes[-1] < inf and all(map(le, nodes, nodes[1:]))
@@ -80,7 +79,20 @@ def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
         for m in region.minorants:
             if m.chord:
                 _check_chord(m, region, problem)
-    _check_weights([m for region in proof.regions for m in region.minorants], n_cuts)
+    _check_weights([m for region in proof.regions for m in region.minorants], proof.n_cuts)
+
+
+def _check_shares(cut: SharedCut, proof: EnvelopeProof, problem: MarginProblem) -> None:
+    """A cut with shares names a point, and samples of the problem once each."""
+    if problem.uncertainty is not None:
+        raise CertificateError("cuts with shares are for problems without an uncertainty set")
+    samples, shares = cut.samples, cut.shares
+    if not 0 <= cut.point < len(proof.points) or samples.ndim != 1 or samples.shape != shares.shape:
+        raise CertificateError("a cut with shares is not one of a point of the certificate")
+    if samples.size and (samples[0] < 0 or samples[-1] >= problem.n_samples or np.any(np.diff(samples) <= 0)):
+        raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
+    if not np.all((shares >= 0.0) & (shares <= 1.0)):
+        raise CertificateError("a share of a cut is not between 0 and 1")
 
 
 def _check_weights(minorants: list[Combination], n_cuts: int) -> None:

@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.compiled import double_double
-from hypermargin.geometry.lorentz import covector, euclidean_norm, lift
+from hypermargin.geometry.lorentz import covector, euclidean_norm, fixed_order_product, lift
 from hypermargin.geometry.metric import half_chord_squared
+
+#: In up to so many dimensions a matrix product is as quick as the formula of a boost.
+MATRIX_UP_TO = 8
 
 
 def boost(point: ArrayLike) -> Array:
@@ -108,6 +111,41 @@ def move_to_origin_precisely(X: ArrayLike, point: ArrayLike) -> Array:
 def move_from_origin(X: ArrayLike, point: ArrayLike) -> Array:
     """`boost` to `point` applied to X, shape (..., d + 1), accurately: the inverse of `move_to_origin`."""
     return move_to_origin(X, covector(_one_point(point)))
+
+
+def frame_entry(point: ArrayLike) -> Array:
+    """How code that takes one array enters the frame around `point`: see `covectors_around`.
+
+    In up to `MATRIX_UP_TO` dimensions the matrix M with ``X @ M`` the covectors of X, shape (d + 1, d + 1); beyond that
+    the point itself, shape (1, d + 1).
+    """
+    p = _one_point(point)
+    entry = covector(_boost(covector(p)).T) if p.size - 1 <= MATRIX_UP_TO else p[None]
+    return np.ascontiguousarray(entry)
+
+
+def covectors_around(X: ArrayLike, point: ArrayLike) -> Array:
+    """Covectors of ``X @ translation_to_origin(point).T``, shape (n, d + 1).
+
+    In few dimensions as a matrix product, in others in the time that reading X takes, as
+    ``(x * p, -(xr - pr (x0 - pr.xr/(1 + p0))))``. All sums are made in the order of the coordinates without fused
+    operations, so that code which shares nothing else comes to the same bits for a row. The transpose is contiguous:
+    passes over the data read columns.
+    """
+    X, entry = np.asarray(X, dtype=np.float64), frame_entry(point)
+    if len(entry) > 1:
+        return fixed_order_product(X, entry)
+    p = entry[0]
+    columns = np.empty(X.shape[::-1])
+    columns[1:] = X[:, 1:].T
+    along = p[1] * columns[1]
+    for j in range(2, p.size):
+        along += p[j] * columns[j]
+    columns[0] = p[0] * X[:, 0] - along
+    shift = X[:, 0] - along / (1.0 + p[0])
+    for j in range(1, p.size):
+        np.subtract(p[j] * shift, columns[j], out=columns[j])
+    return columns.T
 
 
 def is_isometry(L: ArrayLike, rtol: float = 1e-9) -> bool:

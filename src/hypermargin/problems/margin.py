@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.geometry.isometries import move_to_origin_precisely, translation_to_origin
-from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, quadratic_form
+from hypermargin.geometry.isometries import covectors_around, move_to_origin_precisely
+from hypermargin.geometry.lorentz import covector, lift, quadratic_form
 from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
@@ -133,20 +133,19 @@ class MarginProblem:
         """The weighted Lorentz centroid of the points, shape (d + 1,)."""
         return lorentz_centroid(self.X, None if self.is_hard else self.sample_weight)
 
-    def covectors_around(self, centre: Array, rows: slice = slice(None), precise: bool = False) -> Array:
+    def covectors_around(
+        self, centre: Array, rows: slice | NDArray[np.intp] = slice(None), precise: bool = False
+    ) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin.
 
         In doubles that loses an absolute ``eps e^(2r)`` at radius r; `precise` asks for double-double arithmetic and
         one rounding. The transpose is contiguous: passes over the data read columns.
         """
-        lowered = None if precise else covector(translation_to_origin(centre).T)
         X, y = self.X[rows], self.y[rows]
         columns = np.empty(X.shape[::-1])
         for block in row_blocks(X.shape[0]):
             moved = (
-                covector(move_to_origin_precisely(X[block], centre))
-                if lowered is None
-                else fixed_order_product(X[block], lowered)
+                covector(move_to_origin_precisely(X[block], centre)) if precise else covectors_around(X[block], centre)
             )
             np.multiply(moved.T, y[block], out=columns[:, block])
         return columns.T

@@ -16,9 +16,11 @@ from hypermargin.geometry.mean import frechet_mean
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register
-from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.common.hinge_engine import HingeEngine
 
 CENTERS = ("given", "mean")
+#: The last digits take two or three iterations more.
+COARSEST = 1e-8
 
 
 @register
@@ -46,26 +48,21 @@ class Euclidean(Solver):
             raise ValueError(f"center must be one of {', '.join(map(repr, CENTERS))}, got {self.center!r}")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
-        """Solve the convex problem to Clarabel's accuracy or `tol`, whichever is finer; the answer may be timelike."""
+        """Solve the convex problem to `tol`, or `COARSEST` where that is finer; the answer may be timelike."""
         mean = frechet_mean(problem.X, problem.sample_weight) if self.center == "mean" else None
         X = problem.X if mean is None else move_to_origin(problem.X, mean)
-        rows = problem.y[:, None] * covector(X)
-        regulariser = np.eye(rows.shape[1])
-        if self.fit_intercept:
-            rows = np.column_stack([rows, problem.y])
-            regulariser = np.diag(np.r_[np.ones(problem.dim + 1), 0.0])
-        result = minimise_hinges(
-            regulariser,
-            np.zeros(rows.shape[1]),
-            rows,
-            np.ones(problem.n_samples),
-            problem.costs / SQRT2,
-            tol=min(tol, 1e-10),
-        )
-        w = result.w[: problem.dim + 1]
+        used = problem.costs > 0.0
+        columns = np.ones((problem.dim + 1 + self.fit_intercept, np.count_nonzero(used)))
+        columns[: problem.dim + 1] = covector(X[used]).T
+        columns *= problem.y[used]
+        weights = np.ones(len(columns))
+        weights[problem.dim + 1 :] = 0.0  # the intercept costs nothing
+        engine = HingeEngine(columns, np.ones(columns.shape[1]), problem.costs[used] / SQRT2, weights)
+        solved = engine.run(min(tol, COARSEST))
+        w = engine.v[: problem.dim + 1]
         return Outcome(
             w=w if mean is None else transform_normal(w, boost(mean)),
-            status=Status.CONVERGED if result.solved else Status.FAILED,
-            n_iter=result.n_iter,
-            intercept=float(result.w[-1]) if self.fit_intercept else 0.0,
+            status=Status.CONVERGED if solved else Status.FAILED,
+            n_iter=engine.n_iter,
+            intercept=float(engine.v[-1]) if self.fit_intercept else 0.0,
         )

@@ -9,9 +9,14 @@ import cython
 import numpy as np
 
 if cython.compiled:
+    from cython.cimports.hypermargin.certificates.compiled.frame import covectors_around
     from cython.cimports.libc.math import fabs, frexp, ldexp
 else:
     from math import fabs, frexp, ldexp
+
+    from hypermargin.certificates.compiled.frame import covectors_around
+
+BLOCK = cython.declare(cython.Py_ssize_t, 64)  # samples that are moved to the frame at a time
 
 
 def selected_sums(
@@ -20,9 +25,11 @@ def selected_sums(
     costs: cython.const[cython.double][:],
     reaches: cython.const[cython.double][:],
     weighted: cython.bint,
-    frame: cython.const[cython.double][:, ::1],
+    entry: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     threshold: cython.double,
+    apart: cython.const[cython.Py_ssize_t][::1],
+    starts: cython.const[cython.Py_ssize_t][::1],
     sums: cython.double[:, ::1],
     charges: cython.double[::1],
     counts: cython.double[:, ::1],
@@ -30,8 +37,10 @@ def selected_sums(
 ):
     """Add to row j of `sums` the terms of the samples whose margin at ``points[j]`` is below `threshold`.
 
-    A sample has the d + 2 terms ``(1, z_i)``, ``z_i = y_i x_i @ frame``, times ``costs[i]`` if `weighted`. Margins are
-    ``z_i @ points[j]``; each sum in the order of its index, as `fixed_order_product` has it.
+    A sample has the d + 2 terms ``(1, z_i)``, with z_i in the frame that `entry` leads to (`frame`), times ``costs[i]``
+    if `weighted`. Margins are ``z_i @ points[j]``, summed in the order of the index, as `fixed_order_product` does.
+    Samples ``apart[starts[j]]`` to ``apart[starts[j + 1] - 1]``, in ascending order, are left out of cut j whatever
+    their margin.
 
     Row j holds three sums of each term: of its high part, of its low part (`_split`), and of its size.
     ``charges[j]`` becomes the sum of ``reaches[i]``, times the cost if `weighted`; ``counts[j]`` the numbers of samples
@@ -47,22 +56,25 @@ def selected_sums(
     positive: cython.Py_ssize_t
     value: cython.double
     weight: cython.double = 1.0
-    z: cython.double[::1] = np.empty(width)
+    r: cython.Py_ssize_t
+    Z: cython.double[:, ::1] = np.empty((BLOCK, width))
     parts: cython.double[::1] = np.zeros(used)
+    ahead: cython.Py_ssize_t[::1] = np.array(starts)  # for each cut the next sample that is left out
     for i in range(n):
-        for j in range(width):
-            value = X[i, 0] * frame[0, j]
-            for k in range(1, width):
-                value += X[i, k] * frame[k, j]
-            z[j] = y[i] * value
+        r = i % BLOCK
+        if r == 0:
+            covectors_around(X, y, i, entry, Z)
         if weighted:
             weight = costs[i]
-        _split(z, weight, sigma, parts)
+        _split(Z, r, weight, sigma, parts)
         positive = 1 if y[i] > 0.0 else 0
         for j in range(points.shape[0]):
-            value = z[0] * points[j, 0]
+            if ahead[j] < starts[j + 1] and apart[ahead[j]] == i:
+                ahead[j] += 1
+                continue
+            value = Z[r, 0] * points[j, 0]
             for k in range(1, width):
-                value += z[k] * points[j, k]
+                value += Z[r, k] * points[j, k]
             if value < threshold:
                 counts[j, positive] += 1.0
                 charges[j] += weight * reaches[i]
@@ -73,9 +85,13 @@ def selected_sums(
 @cython.cfunc
 @cython.exceptval(check=False)
 def _split(
-    z: cython.double[::1], weight: cython.double, sigma: cython.double[::1], parts: cython.double[::1]
+    Z: cython.double[:, ::1],
+    r: cython.Py_ssize_t,
+    weight: cython.double,
+    sigma: cython.double[::1],
+    parts: cython.double[::1],
 ) -> cython.void:
-    """High parts, low parts and sizes of the terms of a sample (Rump, Ogita and Oishi, 2008).
+    """High parts, low parts and sizes of the terms of the sample in row r (Rump, Ogita and Oishi, 2008).
 
     ``sigma >= 2 n |term|`` for all n samples, so ``term + sigma`` rounds to a multiple of ``sigma u`` (u = 2^-53), and
     ``high = (term + sigma) - sigma`` is one: sums of at most n of them are multiples of ``sigma u`` below sigma, that
@@ -86,7 +102,7 @@ def _split(
     term: cython.double = weight
     for k in range(terms):
         if k > 0:
-            term = weight * z[k - 1]
+            term = weight * Z[r, k - 1]
         parts[k] = (term + sigma[k]) - sigma[k]
         parts[terms + k] = term - parts[k]
         parts[2 * terms + k] = fabs(term)
@@ -109,7 +125,7 @@ def enclosed_risk(
     y: cython.const[cython.double][:],
     costs: cython.const[cython.double][:],
     reaches: cython.const[cython.double][:],
-    frame: cython.const[cython.double][:, ::1],
+    entry: cython.const[cython.double][:, ::1],
     w: cython.const[cython.double][::1],
     roundings: cython.double,
     reach_factor: cython.double,
@@ -125,9 +141,9 @@ def enclosed_risk(
     width: cython.Py_ssize_t = X.shape[1]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     value: cython.double
-    z: cython.double
+    r: cython.Py_ssize_t
+    Z: cython.double[:, ::1] = np.empty((BLOCK, width))
     margin: cython.double
     error: cython.double
     length: cython.double = 0.0
@@ -138,13 +154,12 @@ def enclosed_risk(
         length += fabs(w[j]) + w_errors[j]
     for i in range(n):
         margin = error = 0.0
+        r = i % BLOCK
+        if r == 0:
+            covectors_around(X, y, i, entry, Z)
         for j in range(width):
-            value = X[i, 0] * frame[0, j]
-            for k in range(1, width):
-                value += X[i, k] * frame[k, j]
-            z = y[i] * value
-            margin += z * w[j]
-            error += fabs(z) * (roundings * fabs(w[j]) + w_errors[j])
+            margin += Z[r, j] * w[j]
+            error += fabs(Z[r, j]) * (roundings * fabs(w[j]) + w_errors[j])
         error += reach_factor * reaches[i] * length
         error = 1.0000001 * error + 1e-15 * (1.0 + fabs(margin))
         if costs[i] > 0.0:

@@ -5,7 +5,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.members import form_bound, noise_errors, x0_errors
-from hypermargin.geometry.isometries import translation_to_origin
+from hypermargin.geometry.isometries import frame_entry
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
@@ -23,7 +23,7 @@ class CompiledMembers:
 
     def __init__(self, problem: MarginProblem, centre: Array, points: Array, outside: Array, nominal: Array):
         self.X, self.y, self.costs, self.noise = problem.X, problem.y, problem.costs, problem.uncertainty
-        frame = covector(translation_to_origin(centre).T)  # as in `MarginProblem.covectors_around`
+        frame = frame_entry(centre)
         self.outside = outside
         if isinstance(self.noise, GeodesicBall):
             at_points = [quadratic_form(points), outside, np.array([form_bound(W) for W in outside])]

@@ -1,12 +1,9 @@
-"""A convex quadratic plus weighted hinges, minimised exactly: the small problem that `euclidean` and `refine` share.
+"""A convex quadratic plus weighted hinges over a wedge of w, minimised exactly: the small problem of `refine`.
 
     minimise   w'Pw/2 + p.w + sum_i c_i max(0, b_i - a_i.w)     over w, or over w with  u.wr >= |t|
 
-Clarabel's interior point solves it with one slack per sample. It was chosen over scikit-learn after measuring both on
-the paper's embeddings without intercept: `LinearSVC` is faster (2 ms against 30 ms at 2,729 points) but stops short of
-the optimum once coordinates grow like cosh of the radius (at 5 times the optimum on a tree with C = 10), and `SVC`
-always has an intercept. Clarabel reaches 1e-8 on all of them, and takes an intercept or a single class without a
-special case.
+Clarabel's interior point solves it with one slack per sample. `hinge_engine` is the quicker one where P is diagonal and
+there is no wedge.
 """
 
 from dataclasses import dataclass

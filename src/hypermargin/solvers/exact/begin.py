@@ -2,6 +2,7 @@
 
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.exact.deep_search import DeepSearch
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.journal import Journal
 from hypermargin.solvers.exact.oracle import HingeOracle
@@ -9,18 +10,26 @@ from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from hypermargin.solvers.exact.search import Search
 from hypermargin.solvers.exact.spread_oracle import SpreadOracle
 
+#: Where cuts come from: one pass each, the interior-point method, or whichever is quicker by the rule below.
+CUTS = ("auto", "plain", "deep")
+#: From this dimension on the interior-point method is the quicker one.
+DEEP_FROM = 10
+
 
 def fresh_search(
-    problem: MarginProblem, frame: Frame | None = None, checkpoint: str | None = None
+    problem: MarginProblem, frame: Frame | None = None, cuts: str = "auto", checkpoint: str | None = None
 ) -> tuple[HingeOracle, Search]:
     """The oracle of a problem in a frame (around its centre by default) and a search that has not begun.
 
     `checkpoint` names the file of a journal.
     """
-    oracle = make_oracle(problem, Frame(problem.centre) if frame is None else frame)
+    frame = Frame(problem.centre) if frame is None else frame
+    oracle = make_oracle(problem, frame)
     if checkpoint is not None:
         oracle = Journal(checkpoint, oracle, problem)
-    return oracle, Search(oracle, problem.dim, problem.allow_timelike)
+    deep = cuts == "deep" or (cuts == "auto" and problem.dim >= DEEP_FROM and not frame.precise)
+    in_memory = type(oracle) is HingeOracle  # the interior-point method has to see the samples themselves
+    return oracle, (DeepSearch if deep and in_memory else Search)(oracle, problem.dim, problem.allow_timelike)
 
 
 def make_oracle(problem: MarginProblem, frame: Frame) -> HingeOracle:

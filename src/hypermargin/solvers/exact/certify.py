@@ -1,8 +1,10 @@
 """From a finished search to a certificate: the fewest intervals and cuts that prove the bound."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from hypermargin.certificates import Combination, RegionProof, SoftMarginCertificate
+from hypermargin.certificates import Combination, RegionProof, SharedCut, SoftMarginCertificate
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.search import Leaf, Search
 
@@ -18,8 +20,41 @@ def make_certificate(
     regions = tuple(_region_proof(leaf, bound, numbers, share) for leaf in search.leaves)
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
-    points = search.pool.points_of(list(numbers))
-    return SoftMarginCertificate(frame.centre[1:].copy(), points, regions, threshold, precise=frame.precise)
+    certificate = SoftMarginCertificate(
+        frame.centre[1:].copy(),
+        search.pool.points_of(list(numbers)),
+        regions,
+        threshold,
+        precise=frame.precise,
+    )
+    shared = [cut for cut in numbers if cut in search.shares]
+    return _with_shares(certificate, search, numbers, shared) if shared else certificate
+
+
+def _with_shares(
+    certificate: SoftMarginCertificate, search: Search, numbers: dict[int, int], shared: list[int]
+) -> SoftMarginCertificate:
+    """Plain cuts come first, then those with shares; cuts that differ in their shares only have one point."""
+    plain = [cut for cut in numbers if cut not in search.shares]
+    points = list(plain)
+    of_point = {search.pool.points_of([cut]).tobytes(): k for k, cut in enumerate(plain)}
+    cuts = []
+    for cut in shared:
+        key = search.pool.points_of([cut]).tobytes()
+        if key not in of_point:
+            of_point[key] = len(points)
+            points.append(cut)
+        cuts.append(SharedCut(of_point[key], search.shares[cut].samples, search.shares[cut].values))
+    places = {numbers[cut]: k for k, cut in enumerate(plain)}
+    places |= {numbers[cut]: len(points) + k for k, cut in enumerate(shared)}
+    renumbered = tuple(
+        replace(
+            region,
+            minorants=tuple(replace(m, cuts=tuple(places[cut] for cut in m.cuts)) for m in region.minorants),
+        )
+        for region in certificate.regions
+    )
+    return replace(certificate, points=search.pool.points_of(points), regions=renumbered, shared=tuple(cuts))
 
 
 def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int], share: float) -> RegionProof:

@@ -34,9 +34,9 @@ LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
 
-def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver) -> Outcome:
+def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver, cuts: str = "auto") -> Outcome:
     """The hard-margin optimum, or the proof that there is none; `solve_soft` solves a soft margin from a search."""
-    outcome = _in_frame(problem, tol, solve_soft, first_frame(problem, tol), ask=True)
+    outcome = _in_frame(problem, tol, solve_soft, first_frame(problem, tol), cuts, ask=True)
     tried = 1
     while tried < MOST_FRAMES and _lacks_digits(problem, outcome, tol):
         assert outcome.frame is not None
@@ -46,7 +46,7 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
         frame = next_frame(Frame(lift(centre), precise), normal_to_frame(outcome.w, outcome.w_low, centre)[0])
         if frame is None:
             break
-        other = _in_frame(problem, tol, solve_soft, frame)
+        other = _in_frame(problem, tol, solve_soft, frame, cuts)
         outcome = (
             other if other.status is Status.INFEASIBLE or _gap(problem, other) < _gap(problem, outcome) else outcome
         )
@@ -54,16 +54,18 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     return replace(outcome, info={**outcome.info, "frames": tried})
 
 
-def _in_frame(problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame, ask: bool = False) -> Outcome:
+def _in_frame(
+    problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame, cuts: str, ask: bool = False
+) -> Outcome:
     """Soft margins with growing C in one frame; if need be, `ask` once whether the classes overlap."""
     from hypermargin.solvers.common.overlap import prove_overlap  # brings SciPy, which few problems need
 
     soft = problem.with_equal_weights().with_C(1.0)
-    oracle, search = fresh_search(soft, frame)
+    oracle, search = fresh_search(soft, frame, cuts)
     easy = first_separator(problem, oracle) if frame.precise else None
     if easy is not None:  # far out no C near 1 may be the right one to begin with
         soft = soft.with_C(small_enough(soft.with_C(LARGEST_C), easy[1].upper) * LARGEST_C)
-        oracle, search = fresh_search(soft, frame)
+        oracle, search = fresh_search(soft, frame, cuts)
     outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     separator = _separator(problem, outcome)
     if separator is not None:  # then C need not be larger than its objective says

@@ -20,17 +20,15 @@ from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
-from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.begin import CUTS, fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
-from hypermargin.solvers.exact.frames import MOST_FRAMES, first_frame, next_frame
+from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
 from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
 from hypermargin.solvers.exact.separators import first_separator, small_enough, without_risk
 
-#: The search aims at this share of the tolerance, but not below the second number, where rounding sets in.
-AIM, SMALLEST_AIM = 0.01, 1e-10
 #: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
 PROVED = 0.5
 #: What the last bits of w do to its q, relative to ``|w|^2``.
@@ -65,6 +63,10 @@ class Exact(Solver):
         Check the certificate; without it the status is `Status.UNVERIFIED` at best.
     start : (d + 1,) array, optional
         A normal to begin with, from a similar problem.
+    cuts : {"auto", "plain", "deep"}
+        Where lower bounds come from: "plain" asks for the risk at one point after another, which is quickest in few
+        dimensions, "deep" solves for all coordinates but one by an interior-point method, "auto" goes by the dimension.
+        Uncertainty sets, data that is not in memory and fits with a checkpoint have plain cuts.
     checkpoint : str, optional
         A file in which every pass over the data is written down: a fit that was interrupted and is begun again with the
         same file takes up where it stopped. It costs memory speed where the data is in memory; for data that is not,
@@ -83,11 +85,14 @@ class Exact(Solver):
     time_limit: float = np.inf
     verify: bool = True
     start: Array | None = None
+    cuts: str = "auto"
     checkpoint: str | None = None
 
     def __post_init__(self) -> None:
         if self.loss not in self.losses:
             raise ValueError(f"solver 'exact' minimises the losses {' and '.join(self.losses)}, got {self.loss!r}")
+        if self.cuts not in CUTS:
+            raise ValueError(f"cuts must be one of {', '.join(map(repr, CUTS))}, got {self.cuts!r}")
         if min(self.max_iter, self.max_regions, self.max_nodes) < 1 or not self.time_limit > 0.0:
             raise ValueError("max_iter, max_regions, max_nodes and time_limit must be positive")
 
@@ -98,9 +103,12 @@ class Exact(Solver):
         if problem.is_hard:
             if self.checkpoint is not None:
                 raise ValueError("checkpoints are for soft margins; with C = inf leave the option checkpoint out")
-            return solve_hard_margin(problem, tol, partial(self.run_from, deadline))
+            return solve_hard_margin(problem, tol, partial(self.run_from, deadline), self.cuts)
         frame = first_frame(problem, tol)
-        return self._in_more_frames(deadline, problem, tol, *fresh_search(problem, frame, self.checkpoint))
+        return self._in_more_frames(deadline, problem, tol, *self._search(problem, frame))
+
+    def _search(self, problem: MarginProblem, frame: Frame) -> tuple[HingeOracle, Search]:
+        return fresh_search(problem, frame, self.cuts, self.checkpoint)
 
     def _in_more_frames(
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
@@ -112,7 +120,7 @@ class Exact(Solver):
             share = 1.0 if separator is None else small_enough(problem, separator[1].upper)
             share = share if share < LESS_OF_C else 1.0
             if share < 1.0:
-                oracle, search = fresh_search(problem.with_C(share * problem.C), oracle.frame, self.checkpoint)
+                oracle, search = self._search(problem.with_C(share * problem.C), oracle.frame)
         best = self.run_from(deadline, problem, tol, oracle, search, share)
         if not self.verify or not (share < 1.0 or _lacks_digits(problem, best, oracle, search, tol)):
             return best
@@ -129,14 +137,19 @@ class Exact(Solver):
                 frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
-            oracle, search = fresh_search(problem.with_C(share * problem.C), frame, self.checkpoint)
-            search.evaluator.passes = passes
+            work = search.evaluator.work
+            oracle, search = self._search(problem.with_C(share * problem.C), frame)
+            search.evaluator.passes, search.evaluator.work = passes, work
             outcome = self.run_from(deadline, problem, tol, oracle, search, share)
             passes, tried = search.n_passes, tried + 1
             outcome, other = without_risk(problem, outcome)
             if relative_gap(other.upper, outcome.lower_bound) < relative_gap(enclosure.upper, best.lower_bound):
                 best, enclosure = outcome, other
-        return replace(best, n_iter=passes, info={**best.info, "passes": passes, "attempts": tried})
+        return replace(
+            best,
+            n_iter=passes,
+            info={**best.info, "passes": passes, "full_passes": search.full_passes, "attempts": tried},
+        )
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before.
@@ -154,7 +167,7 @@ class Exact(Solver):
                 yield self.run(at_C, tol)
                 continue
             if oracle is None or search is None:
-                oracle, search = fresh_search(at_C, frame, self.checkpoint)
+                oracle, search = self._search(at_C, frame)
             else:
                 oracle = oracle.scaled(C / last)
                 search = search.rescaled(C / last, oracle)
@@ -200,11 +213,10 @@ class Exact(Solver):
 
         The oracle may have `share` of the problem's C only: what it proves holds for all of it.
         """
-        search.evaluator.most_passes = self.max_iter
+        search.limit(tol, self.max_iter, deadline)
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
         limit = self._limit_reached(oracle, search, deadline)
-        # The last digits cost little, and a bound far better than asked for leaves room for the check.
-        aim = max(AIM * tol, SMALLEST_AIM)
+        aim = search.aim
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(0.5 * aim)
             limit = self._limit_reached(oracle, search, deadline)
@@ -233,6 +245,7 @@ class Exact(Solver):
             },
             info={
                 "passes": search.n_passes,
+                "full_passes": search.full_passes,
                 "splits": search.n_splits,
                 "regions": search.n_regions,
                 "arithmetic": "double-double" if oracle.frame.precise else "double",
@@ -255,7 +268,9 @@ def _answer(problem: MarginProblem, tol: float, oracle: HingeOracle, search: Sea
     """
     best, low = search.best, None
     outside = oracle.to_original(best)[0]
-    if LAST_BITS * float(outside @ outside) > AIM * tol * search.upper:  # its q would be rounded by more than that
+    if (
+        LAST_BITS * float(outside @ outside) > search.AIM[0] * tol * search.upper
+    ):  # its q would be rounded by more than that
         low = np.zeros_like(best)
     if problem.allow_timelike:
         return oracle.to_original(best, low)
@@ -272,7 +287,9 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle,
         return False
     most = oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
     noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
-    return not (noise <= AIM * tol * search.upper and relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol)
+    return not (
+        noise <= search.AIM[0] * tol * search.upper and relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol
+    )
 
 
 def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:

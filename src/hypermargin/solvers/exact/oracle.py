@@ -18,6 +18,8 @@ from hypermargin.solvers.exact.frames import Frame
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
 MARGIN_SLACK = 1e-9
+#: The fewest samples of a class in a part of the data, if there are as many.
+LEAST_PART = 2000
 #: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
 CHECK_TIME = 5e-9
 
@@ -46,6 +48,27 @@ class HingeOracle:
     def arrays(self) -> tuple[Array, Array, float, float] | None:
         """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
         return (self._columns, self._costs, self._factor, self.threshold) if is_compiled(evaluator) else None
+
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """The points z_i as columns, (d + 1, n), and k_i, (n,)."""
+        return self._columns[:, : self._costs.size], self._factor * self._costs
+
+    def part(self, share: float) -> "HingeOracle":
+        """The oracle of a random part of each class, with costs scaled to the total of the class."""
+        n = self._costs.size
+        rng, chosen, costs = np.random.default_rng(0), [], []  # the same part every time
+        for side in (self._columns[0, :n] > 0.0, self._columns[0, :n] <= 0.0):  # z_i0 has the sign of y_i
+            members = np.flatnonzero(side & (self._costs > 0.0))
+            size = min(members.size, max(LEAST_PART, int(share * members.size)))
+            part = np.sort(rng.choice(members, size, replace=False))
+            chosen.append(part)
+            costs.append(self._costs[part] * (self._costs[members].sum() / max(self._costs[part].sum(), 1e-300)))
+        other, samples = copy(self), np.concatenate(chosen)
+        other._columns = np.zeros((len(self._columns), -(-samples.size // LANES) * LANES))
+        other._columns[:, : samples.size] = self._columns[:, samples]
+        other._costs = np.concatenate(costs)
+        return other
 
     def scaled(self, factor: float) -> "HingeOracle":
         """The oracle of the risk times `factor`; the data is shared, not copied."""

@@ -6,23 +6,34 @@ is advanced: it asks for the risk at a point, or is settled, or has to be split.
 
 import heapq
 import itertools
+import sys
+import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import DirectionBox
+from hypermargin.solvers.base import relative_gap
 from hypermargin.solvers.exact.compiled.cuts import CutPool, lift, quadratic_form
 from hypermargin.solvers.exact.compiled.evaluator import Evaluator
 from hypermargin.solvers.exact.compiled.master import Master
 from hypermargin.solvers.exact.compiled.region import EXHAUSTED, STALLED, Region
 from hypermargin.solvers.exact.cover import chord, faces, halves
+from hypermargin.solvers.exact.screening import Box, Screened, everything_open, screen
 
 #: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
 TAIL_CUTS = (2, 3)
+LAST_TAIL_CUT = 3
 #: Numbers read and passes made in one step at most, so that time limits are noticed.
 WORK_PER_STEP, PASSES_PER_STEP = 4_000_000, 20
+#: From so many samples on those that are settled are sorted out (`screening`): around the best point and this many
+#: recent ones, whenever no more than this share of what is left would remain.
+LEAST_SAMPLES, RECENT, WORTHWHILE = 50_000, 5, 0.5
+#: The part of the samples that is searched first, to which gap, and by how many passes at most.
+PART, PART_TOL, MOST_OF_PART = 1 / 32, 1e-5, 120
 
 
 class Oracle(Protocol):
@@ -35,6 +46,9 @@ class Oracle(Protocol):
     @property
     def work(self) -> int:
         """Numbers read in a pass."""
+
+    def part(self, share: float) -> "Oracle":
+        """The oracle of a part of the samples that stands for all; asked for where there are `arrays` only."""
 
     def __call__(self, w: Array) -> tuple[float, float, Array]: ...
 
@@ -49,18 +63,47 @@ class Leaf:
     exhausted: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How the weights of a cut differ from those of the plain cut of its point: ``a_i = values_i k_i`` for some."""
+
+    samples: NDArray[np.intp]
+    values: Array
+
+
 class Search:
     """State of the search; `history` holds (bound, objective) after each pass that was asked for by a region."""
+
+    #: The search aims at this share of the tolerance, but not below the second number, where rounding sets in: the last
+    #: digits cost little, and bounds far better than asked for leave the check of the certificate room.
+    AIM: ClassVar[tuple[float, float]] = 0.01, 1e-10
 
     def __init__(self, oracle: Oracle, dim: int, allow_timelike: bool = False) -> None:
         self.dim, self.allow_timelike = dim, allow_timelike
         self.pool = CutPool(dim + 1)
         self.evaluator = Evaluator(self.pool, oracle, allow_timelike)
         self.history: list[tuple[float, float]] = []
+        self.shares: dict[int, Shares] = {}  # of those cuts that are not the plain cut of their point
         self.n_splits = 0
-        self._passes_per_step = max(1, min(PASSES_PER_STEP, WORK_PER_STEP // oracle.work))
+        self._oracle, self._checked_at = oracle, 0
+        arrays = oracle.arrays
+        self._can_screen = arrays is not None and arrays[1].size >= LEAST_SAMPLES
+        self._screened: tuple[Screened, Box] | None = None
+        self._passes_per_step = max(
+            1, min(RECENT if self._can_screen else PASSES_PER_STEP, WORK_PER_STEP // oracle.work)
+        )
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Leaf]] = []
+        self.limit(1e-6)
+
+    def limit(self, tol: float, most_passes: int = sys.maxsize, deadline: float = np.inf) -> None:
+        """Set the relative gap that is asked for, the most passes, and the time (`time.perf_counter`) to stop at."""
+        self.tol, self.evaluator.most_passes, self.deadline = tol, most_passes, deadline
+
+    @property
+    def aim(self) -> float:
+        """The relative gap to stop at."""
+        return max(self.AIM[0] * self.tol, self.AIM[1])
 
     @property
     def upper(self) -> float:
@@ -75,6 +118,15 @@ class Search:
     @property
     def n_passes(self) -> int:
         return self.evaluator.passes
+
+    @property
+    def full_passes(self) -> float:
+        """How often all samples have been read, where reading a part of them counts as such.
+
+        A pass is one read, or less where samples have been sorted out; a product of the interior-point method is one
+        too, or less where it has a working set.
+        """
+        return round(self.evaluator.work, 2)
 
     @property
     def lower(self) -> float:
@@ -112,6 +164,7 @@ class Search:
             evaluate(first)
             if not self.allow_timelike and quadratic_form(first) < 0.0:
                 evaluate(lift(first))
+        self._deepen()
         self.master = Master(self.pool)
         ahead, behind = (self.pool.tail(cut, self.upper) for cut in TAIL_CUTS)
         if ahead is None or behind is None:
@@ -119,13 +172,51 @@ class Search:
         self._add_half(1.0, TAIL_CUTS[0], *ahead)
         self._add_half(-1.0, TAIL_CUTS[1], *behind)
 
+    def _deepen(self) -> None:
+        """Cuts before there are regions: where samples are many, those that a search over a part of them ended with."""
+        if not self._can_screen or self.pool.count() > LAST_TAIL_CUT + 2:
+            return
+        part = self._oracle.part(PART)
+        if 2 * part.work > self._oracle.work:
+            return
+        rough = Search(part, self.dim, self.allow_timelike)
+        rough.limit(PART_TOL, MOST_OF_PART)
+        rough.start()
+        while rough.n_regions and not rough.exhausted and rough.n_passes < MOST_OF_PART:
+            if relative_gap(rough.upper, rough.lower) <= PART_TOL or time.perf_counter() >= self.deadline:
+                break
+            rough.step(0.5 * PART_TOL)
+        self.evaluator.work += rough.n_passes * part.work / self._oracle.work
+        points = rough.pool.points_of(list(range(LAST_TAIL_CUT + 1, rough.pool.count())))
+        box = Box.around(rough.best, points[len(points) // 2 :])
+        if len(points) and self._screen(box):
+            for point in points[np.all(np.abs(points - box.centre) <= box.radii, axis=1)]:
+                if self.n_passes >= self.evaluator.most_passes or time.perf_counter() >= self.deadline:
+                    return
+                self.evaluator.evaluate(point)
+
+    def _screen(self, box: Box) -> bool:
+        """Sort out the samples that are settled in the box, if that makes passes much shorter."""
+        columns, costs, _, _ = self._oracle.arrays  # type: ignore[misc]
+        known = everything_open(columns[:, : costs.size], costs)
+        if self._screened is not None and box.is_within(self._screened[1]):
+            known = self._screened[0]
+        self._checked_at = self.n_passes
+        if box.estimated_share(known) > WORTHWHILE * self.evaluator.open_share():
+            return False
+        self.evaluator.work += known.share
+        screened = screen(known, box)
+        self._screened = screened, box
+        self.evaluator.use_screened(screened, box)
+        return True
+
     def rescaled(self, factor: float, oracle: Oracle, n_passes: int = 0) -> "Search":
         """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one.
 
         It counts `n_passes` as made already.
         """
-        other = Search(oracle, self.dim, self.allow_timelike)
-        other.evaluator.passes = n_passes
+        other = type(self)(oracle, self.dim, self.allow_timelike)
+        other.evaluator.passes, other.shares = n_passes, dict(self.shares)
         for c in range(1, self.pool.count()):
             b, g, w, risk = self.pool.cut(c)
             other.evaluator.record(w, factor * risk, factor * b, factor * g)
@@ -135,11 +226,18 @@ class Search:
         """Advance the weakest region. `tol` is the relative gap at which a region counts as settled."""
         _, _, leaf = heapq.heappop(self._heap)
         rival = self._heap[0][0] if self._heap else np.inf
-        action = self.evaluator.rounds(leaf.region, tol, rival, self._passes_per_step, self.history)
+        action = self._rounds(leaf, tol, rival)
+        if self.n_passes >= self._checked_at + RECENT and self._can_screen:
+            last = self.pool.points_of(list(range(self.pool.count() - RECENT, self.pool.count())))
+            self._screen(Box.around(self.best, last))
         if action == STALLED and self._split(leaf):
             return
         leaf.exhausted = action in (STALLED, EXHAUSTED)
         self._push(leaf)
+
+    def _rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
+        """Advance a leaf while it is the weakest, for some passes; returns what its region asked for last."""
+        return self.evaluator.rounds(leaf.region, tol, rival, self._passes_per_step, self.history)
 
     def _push(self, leaf: Leaf) -> None:
         leaf.bound = leaf.region.lower_bound()

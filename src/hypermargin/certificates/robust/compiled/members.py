@@ -15,9 +15,12 @@ import cython
 import numpy as np
 
 if cython.compiled:
+    from cython.cimports.hypermargin.certificates.compiled.frame import covectors_around
     from cython.cimports.libc.math import fabs, sqrt
 else:
     from math import fabs, sqrt
+
+    from hypermargin.certificates.compiled.frame import covectors_around
 
 # Those of `rounding`, `members`, `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
 U = cython.declare(cython.double, 2.0**-53)
@@ -32,27 +35,6 @@ BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
 # Kinds of linearised sets; ROUND are balls and ellipsoids.
 BOX, CROSS_POLYTOPE, ROUND = 0, 1, 2
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _frame_covector(
-    X: cython.const[cython.double][:, ::1],
-    i: cython.Py_ssize_t,
-    y: cython.double,
-    frame: cython.const[cython.double][:, ::1],
-    z: cython.double[::1],
-) -> cython.void:
-    """``z = y x_i @ frame``, summed as `fixed_order_product` does."""
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    value: cython.double
-    for j in range(z.shape[0]):
-        value = X[i, 0] * frame[0, j]
-        for k in range(1, z.shape[0]):
-            value += X[i, k] * frame[k, j]
-        z[j] = y * value
 
 
 # -- geodesic balls --------------------------------------------------------------------------------------------------
@@ -100,11 +82,12 @@ def ball_sums(
     flat: cython.bint
     lengths: cython.double[::1] = np.abs(points).sum(axis=1)
     member: tuple[cython.double, cython.double, cython.double]
-    in_frame: cython.double[::1] = np.empty(width)
+    row: cython.double[:, ::1] = np.empty((1, width))
+    in_frame: cython.double[::1] = row[0]
     z: cython.double[::1] = np.empty(width)
     for i in range(n):
         r = i * each
-        _frame_covector(X, i, y[i], frame, in_frame)
+        covectors_around(X, y, i, frame, row)
         z[0] = y[i] * X[i, 0]
         for k in range(1, width):
             z[k] = -y[i] * X[i, k]
@@ -264,7 +247,8 @@ def linearised_sums(
     value: cython.double
     noise: cython.double
     size: cython.double
-    in_frame: cython.double[::1] = np.empty(width)
+    row: cython.double[:, ::1] = np.empty((1, width))
+    in_frame: cython.double[::1] = row[0]
     z: cython.double[::1] = room[0]
     a: cython.double[::1] = room[1]
     turned: cython.double[::1] = room[2]
@@ -272,7 +256,7 @@ def linearised_sums(
     shaped: cython.Py_ssize_t = shape.shape[0]
     longest: cython.double = 1.0001 * (d if kind == 0 else sqrt(d))  # |z.a| is at most this times rho times size
     for i in range(n):
-        _frame_covector(X, i, y[i], frame, in_frame)
+        covectors_around(X, y, i, frame, row)
         for j in range(points.shape[0]):
             m = in_frame[0] * points[j, 0]
             for k in range(1, width):

@@ -50,6 +50,14 @@ class Evaluator:
     best = cython.declare(cython.Py_ssize_t, visibility="public")  # the cut of the pass that found it (0: none),
     passes = cython.declare(cython.Py_ssize_t, visibility="public")  # the passes made
     most_passes = cython.declare(cython.Py_ssize_t, visibility="public")  # and those allowed
+    work = cython.declare(cython.double, visibility="public")  # the passes in units of a read of all samples
+    is_screened: cython.bint  # for w in a box some samples are settled (`screening`):
+    centre: cython.double[::1]  # the box,
+    radii: cython.double[::1]
+    left: Pass  # the samples that are not,
+    settled_b: cython.double  # and the affine term of those that are
+    settled_g: cython.double[::1]
+    share: cython.double
 
     def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint):
         self.pool, self.oracle, self.timelike_allowed = pool, oracle, timelike_allowed
@@ -60,6 +68,17 @@ class Evaluator:
             self.data = Pass(points, costs, threshold)
         self.g, self.ray, self.trial = np.zeros(pool.width), np.zeros(pool.width), np.zeros(pool.width)
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
+        self.work, self.is_screened, self.share = 0.0, False, 1.0
+
+    def open_share(self):
+        """The share of the samples that passes in the box read; 1 before there is one."""
+        return self.share
+
+    def use_screened(self, screened, box):
+        """From now on read the samples that are open only, for all w in the box."""
+        self.is_screened, self.centre, self.radii = True, box.centre, box.radii
+        self.left = Pass(screened.points, screened.costs, self.data.threshold)
+        self.settled_b, self.settled_g, self.share = screened.b, screened.g, screened.share
 
     @cython.ccall
     def evaluate(self, w: cython.double[::1]) -> cython.double:
@@ -70,6 +89,7 @@ class Evaluator:
             risk = self._hinge_pass(w)
         else:
             risk, self.b, self.g = self.oracle(np.array(w))  # type: ignore[operator]
+            self.work += 1.0
         return self.record(w, risk, self.b, self.g)
 
     @cython.cfunc
@@ -77,11 +97,31 @@ class Evaluator:
     def _hinge_pass(self, w: cython.double[::1]) -> cython.double:
         """A pass here: returns the risk, and leaves the cut in `b` and `g`, all times the common factor."""
         j: cython.Py_ssize_t
-        self.data.hinge(w, self.g)
+        risk: cython.double
+        if self.is_screened and self._in_box(w):
+            self.left.hinge(w, self.g)
+            self.b, risk = self.left.b + self.settled_b, self.left.risk + self.settled_b
+            for j in range(self.g.shape[0]):
+                self.g[j] += self.settled_g[j]
+                risk += self.settled_g[j] * w[j]
+            self.work += self.share
+        else:
+            self.data.hinge(w, self.g)
+            self.b, risk = self.data.b, self.data.risk
+            self.work += 1.0
         for j in range(self.g.shape[0]):
             self.g[j] *= self.factor
-        self.b = self.factor * self.data.b
-        return self.factor * self.data.risk
+        self.b *= self.factor
+        return self.factor * risk
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _in_box(self, w: cython.double[::1]) -> cython.bint:
+        j: cython.Py_ssize_t
+        for j in range(w.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
+            if fabs(w[j] - self.centre[j]) > self.radii[j]:
+                return False
+        return True
 
     @cython.ccall
     def record(
@@ -118,15 +158,15 @@ class Evaluator:
                 break
             timelike = region.absorb(self.evaluate(region.query), self._target(tol))
             if timelike or region.lifted:
-                self._follow_up(region.query, tol)
+                self.follow_up(region.query, tol)
             lower = region.lower_bound()
             history.append((lower if lower < rival else rival, self.upper))
             if lower >= self._target(tol):
                 return SETTLED
         return action
 
-    @cython.cfunc
-    def _follow_up(self, w: cython.double[::1], tol: cython.double):
+    @cython.ccall
+    def follow_up(self, w: cython.double[::1], tol: cython.double):
         """A region asked for a point in or on the light cone: try multiples of the lightlike point over it.
 
         The scale of a point on the cone is a dimension of its own: the relaxation says little about it, because its

@@ -1,6 +1,6 @@
 from hypermargin.solvers.exact.compiled.cuts cimport CutPool
 
-cdef double phi(double s, double A) noexcept
+cpdef double phi(double s, double A) noexcept
 
 
 cdef class Master:

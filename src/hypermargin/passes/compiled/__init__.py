@@ -1,0 +1,1 @@
+"""Inner loops over samples in memory, compiled by Cython."""

@@ -1,0 +1,204 @@
+"""The search in many dimensions: cuts from the interior-point method instead of one pass each.
+
+In many dimensions the minimum of the risk at one t takes hundreds of plain cuts to pin down. `engines` finds it in some
+twenty iterations, and its weights are one cut that is as good as all of those. First comes a local optimum over all w;
+from there the weights for other slopes along t are had almost for free (`MarginEngine.tilted`), and with the two cuts
+that bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t.
+
+A cut with arbitrary weights would be n numbers. But at an optimum all samples on one side of the margin have weight 0
+and all on the other side k_i, so a cut is kept as the plain cut of its point and the shares of the samples in between.
+"""
+
+import time
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.solvers.common.hinge_engine import HingeEngine
+from hypermargin.solvers.exact.compiled.cuts import quadratic_form
+from hypermargin.solvers.exact.compiled.master import phi
+from hypermargin.solvers.exact.compiled.region import EXHAUSTED, QUERY
+from hypermargin.solvers.exact.engines import ExcessEngine, MarginEngine
+from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.search import Leaf, Search, Shares
+from hypermargin.solvers.exact.working_set import WorkingSet, everything, first_look, of_least_margin
+
+MOST_ITERATIONS = 80
+#: Working sets to try before all samples are looked at.
+MOST_SETS = 6
+#: Relative gap of a first look, which is to tell what is beyond the margin.
+ROUGH = 1e-2
+#: Iterations in a row at timelike points, or where the risk is hardly curved along t, after which to stop. Few samples
+#: decide then, as when the classes can be separated, and plain cuts, so many of them first, do well.
+MOST_STRANGE, PLAIN_FIRST = 4, 300
+#: Slopes along t beyond that of the optimum, in units of the distance r to which its own weights prove the tolerance. A
+#: slope of x r beyond it proves the tolerance from r/2 to 2 x r, even if its bound is too low by x r^2 / 4.
+TILTS = (1.0, 4.0, 16.0, 64.0)
+#: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i.
+ROUNDINGS = (0.1, 0.01, 1e-3, 1e-5)
+
+
+class DeepSearch(Search):
+    """`Search` with the interior-point method in place of single passes, until directions have to be split."""
+
+    AIM = 0.1, 1e-9
+
+    def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
+        super().__init__(oracle, dim, allow_timelike)
+        self._can_screen = False  # working sets are this search's own way
+        self._threshold = oracle.threshold
+        self._columns, self._costs = oracle.samples
+        self._used = np.flatnonzero(self._costs > 0.0)
+        if self._used.size < self._costs.size:
+            self._columns, self._costs = self._columns[:, self._used], self._costs[self._used]
+        self._partial = 0.0  # passes over parts of the data that have not been counted yet
+        self._plain_until = 0
+
+    # -- before there are regions --------------------------------------------------------------------------------------
+
+    def _deepen(self) -> None:
+        """The cuts of a local optimum over all w, and of slopes beside it, if there is one that is easy to find."""
+        look = first_look(self._columns, self._costs)
+        if look is None:
+            chosen = everything(self._columns, self._costs)
+        else:
+            rough = MarginEngine(look.columns, look.costs)
+            self._optimise(rough, ROUGH)
+            chosen = of_least_margin(self._columns, self._costs, self._margins_at(rough.v))
+        for _ in range(MOST_SETS):
+            engine = MarginEngine(chosen.columns, chosen.costs)
+            easy = self._optimise(engine, self._accuracy)
+            self._evaluate(engine.v)
+            if not easy or self._saw_all(chosen, engine.risk()):
+                break
+            chosen = of_least_margin(self._columns, self._costs, self._margins)
+        self._add(chosen, engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
+        if not easy:
+            self._plain_until = self.n_passes + PLAIN_FIRST
+            return
+        reach = np.sqrt(self.tol * self.upper)
+        for tilt in TILTS:
+            for side in (1.0, -1.0):
+                self._add(chosen, engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
+
+    def _optimise(self, engine: MarginEngine, accuracy: float) -> bool:
+        """Iterate to the relative gap `accuracy`; False if a spacelike optimum is not in sight."""
+        strange = 0
+        for _ in range(MOST_ITERATIONS):
+            value = engine.objective()
+            if value - engine.bound() <= accuracy * abs(value) or not self._step(engine):
+                break
+            strange = strange + 1 if quadratic_form(engine.v) < 0.0 or not engine.is_curved else 0
+            if strange > MOST_STRANGE:
+                break
+        return strange == 0 and engine.n_iter > 0
+
+    # -- regions -------------------------------------------------------------------------------------------------------
+
+    def _rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
+        region = leaf.region
+        if leaf.box is not None or self.n_passes < self._plain_until:
+            return super()._rounds(leaf, tol, rival)
+        target = self._target(tol)
+        action = region.advance(target)
+        if action == QUERY:
+            if not self._solve_at(region.query_point(), target, region.lower_bound()):
+                return super()._rounds(leaf, tol, rival)
+            timelike = region.absorb(self._relaxed, self._target(tol))
+            if timelike:
+                self.evaluator.follow_up(self._point, tol)
+            self.history.append((min(region.lower_bound(), rival), self.upper))
+        # Rounding ends the interior-point method first.
+        return super()._rounds(leaf, tol, rival) if action == EXHAUSTED else action
+
+    def _target(self, tol: float) -> float:
+        return self.upper - tol * max(abs(self.upper), 1e-12)
+
+    def _solve_at(self, query: Array, target: float, lower: float) -> bool:
+        """Add the cut of the minimum at the t of `query`, as far as it is needed; False if that could not be had."""
+        t, margins = query[0], self._margins_at(query)
+        for _ in range(MOST_SETS):
+            chosen = of_least_margin(self._columns, self._costs, margins)
+            engine = ExcessEngine(chosen.columns[1:], 1.0 - t * chosen.columns[0], chosen.costs, abs(t))
+            if not self._optimise_at(engine, target, lower):
+                return False
+            self._evaluate(np.append(t, engine.v))
+            gap, margins = engine.objective() - engine.bound(), self._margins
+            if self._saw_all(chosen, engine.risk(), gap):
+                break
+        self._add(chosen, engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
+        return True
+
+    def _optimise_at(self, engine: ExcessEngine, target: float, lower: float) -> bool:
+        """Iterate until the target is proved with some room, or the gap is small beside what the region lacks."""
+        for _ in range(MOST_ITERATIONS):
+            value, bound = engine.objective(), engine.bound()
+            gap = value - bound
+            if gap <= max(0.1 * (target - lower), self._accuracy * abs(value)):
+                return True
+            if bound >= target and gap <= 0.3 * (value - target):
+                return True
+            if not self._step(engine):
+                return False
+        return False
+
+    # -- the engine's work as passes and cuts --------------------------------------------------------------------------
+
+    @property
+    def _accuracy(self) -> float:
+        return max(0.02 * self.tol, 1e-11)
+
+    def _step(self, engine: HingeEngine) -> bool:
+        """A step of the engine, if there is time for it; its reads of the data count, two for a pass."""
+        if self.n_passes >= self.evaluator.most_passes or time.perf_counter() >= self.deadline:
+            return False
+        before = engine.reads
+        moved = engine.step()
+        self._count((engine.reads - before) * engine.costs.size / self._costs.size)
+        return moved
+
+    def _count(self, reads: float) -> None:
+        """Count reads of all samples, half a pass each; passes are counted once they add up to one."""
+        self.evaluator.work += reads
+        self._partial += 0.5 * reads
+        self.evaluator.passes += int(self._partial)
+        self._partial -= int(self._partial)
+
+    def _margins_at(self, w: Array) -> Array:
+        self._count(1.0)
+        return w @ self._columns
+
+    def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
+        """Whether samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
+        missed = self.pool.cut(self._plain)[3] - risk
+        return chosen.samples.size == self._costs.size or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.upper)
+
+    def _evaluate(self, w: Array) -> None:
+        """A pass at w; its cut is what `_add` describes others by."""
+        self._relaxed = self.evaluator.evaluate(w)
+        self._point, self._margins = w, self._margins_at(w)
+        self._plain = self.pool.count() - 1
+
+    def _add(self, chosen: WorkingSet, weights: Array, loss: float, t: float | None = None) -> None:
+        """Add the cut of the given weights, rounded to the plain cut as far as its bound at t falls by at most `loss`.
+
+        Without t it is the best bound for any t.
+        """
+        b, g, w, risk = self.pool.cut(self._plain)
+        weights = chosen.all_weights(weights, self._costs.size)
+        difference = weights / self._costs - (self._margins < self._threshold)
+        wanted = self._value(float(weights.sum()), -(self._columns @ weights), t) - loss
+        for least in (*ROUNDINGS, 0.0):
+            samples = np.flatnonzero(np.abs(difference) > least)
+            change = difference[samples] * self._costs[samples]
+            offset, slope = b + float(change.sum()), g - self._columns[:, samples] @ change
+            if self._value(offset, slope, t) >= wanted:
+                break
+        self.evaluator.record(w, risk, offset, slope)
+        shares = np.clip(weights[samples] / self._costs[samples], 0.0, 1.0)
+        self.shares[self.pool.count() - 1] = Shares(self._used[samples], shares)
+
+    @staticmethod
+    def _value(b: float, g: Array, t: float | None) -> float:
+        t = g[0] if t is None else t
+        return b + g[0] * t + phi(abs(t), float(np.linalg.norm(g[1:])))

@@ -1,0 +1,46 @@
+"""Fingerprints of samples: the compiled pass, the interpreted one and arrays come to the same sums."""
+
+import numpy as np
+import pytest
+
+from hypermargin import MarginProblem
+from hypermargin.certificates import fingerprints
+from hypermargin.geometry.lorentz import lift
+from hypermargin.passes.compiled import hashes
+from interpreted import load_source
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (300, 5)])
+def test_all_ways_to_sum_agree(n, d, weighted):
+    rng = np.random.default_rng([n, d])
+    space, side = rng.standard_normal((n, d)), rng.choice([-1.0, 0.0, 1.0], n)
+    space[0, 0] = -0.0  # which is 0
+    weight = rng.uniform(0.1, 3.0, n) if weighted else None
+    expected, differs = fingerprints._summed(fingerprints._array_blocks(space, side, weight))
+    found, also = fingerprints._compiled_sums(space, side, weight)
+    assert [total % 2**64 for total in found] == [total % 2**64 for total in expected]
+    assert also == differs == (weighted and bool(np.any(side)))
+    totals = [0, 0, 0]
+    weights = np.ones(1) if weight is None else weight
+    words = [(values + 0.0).view(np.uint64) for values in (space, weights)]
+    by_hand = [np.array([[int(v) for v in row] for row in words[0]], dtype=object), [int(v) for v in words[1]]]
+    load_source(hashes)[0].hash_sums(by_hand[0], side, np.array(by_hand[1], dtype=object), totals)
+    assert totals == [total % 2**64 for total in expected]
+
+
+def test_order_does_not_matter_and_anything_else_does():
+    rng = np.random.default_rng(0)
+    X, y = lift(rng.standard_normal((50, 3))), rng.choice([-1.0, 1.0], 50)
+    order = rng.permutation(50)
+    base = fingerprints.fingerprints(MarginProblem(X, y))
+    assert fingerprints.fingerprints(MarginProblem(X[order], y[order])) == base
+    other = y.copy()
+    other[0] *= -1.0
+    assert fingerprints.fingerprints(MarginProblem(X, other))[0] == base[0]
+    assert fingerprints.fingerprints(MarginProblem(X, other))[1] != base[1]
+    moved = X[:, 1:].copy()
+    moved[3, 1] = np.nextafter(moved[3, 1], 9.0)
+    assert fingerprints.fingerprints(MarginProblem(lift(moved), y))[0] != base[0]
+    assert fingerprints.fingerprints(MarginProblem(X, y, sample_weight=np.ones(50)))[2] is None
+    assert fingerprints.fingerprints(MarginProblem(X, y, sample_weight=np.full(50, 2.0)))[2] is not None
