@@ -4,7 +4,9 @@ python benchmarks/bench_passes.py                      the table in docs/benchma
 python benchmarks/bench_passes.py --points 300000      smaller
 
 Times are of `HyperbolicSVC.fit`, certificate checked and probabilities calibrated. Dask runs on processes with one
-thread each: strong scaling keeps the points, weak scaling the points per process.
+thread each: strong scaling keeps the points, weak scaling the points per process. What more workers would do is
+computed from the parts of a pass, which are measured: what it costs at all, what each task costs the scheduler, and how
+many points a worker gets through in a second.
 """
 
 import argparse
@@ -14,11 +16,20 @@ from pathlib import Path
 import numpy as np
 
 from harness import TABLES, Row, best_of, seconds, write_table
-from hypermargin import HyperbolicSVC
+from hypermargin import HyperbolicSVC, MarginProblem
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.passes import ArrayChunks
+from hypermargin.passes import ArrayChunks, SpreadProblem
+from hypermargin.passes.cluster import dask_home
+from hypermargin.solvers.exact.begin import make_oracle
+from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.spread_oracle import PieceOracle
 
 ROWS_PER_CHUNK = 1 << 18
+PIECES_PER_WORKER = 4
+#: A normal at which passes are timed.
+WHERE = np.array([[0.1, 0.3, -0.2]])
+#: Points that are thought of where more workers are.
+LARGE = 10**9
 
 
 def data(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -65,6 +76,7 @@ def _cluster(X, y, memory: float, truth: HyperbolicSVC) -> list[Row]:
     from distributed import Client, LocalCluster
 
     rows, times = [], {}
+    parts = {}
     for processes, share in ((1, 1.0), (2, 1.0), (1, 0.5)):
         n = int(share * len(y)) // 2 * 2
         part = np.r_[: n // 2, len(y) // 2 : len(y) // 2 + n // 2]
@@ -72,16 +84,60 @@ def _cluster(X, y, memory: float, truth: HyperbolicSVC) -> list[Row]:
             LocalCluster(processes, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
             Client(cluster),
         ):
-            chunk = -(-n // (4 * processes))
+            chunk = -(-n // (PIECES_PER_WORKER * processes))
             dX = da.from_array(X[part], chunks=(chunk, 3)).persist()
             dy = da.from_array(y[part], chunks=chunk).persist()
             times[processes, share], model = best_of(lambda: fitted(dX, dy), 2)  # noqa: B023
+            if (processes, share) == (2, 1.0):
+                parts = _parts_of_a_pass(X, y)
         time = times[processes, share]
         if share == 1.0:
             rows.append(row(f"Dask, {processes} process(es)", time, memory, model, truth))
     strong, weak = times[1, 1.0] / times[2, 1.0], times[1, 0.5] / times[2, 1.0]
     rows.append(Row("Dask, strong scaling, 1 to 2 processes", f"{strong:.2f}x", "", "", "", "2.00x would be perfect"))
     rows.append(Row("Dask, weak scaling, 1 to 2 processes", f"{weak:.2f}", "", "", "", "1.00 would be perfect"))
+    return rows + _on_paper(parts, int(truth.n_iter_[0]))
+
+
+def _parts_of_a_pass(X, y) -> dict[str, float]:
+    """Seconds that a pass takes for nothing, seconds of a task, and points that a worker gets through in a second."""
+    import dask.array as da
+
+    tiny = X[:: max(1, len(X) // 128)][:128]
+    few, many = (
+        _pass_time(da.from_array(tiny, chunks=(128 // k, 3)), da.from_array(np.arange(128) % 2, chunks=128 // k))
+        for k in (2, 64)
+    )
+    problem = MarginProblem.unchecked(X, 2.0 * y - 1.0, 1.0)
+    alone = PieceOracle(problem, Frame(problem.centre), 1.0)
+    alone(WHERE)  # moves the points to the frame, once
+    task = max(0.0, (many - few) / 62.0)
+    return {"start": max(0.0, few - 2.0 * task), "task": task, "rate": len(X) / best_of(lambda: alone(WHERE), 5)[0]}
+
+
+def _pass_time(dX, dy) -> float:
+    problem = SpreadProblem(dask_home(dX, dy).map(_problem), 1.0)
+    oracle = make_oracle(problem, Frame(problem.centre))
+    return best_of(lambda: oracle.cuts(WHERE), 5)[0]
+
+
+def _problem(rows) -> MarginProblem:
+    return MarginProblem.unchecked(rows.X, 2.0 * rows.y - 1.0, 1.0)
+
+
+def _on_paper(parts: dict[str, float], passes: int) -> list[Row]:
+    """A billion points by the parts of a pass, with as many passes as were made here."""
+    note = (
+        f"{passes} passes of {seconds(parts['start'])}, {seconds(parts['task'])} a task and {parts['rate']:.2g} points "
+        "a second and worker"
+    )
+    rows = []
+    for workers in (1, 10, 100):
+        busy = LARGE / (workers * parts["rate"])
+        whole = passes * (parts["start"] + PIECES_PER_WORKER * workers * parts["task"] + busy)
+        what = f"on paper: {LARGE:.0e} points, {workers} worker(s)"
+        rows.append(Row(what, seconds(whole), "", f"{passes * busy / whole:.0%} of it busy", "", note))
+        note = ""
     return rows
 
 

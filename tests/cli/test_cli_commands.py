@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -305,7 +306,7 @@ def test_methods_lists_every_method_with_its_options(capsys):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches_with_examples_that_parse(capsys, command):
     out = run_ok(capsys, command, "--help")
-    examples = [line.split() for line in out.splitlines() if line.startswith(f"  hypermargin {command}")]
+    examples = [shlex.split(line) for line in out.splitlines() if line.startswith(f"  hypermargin {command}")]
     assert examples
     for words in examples:
         assert build_parser().parse_args(words[1:]).command == command

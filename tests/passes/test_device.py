@@ -1,13 +1,15 @@
 """Arrays of PyTorch: on the processor everywhere, on a graphics card where there is one."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from hypermargin import GeodesicBall, HyperbolicSVC, MarginProblem, Status, solve
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators import elsewhere
+from hypermargin.estimators import elsewhere, save_model
 from hypermargin.passes import Resident, SpreadProblem, inputs
 from hypermargin.passes.device import DeviceSamples
 
@@ -64,11 +66,11 @@ def test_other_geometries_weights_and_text_labels(data, device, geometry):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dim", [2, 3, 5])
+@pytest.mark.parametrize("dim", [2, 3, 5, 9])
 @pytest.mark.parametrize("ball", [None, GeodesicBall(0.1)])
 def test_problems_on_a_device_have_the_certificates_of_the_host(device, dim, ball):
     """On a card d = 2 and 3 are done by kernels of their own."""
-    X, y = make_gaussian_mixture(2500, 2, dim=dim, scale=0.9, random_state=0, return_X_y=True)
+    X, y = make_gaussian_mixture(2500 if dim < 9 else 300, 2, dim=dim, scale=0.9, random_state=0, return_X_y=True)
     y = 2.0 * y - 1.0
     space, side = torch.from_numpy(X).to(device)[:, 1:], torch.from_numpy(y.astype(np.int8)).to(device)
     problem, other = (
@@ -97,10 +99,18 @@ def test_bad_rows_of_a_tensor_are_named(data, device):
         HyperbolicSVC().fit(torch.from_numpy(X).to(device), torch.zeros(3))
 
 
-def test_a_model_of_tensors_holds_none(data):
+def test_a_model_of_tensors_holds_none(data, tmp_path):
     """So it loads where there is no card, and no PyTorch."""
     X, y = data
     model = HyperbolicSVC().fit(torch.from_numpy(X), torch.from_numpy(y))
     stored = pickle.dumps(model)
     assert b"torch" not in stored
     np.testing.assert_array_equal(pickle.loads(stored).predict(X), model.predict(X))
+    save_model(model, tmp_path / "model.npz")
+    script = (
+        "import sys, numpy as np; from hypermargin.estimators import load_model; "
+        "print(*load_model('model.npz').predict(np.load('X.npy'))); assert 'torch' not in sys.modules"
+    )
+    np.save(tmp_path / "X.npy", X)
+    there = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert [int(label) for label in there.stdout.split()] == model.predict(X).tolist()

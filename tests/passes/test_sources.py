@@ -1,5 +1,9 @@
 """Files and arrays in chunks, and everything that can be wrong with them."""
 
+import shutil
+import tempfile
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -83,6 +87,25 @@ def test_files_give_the_classifier_of_the_arrays(files, data, reference, name):
     assert close(heavy, HyperbolicSVC().fit(*data, np.linspace(0.5, 2.0, len(data[1]))))
 
 
+def test_text_is_read_twice_only(files, reference, monkeypatch, tmp_path):
+    """Once to check it and once to write the points down; without room for that, for every pass."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    read = []
+
+    class Counted(CsvFile):
+        def __iter__(self):
+            read.append(self)
+            return super().__iter__()
+
+    source = Counted(files / "points.csv", label="kind", columns=COLUMNS, rows=40)
+    assert close(HyperbolicSVC().fit(source, None), reference)
+    assert len(read) == 2
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("hypermargin-")]  # all tidied up
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
+    assert close(HyperbolicSVC().fit(source, None), reference)
+    assert len(read) > 50
+
+
 def test_a_large_memory_map_is_read_in_chunks(data, reference, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", data[0])
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -136,6 +159,26 @@ def test_labels_must_be_of_one_kind(data):
 
     with pytest.raises(ValueError, match="labels are numbers in chunk 0 and text in chunk 1"):
         HyperbolicSVC().fit(Mixed(X, mixed, rows=len(y) // 2), None)
+
+
+def test_a_row_without_a_label_is_named(files, data):
+    lines = (files / "points.csv").read_text(encoding="utf-8").splitlines()
+    cells = lines[1 + 133].split(",")
+    lines[1 + 133] = ",".join([*cells[:3], "", cells[4]])
+    (files / "points.csv").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(ValueError, match="row 133 of X has no label"):
+        HyperbolicSVC().fit(CsvFile(files / "points.csv", label="kind", columns=COLUMNS, rows=40), None)
+    labels = data[1].astype(object)
+    labels[99] = None
+    with pytest.raises(ValueError, match="row 99 of X has no label"):
+        HyperbolicSVC().fit(ArrayChunks(data[0], rows=40), labels)
+
+
+def test_weights_that_will_not_do_are_named(data):
+    weight = np.ones(len(data[1]))
+    weight[44] = -1.0
+    with pytest.raises(ValueError, match="row 44 of X has a weight that is negative"):
+        HyperbolicSVC().fit(ArrayChunks(data[0], rows=40), data[1], weight)
 
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(files):

@@ -93,7 +93,7 @@ def spread_samples(
         if np.ndim(uncertainty.rho) or not isinstance(uncertainty, GeodesicBall):
             raise ValueError("samples in pieces take a GeodesicBall of one size for all as uncertainty")
         uncertainty = uncertainty.scaled(curvature_scale(curvature))
-    kept = rows.map(_samples, classes, factors, class_weight is not None, geometry, curvature)
+    kept = rows.map(_samples, classes, factors, class_weight is not None, geometry, curvature).kept()
     return classes, counted[0].width, SpreadSamples(kept, uncertainty)
 
 

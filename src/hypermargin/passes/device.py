@@ -20,6 +20,8 @@ from hypermargin.problems.uncertainty import UncertaintySet
 
 #: Numbers of the largest temporary array: 1 GiB on a graphics card, 8 MiB beside the cache of a processor.
 DEVICE_NUMBERS, HOST_NUMBERS = 1 << 27, 1 << 20
+#: From so many dimensions on time coordinates are computed once, and kept.
+MANY_DIMENSIONS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,18 @@ class DeviceSamples:
         """The same samples with another C; what is known of them is known of these."""
         other = replace(self, C=float(C))
         vars(other)["n_samples"] = self.n_samples
+        if "time" in vars(self):
+            vars(other)["time"] = self.time
         return other
+
+    @cached_property
+    def time(self) -> Any:
+        """Time coordinates, shape (n,): in many dimensions small beside the points, and worth keeping."""
+        return self.xp.concat([self._times(rows) for rows in self._row_slices(self.dim)])
+
+    def _times(self, rows: slice) -> Any:
+        xr = self.space[rows, :]
+        return self.xp.sqrt(1.0 + self.xp.sum(xr * xr, axis=1))
 
     def array(self, values: Array) -> Any:
         """Small host values as doubles on the device."""
@@ -76,13 +89,12 @@ class DeviceSamples:
         """The samples in blocks for which `columns` numbers per row are a temporary array of reasonable size."""
         xp = self.xp
         for rows in self._row_slices(columns):
-            xr = self.space[rows, :]
             side = xp.astype(self.side[rows], xp.float64)
             weight = xp.abs(side)
             if self.sample_weight is not None:
                 weight = weight * self.sample_weight[rows]
-            time = xp.sqrt(1.0 + xp.sum(xr * xr, axis=1))
-            yield Block(xp, time, xr, side, weight)
+            time = self.time[rows] if self.dim >= MANY_DIMENSIONS else self._times(rows)
+            yield Block(xp, time, self.space[rows, :], side, weight)
 
     def problems(self) -> Iterator[MarginProblem]:
         """The samples as problems in the memory of the host, a block at a time (see `on_host`)."""

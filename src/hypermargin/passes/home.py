@@ -12,13 +12,20 @@ either. Sums over samples are sums over pieces, so an answer is a few numbers pe
 | `passes.spread` | how many, how far out, around which centre | sums and maxima |
 """
 
+import pickle
+import shutil
+import tempfile
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 Question = Callable[..., Any]
 #: Items that one pass of `Home.grouped` serves: their answers are in memory at the same time.
 ITEMS_A_PASS = 8
+#: Free room of the temporary folder that the pieces of a file may need, in sizes of the file.
+SPARE_ROOM = 3.0
 
 
 class Home(ABC):
@@ -34,6 +41,10 @@ class Home(ABC):
 
         They are made once and kept, where pieces are kept at all.
         """
+
+    def kept(self) -> "Home":
+        """The same pieces, written down where it would be slow to make them again for every question."""
+        return self
 
     def grouped(
         self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
@@ -86,15 +97,40 @@ class Streamed(Home):
         self.source, self.changes = source, changes
 
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
-        answers = []
+        return [question(piece, *arguments) for piece in self._pieces()]
+
+    def kept(self) -> "Streamed":
+        """Pieces of a slow source in a temporary folder, if there is room, from which they are read again."""
+        size = getattr(self.source, "slow_bytes", 0)
+        room = shutil.disk_usage(tempfile.gettempdir()).free
+        return Streamed(Spool(self._pieces())) if 0 < SPARE_ROOM * size < room else self
+
+    def _pieces(self) -> Iterator[Any]:
         for piece in self.source:
             for change, given in self.changes:
                 piece = change(piece, *given)
-            answers.append(question(piece, *arguments))
-        return answers
+            yield piece
 
     def map(self, change: Question, *arguments: Any) -> "Streamed":
         return Streamed(self.source, (*self.changes, (change, arguments)))
+
+
+class Spool:
+    """Pieces in files of a temporary folder, which goes with this object."""
+
+    def __init__(self, pieces: Iterable[Any]):
+        folder = tempfile.mkdtemp(prefix="hypermargin-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._files: list[Path] = []
+        for k, piece in enumerate(pieces):
+            self._files.append(Path(folder) / str(k))
+            with self._files[-1].open("wb") as file:
+                pickle.dump(piece, file, protocol=5)
+
+    def __iter__(self) -> Iterator[Any]:
+        for path in self._files:
+            with path.open("rb") as file:
+                yield pickle.load(file)  # what this process has written itself
 
 
 def _of_each(piece: Any, question: Question, items: list[Any]) -> list[Any]:

@@ -25,6 +25,8 @@ class Source(ABC):
 
     #: Names of the columns of coordinates, where the table has names.
     names: list[str] | None = None
+    #: Bytes of a file that takes long to read, so that its pieces had better be written down in binary; else 0.
+    slow_bytes: int = 0
 
     @abstractmethod
     def __iter__(self) -> Iterator[Rows]: ...
@@ -95,6 +97,7 @@ class TableFile(Source):
         self.names = list(columns) if columns is not None else [n for n in found if n not in (label, weight)]
         self.rows = _chunk_rows(rows, len(self.names))
         self._stamp = self._current_stamp()
+        self.slow_bytes = self._stamp[0]
 
     @abstractmethod
     def _header(self) -> list[str]:
