@@ -24,7 +24,7 @@ def enclosed_by_arb(problem: KernelProblem, beta: Array, intercept: float) -> tu
     before = ctx.prec
     ctx.prec = PRECISION
     try:
-        return _enclosed(problem, np.asarray(problem.own_points.space), beta, intercept)
+        return _enclosed(problem, problem.space, beta, intercept)
     finally:
         ctx.prec = before
 

@@ -174,9 +174,8 @@ def _facts(problem: Problem) -> dict[str, Any]:
     if isinstance(problem, CurveProblem):
         return _facts(problem.margin) | {"model": f"{CURVES} around the centre {array_fingerprint(problem.centre)}"}
     if isinstance(problem, KernelProblem):
-        space = problem.own_points.space if isinstance(problem.kernel, Kernel) else problem.own_points[:, 1:]
         kernel = repr(problem.kernel) if isinstance(problem.kernel, Kernel) else "a kernel of the user's own"
-        return _named(sample_fingerprints(space, problem.y, problem.sample_weight)) | {"model": kernel}
+        return _named(sample_fingerprints(problem.space, problem.y, problem.sample_weight)) | {"model": kernel}
     if isinstance(problem, FeatureProblem):
         found = sample_fingerprints(problem.identity, problem.y, problem.sample_weight)
         return _named(found) | {"model": problem.origin}

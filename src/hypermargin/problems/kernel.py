@@ -145,6 +145,12 @@ class KernelProblem(DualProblem):
         """The points of the samples."""
         return self.points if self.runs is None else self.points[self.rows]
 
+    @property
+    def space(self) -> Array:
+        """Space coordinates of the samples, shape (n, d)."""
+        whole = self.points.space if isinstance(self.points, PolarPoints) else self.points[:, 1:]
+        return whole if self.runs is None else np.concatenate([whole[first:past] for first, past in self.runs])
+
     @cached_property
     def near(self) -> NearPoints | None:
         """The samples, where they are many, there is no matrix, and most pairs are too far apart to count."""

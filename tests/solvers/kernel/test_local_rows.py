@@ -72,7 +72,6 @@ def test_little_room_changes_nothing():
 def test_the_optimum_is_that_of_the_matrix(kernel, C, balanced, monkeypatch):
     monkeypatch.setattr(decomposition, "WORKING_SET", 100)
     monkeypatch.setattr(decomposition, "NEIGHBOURHOODS", 150)
-    monkeypatch.setattr(decomposition, "MOST_ACTIVE", 100)  # so that neighbourhoods have to end it
     weight = np.where(Y > 0.0, 9.0, 1.0) if balanced else None
     expected = solve_kernel(KernelProblem(X, Y, kernel, C, weight, gram=kernel(X)))
     solution = solve_kernel(KernelProblem(X, Y, kernel, C, weight))

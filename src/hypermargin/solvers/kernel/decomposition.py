@@ -37,8 +37,8 @@ LEAST_ACTIVE = 200
 NEAR_THE_END, MOST_ACTIVE = 0.03, 8000
 #: Samples of a round of neighbourhoods, and the kernel value from which on two samples are neighbours.
 NEIGHBOURHOODS, NEAR = 1500, 0.1
-#: Cycles of pairwise and Newton steps in such a round.
-MOST_CYCLES = 10
+#: Cycles of pairwise and Newton steps in such a round, and the free coefficients that Newton steps may have there.
+MOST_CYCLES, MOST_FREE = 10, 2000
 
 
 def minimise_dual(
@@ -122,7 +122,7 @@ def _by_working_sets(
     for number in range(max_rounds):
         together = False
         active = _nearly_free(point, low, high, intercept) if gap < NEAR_THE_END else None
-        if active is not None and active.size <= MOST_ACTIVE:
+        if active is not None and active.size <= (NEIGHBOURHOODS if isinstance(rows, NearRows) else MOST_ACTIVE):
             steps = _round_among(problem, rows, point, low, high, active)
         elif gap < NEAR_THE_END and isinstance(rows, NearRows) and number % 4 and steps:
             together = True
@@ -155,7 +155,9 @@ def _round_among(
     fall = point.gradient[point.beta > low].max(initial=-np.inf)
     violation = float(fall - point.gradient[point.beta < high].min(initial=np.inf))
     small = rows.among(active) if isinstance(rows, NearRows) else problem.values(active, active)
-    steps, moved, change = _improve(small, point, low, high, active, 0.02 * violation, 10, MOST_CYCLES)
+    free = np.count_nonzero((point.beta > low) & (point.beta < high))
+    patience, cycles = (10, MOST_CYCLES) if free <= MOST_FREE else (200, 1)
+    steps, moved, change = _improve(small, point, low, high, active, 0.02 * violation, patience, cycles)
     if isinstance(rows, NearRows):
         rows.add_products(point.gradient, active, moved, change)
         return steps
