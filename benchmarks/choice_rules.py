@@ -155,7 +155,7 @@ def page(results: dict[str, tuple[str, dict[str, float]]]) -> str:
     lines = [
         "# Rules of the choice\n",
         f"Made by `python benchmarks/choice_rules.py`, {facts['date']}, commit {facts['commit']}. Test scores on 30 % "
-        "of the samples of data that nothing is judged on: average precision on taxonomies (nodes, share of the subtree, "
+        "of the samples of data that nothing is judged on: average precision on taxonomies (nodes, share of subtree, "
         "seed), accuracy on embedded graphs and mixtures.\n",
         "| rule | taxonomies | graphs and mixtures | " + " | ".join(results) + " |",
         "|---|" + "---:|" * (len(results) + 2),
