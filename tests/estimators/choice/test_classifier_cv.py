@@ -210,9 +210,8 @@ def test_weights_are_repetitions(mixture):
 
 def test_neighbours_step_aside_for_weights(mixture):
     X, y = mixture
-    model = HyperbolicClassifierCV(("geodesic", "neighbours"), cv=2, class_weight={"a": 0.5, "b": 1.0, "c": 1.0}).fit(
-        X, y
-    )
+    unequal = {"a": 0.5, "b": 1.0, "c": 1.0}
+    model = HyperbolicClassifierCV(("geodesic", "neighbours"), cv=2, class_weight=unequal).fit(X, y)
     assert set(model.cv_results_["family"]) == {"geodesic"}
     with pytest.raises(ValueError, match="neighbours take no weights"):
         HyperbolicClassifierCV(("neighbours",), cv=2).fit(X, y, sample_weight=np.full(len(y), 0.5))
