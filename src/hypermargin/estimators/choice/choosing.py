@@ -2,8 +2,8 @@
 
 The rule: of each family the best candidate stands; families that the folds cannot tell from the best one, within a
 standard error of the difference of their scores, are blended, and where there is one only it is chosen as it is. On the
-data that the rule was made with (docs/which-model.md) this was ahead of the best single candidate by one to three
-points. Families whose scores are the same on every fold are represented by the simplest of them.
+data that the rule was made with (docs/benchmarks/choice.md) this was ahead of the best single candidate on taxonomies,
+and level with it on graphs. Families whose scores are the same on every fold are represented by the simplest of them.
 """
 
 from collections.abc import Sequence
