@@ -71,6 +71,9 @@ class HyperbolicForestOfOthers(ClassifierMixin, BaseEstimator):
     def predict(self, X) -> np.ndarray:
         return np.asarray(self.forest_.predict(np.asarray(X)))
 
+    def predict_proba(self, X) -> Array:
+        return np.asarray(self.forest_.predict_proba(np.asarray(X)))
+
 
 LEAVES = {"min_samples_leaf": [1, 5, 15]}
 PEERS: dict[str, Peer] = {

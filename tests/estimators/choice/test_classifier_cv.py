@@ -193,7 +193,7 @@ def test_screening_leaves_the_best_kernels(monkeypatch):
 def test_weights_are_repetitions(mixture):
     X, y = mixture
     weight = np.random.default_rng(0).integers(0, 3, size=len(y))
-    families = {"geodesic": [{"C": 1.0}], "kernel": [{"kernel": "distance", "C": 1.0}]}
+    families = {"geodesic": [{"C": 1.0}], "kernel": [{"kernel": "distance", "C": 1.0}], "neighbours": None}
     first = np.random.default_rng(1).permutation(np.arange(len(y)) < 45)
 
     def halves(part):
@@ -210,10 +210,11 @@ def test_weights_are_repetitions(mixture):
 
 def test_neighbours_step_aside_for_weights(mixture):
     X, y = mixture
-    model = HyperbolicClassifierCV(("geodesic", "neighbours"), cv=2, class_weight="balanced").fit(X, y)
+    unequal = {"a": 0.5, "b": 1.0, "c": 1.0}
+    model = HyperbolicClassifierCV(("geodesic", "neighbours"), cv=2, class_weight=unequal).fit(X, y)
     assert set(model.cv_results_["family"]) == {"geodesic"}
-    with pytest.raises(ValueError, match="takes no weights"):
-        HyperbolicClassifierCV(("neighbours",), cv=2).fit(X, y, sample_weight=np.ones(len(y)))
+    with pytest.raises(ValueError, match="neighbours take no weights"):
+        HyperbolicClassifierCV(("neighbours",), cv=2).fit(X, y, sample_weight=np.full(len(y), 0.5))
 
 
 # -- files -----------------------------------------------------------------------------------------------------------

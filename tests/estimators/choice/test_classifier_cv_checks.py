@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hypermargin.estimators import HyperbolicClassifierCV
 
 MARGINS = {"geodesic": [{"C": 1.0}, {"C": 10.0}], "curve": [{"C": 1.0}], "kernel": [{"kernel": "heat", "C": 1.0}]}
+NEIGHBOURS = {"geodesic": [{"C": 1.0}], "neighbours": [{"n_neighbors": 3}], "blend": None}
 BLENDED = {"forest": [{"n_estimators": 5}], "kernel": [{"kernel": "distance"}], "blend": None}
 
 
@@ -15,6 +16,7 @@ BLENDED = {"forest": [{"n_estimators": 5}], "kernel": [{"kernel": "distance"}], 
 @parametrize_with_checks(
     [
         HyperbolicClassifierCV(MARGINS, cv=2, geometry="tangent"),
+        HyperbolicClassifierCV(NEIGHBOURS, cv=2, geometry="tangent"),
         HyperbolicClassifierCV(BLENDED, cv=2, geometry="tangent", n_jobs=2),
     ]
 )

@@ -63,7 +63,7 @@ class HyperbolicBlend(HyperbolicClassifier):
     def predict_proba(self, X) -> Array:
         """Class probabilities, shape (n, n_classes): the mean of those of the members."""
         X = self._coordinates(X)
-        return np.mean([member.predict_proba(X) for member in self.members_], axis=0)
+        return mean_probability([member.predict_proba(X) for member in self.members_])
 
     # -- storage -----------------------------------------------------------------------------------------------------
 
@@ -78,6 +78,10 @@ class HyperbolicBlend(HyperbolicClassifier):
 
 def blended(members: Sequence[Sequence[Answers]]) -> list[Answers]:
     """The answers of a blend on every fold, from those of its members."""
-    return [
-        Answers(np.mean([answers.probability for answers in of_fold], axis=0)) for of_fold in zip(*members, strict=True)
-    ]
+    folds = zip(*members, strict=True)
+    return [Answers(mean_probability([answers.probability for answers in of_fold])) for of_fold in folds]
+
+
+def mean_probability(of_members: Sequence[Array]) -> Array:
+    """The mean, to twelve digits: classes that tie stay tied, whichever way their sums were rounded."""
+    return np.mean(np.stack(of_members), axis=0).round(12)

@@ -2,8 +2,8 @@
 
 The rule: of each family the best candidate stands; families that the folds cannot tell from the best one, within a
 standard error of the difference of their scores, are blended, and where there is one only it is chosen as it is. On the
-data that the rule was made with (docs/which-model.md) this was ahead of the best single candidate by one to three
-points. Families whose scores are the same on every fold are represented by the simplest of them.
+data that the rule was made with (docs/benchmarks/choice.md) this was ahead of the best single candidate on taxonomies,
+and level with it on graphs. Families whose scores are the same on every fold are represented by the simplest of them.
 """
 
 from collections.abc import Sequence
@@ -76,8 +76,8 @@ def choose(tried: Sequence[Tried], folds: Folds, judge: Judge, with_blend: bool)
     """Choose by the rule above; without blends the best candidate, the simplest of those that tie."""
     rows = [Row(each.family.name, each.parameters, each.scores, each.screening, each.seconds) for each in tried]
     words = [f"{each.family.name} ({each.family.in_words(each.parameters)})" for each in tried]
-    best = _best_of_each_family(tried)
-    members = _indistinguishable(best) if with_blend and folds else best[:1]
+    best = best_of_each_family(tried)
+    members = indistinguishable(best) if with_blend and folds else best[:1]
     if len(members) == 1:
         return Choice(rows, tried.index(members[0]), [(members[0].family, members[0].parameters)], words)
     scores = judge.scores(blended([each.answers for each in members]), [test for _, test in folds])
@@ -88,7 +88,7 @@ def choose(tried: Sequence[Tried], folds: Folds, judge: Judge, with_blend: bool)
     return Choice(rows, len(rows) - 1, [(each.family, each.parameters) for each in members], words)
 
 
-def _best_of_each_family(tried: Sequence[Tried]) -> list[Tried]:
+def best_of_each_family(tried: Sequence[Tried]) -> list[Tried]:
     """The best candidate of every family, the first of those that tie; the best family first, simpler ones before."""
     best: dict[str, Tried] = {}
     for each in tried:
@@ -97,7 +97,7 @@ def _best_of_each_family(tried: Sequence[Tried]) -> list[Tried]:
     return sorted(best.values(), key=lambda each: -round(each.mean, 12))  # stable: simpler families come first
 
 
-def _indistinguishable(best: Sequence[Tried]) -> list[Tried]:
+def indistinguishable(best: Sequence[Tried]) -> list[Tried]:
     """Of the best of each family those that are within a standard error of the first, without their doubles."""
     found: list[Tried] = []
     for each in best:

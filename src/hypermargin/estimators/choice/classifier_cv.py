@@ -73,8 +73,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     curvature : float, default=1.0
         The points lie in the space of curvature ``-curvature``.
     class_weight : dict or "balanced", optional
-        Factors of `sample_weight` by class, in every fit. Neighbours know no weights, and are not tried where there are
-        any.
+        Factors of `sample_weight` by class, in every fit. Neighbours know no weights: small whole numbers are taken for
+        repetitions, and for others they are not tried.
     refit : bool, default=True
         Fit the classifier chosen to all samples; without, there is the table only.
     n_jobs : int, optional
@@ -164,7 +164,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         if hasattr(self, "best_model_"):
             del self.best_model_
         if self.refit:
-            self._refit(choice, X, y, sample_weight, seed)
+            self._refit(choice, X, y, samples.weight)
         return self
 
     def _samples(self, X: Array, y: np.ndarray, sample_weight) -> Samples:
@@ -190,7 +190,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             return Judge(scorer, X, labels, np.arange(self.classes_.size), weight)
         return Judge(scorer, X, y, self.classes_, weight)
 
-    def _refit(self, choice: Choice, X: Array, y: np.ndarray, sample_weight, seed: int) -> None:
+    def _refit(self, choice: Choice, X: Array, y: np.ndarray, weight: Array | None) -> None:
         """Fit the classifier chosen, or the members of the blend, to all samples in the coordinates of the user."""
         scale = curvature_scale(self.curvature)
         fitted = []
@@ -198,13 +198,12 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             model: Any = family.model(family.in_space(parameters, scale))
             settings = {"geometry": self.geometry, "curvature": self.curvature}
             own = model.get_params(deep=False)
-            for name, value in {"n_jobs": self.n_jobs, "class_weight": self.class_weight}.items():
-                if name in own:
-                    settings[name] = value
+            if "n_jobs" in own:
+                settings["n_jobs"] = self.n_jobs
             if isinstance(family, ForestFamily) and "n_estimators" not in parameters:
                 settings["n_estimators"] = FINAL_TREES
             model.set_params(**settings)
-            fitted.append(model.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})))
+            fitted.append(family.fit(model, X, y, weight))
         self.best_model_ = fitted[0] if len(fitted) == 1 else HyperbolicBlend.of(fitted)
 
     def _folds(self, samples: Samples, seed: int) -> Folds:
@@ -241,15 +240,14 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             if family.name not in asked:
                 continue
             given = asked[family.name]
-            fits = family.takes_weights or samples.weight is None
-            if not fits and (given is not None or len(asked) == 1):
-                raise ValueError(
-                    f"the family {family.name!r} takes no weights: leave it out of candidates, or the weights"
-                )
-            if fits and (given is not None or len(used.labels) <= family.largest or len(asked) == 1):
+            is_small = len(used.labels) <= family.largest or given is not None or len(asked) == 1
+            if is_small and family.takes(samples.weight):
                 wanted.append((family, family.candidates(used) if given is None else given))
         if not wanted:
-            raise ValueError(f"candidates={self.candidates!r} leaves nothing to choose from")
+            raise ValueError(
+                f"candidates={self.candidates!r} leaves nothing to choose from: neighbours take no weights but small "
+                "whole numbers, and kernels of many samples must be asked for alone or with their parameters"
+            )
         return wanted, BLEND in asked
 
     def _asked(self) -> dict[str, list[Parameters] | None]:

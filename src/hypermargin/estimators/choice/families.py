@@ -21,6 +21,8 @@ from hypermargin.estimators.svc import HyperbolicSVC
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 #: Relative gap of fits to folds, which only have to be compared.
 ROUGH = 1e-3
+#: Repetitions of a sample, on average, that neighbours are given for weights that are whole numbers.
+MOST_REPETITIONS = 10
 
 Parameters = dict[str, Any]
 
@@ -33,6 +35,11 @@ class Samples:
     labels: np.ndarray
     weight: Array | None
 
+    @property
+    def total(self) -> int:
+        """Samples, repetitions that weights stand for included."""
+        return len(self.labels) if self.weight is None else round(float(self.weight.sum()))
+
     def take(self, rows: np.ndarray) -> "Samples":
         return Samples(self.X[rows], self.labels[rows], None if self.weight is None else self.weight[rows])
 
@@ -43,8 +50,6 @@ class Family(ABC):
     Attributes
     ----------
     name : str
-    takes_weights : bool
-        Whether `fit` takes sample weights.
     screened : bool
         Whether candidates are compared on a part of many samples first.
     shares_folds : bool
@@ -54,7 +59,6 @@ class Family(ABC):
     """
 
     name: str
-    takes_weights = True
     screened = False
     shares_folds = False
     largest = np.inf
@@ -87,11 +91,15 @@ class Family(ABC):
 
     def _on_fold(self, candidates: Sequence[Parameters], train: Samples, tested: Array) -> list[Answers]:
         models = [self.model(parameters) for parameters in candidates]
-        return [_answers(self._fitted(model, train), tested) for model in models]
+        return [_answers(self.fit(model, train.X, train.labels, train.weight), tested) for model in models]
 
-    def _fitted(self, model: Any, train: Samples) -> HyperbolicClassifier:
-        weight = {"sample_weight": train.weight} if self.takes_weights else {}
-        return model.fit(train.X, train.labels, **weight)
+    def takes(self, weight: Array | None) -> bool:
+        """Whether classifiers of the family can be fitted with these weights of samples."""
+        return True
+
+    def fit(self, model: Any, X: Array, y: np.ndarray, weight: Array | None) -> HyperbolicClassifier:
+        """Fit a classifier of the family; `weight` may be 0 for some samples."""
+        return model.fit(X, y, sample_weight=weight)
 
 
 class MarginFamily(Family):
@@ -125,18 +133,27 @@ class MarginFamily(Family):
 
 
 class NeighbourFamily(Family):
-    """`HyperbolicKNeighborsClassifier`, which knows no weights."""
+    """`HyperbolicKNeighborsClassifier`, which knows no weights: whole numbers are taken for repetitions."""
 
     name = "neighbours"
-    takes_weights = False
 
     def candidates(self, samples: Samples) -> list[Parameters]:
-        most = len(samples.labels) // 2
+        most = samples.total // 2
         numbers = [k for k in (5, 15, 45) if k <= most] or [1]
         return [{"n_neighbors": k, "weights": by} for k in numbers for by in ("uniform", "distance")]
 
     def model(self, parameters: Parameters) -> HyperbolicKNeighborsClassifier:
         return HyperbolicKNeighborsClassifier(**parameters)
+
+    def takes(self, weight: Array | None) -> bool:
+        """Whole numbers, not so large that repetitions would fill the memory."""
+        return weight is None or (
+            bool(np.all(weight == np.round(weight))) and weight.sum() <= MOST_REPETITIONS * len(weight)
+        )
+
+    def fit(self, model: Any, X: Array, y: np.ndarray, weight: Array | None) -> HyperbolicClassifier:
+        rows = np.arange(len(y)) if weight is None else np.repeat(np.arange(len(y)), weight.astype(int))
+        return model.fit(X[rows], y[rows])
 
 
 class ForestFamily(Family):
@@ -148,7 +165,7 @@ class ForestFamily(Family):
         self.seed, self.n_estimators = seed, n_estimators
 
     def candidates(self, samples: Samples) -> list[Parameters]:
-        return [{"min_samples_leaf": leaf} for leaf in (1, 5, 15) if 4 * leaf <= len(samples.labels)]
+        return [{"min_samples_leaf": leaf} for leaf in (1, 5, 15) if 4 * leaf <= samples.total]
 
     def model(self, parameters: Parameters) -> HyperbolicForestClassifier:
         settings = {"n_estimators": self.n_estimators, "random_state": self.seed, **parameters}
