@@ -1,14 +1,20 @@
 """Kernels beside scikit-learn's SVC on the same kernel matrix, that matrix included; curves beside LinearSVC.
 
-    python benchmarks/bench_kernels.py
+    python benchmarks/bench_kernels.py            small sets; about a minute
+    python benchmarks/bench_kernels.py --large    and fits of 20,000 and 80,000 points; some minutes more
 
 `HyperbolicKernelSVC` solves to a proved relative gap of 1e-6 and calibrates probabilities; `SVC` stops at its default
 tolerance and does neither.
 """
 
+import argparse
 import os
+import resource
+import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,16 +22,33 @@ from sklearn.svm import SVC, LinearSVC
 
 from harness import TABLES, Row, in_turn, seconds, write_table
 from hypermargin import HyperbolicKernelSVC, HyperbolicSVC
+from hypermargin.datasets import make_taxonomy
+from hypermargin.estimators import KernelMemoryWarning
 from hypermargin.geometry import lift
 
 KERNELS = (("heat", 10.0), ("heat", 1.0), ("cosh", 10.0), ("laplacian", 10.0))
-SETS = ("olsson", "krumsiek", "tree_1", "myeloidprogenitors", "moignard", "paul")
+SETS = ("karate", "polbooks", "football", "olsson", "myeloidprogenitors", "tree_1", "krumsiek", "paul", "moignard")
 TARGET = 2.0
+#: Nodes of a taxonomy, and the time t of a local heat kernel.
+LARGE = ((20_000, 0.1), (80_000, 0.1), (80_000, 0.02))
 
 
 def paper_set(name: str) -> tuple[np.ndarray, np.ndarray]:
     folder = Path(os.environ["HYPERMARGIN_DATA"]) / name
     return np.load(folder / "X_lorentz.npy").astype(float), np.load(folder / "y.npy").ravel()
+
+
+def busy_in_turn(ours: Callable[[], Any], rival: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Least processor times of both, called in turn, and what ours returned: fits of milliseconds are interrupted."""
+    times, result = [], None
+    while len(times) < 3 or (len(times) < 9 and sum(map(sum, times)) < 2.0):
+        began = time.process_time()
+        result = ours()
+        between = time.process_time()
+        rival()
+        times.append((between - began, time.process_time() - between))
+    least = np.min(times, axis=0)
+    return float(least[0]), float(least[1]), result
 
 
 def kernel_rows(name: str) -> list[Row]:
@@ -38,7 +61,7 @@ def kernel_rows(name: str) -> list[Row]:
         def theirs(fitted=fitted, C=C):
             return SVC(kernel="precomputed", C=C).fit(fitted(X), y)
 
-        ours, rival, model, _ = in_turn(
+        ours, rival, model = busy_in_turn(
             lambda kernel=kernel, C=C: HyperbolicKernelSVC(kernel=kernel, C=C).fit(X, y), theirs
         )
         proved = sum(status.is_proved for status in model.statuses_)
@@ -55,6 +78,21 @@ def kernel_rows(name: str) -> list[Row]:
     return rows
 
 
+def large_row(n: int, t: float) -> Row:
+    """A rare class among many points, weights in balance: rows computed when needed."""
+    X, y = make_taxonomy(n, positive_fraction=0.02, random_state=0, return_X_y=True)
+    model = HyperbolicKernelSVC(C=10.0, t=t, class_weight="balanced", cache_size=2000.0)
+    began, busy = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelMemoryWarning)
+        model.fit(X, y)
+    wall, busy = time.perf_counter() - began, time.process_time() - busy
+    gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    note = f"{model.statuses_[0].name}, gap {model.gaps_[0]:.0e}, {len(model.support_vectors_)} support points"
+    what = f"taxonomy of {n} nodes, 2 % in the class, t = {t:g}, C = 10, balanced"
+    return Row(what, f"{wall:.0f} s", f"{busy:.0f} s of processor, {gigabytes:.1f} GB", "", "", note)
+
+
 def curve_row(n: int) -> Row:
     rng = np.random.default_rng(0)
     X = lift(1.5 * rng.normal(size=(n, 2)))
@@ -69,17 +107,26 @@ def curve_row(n: int) -> Row:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", action="store_true", help="fits of 20,000 and 80,000 points as well")
+    large = parser.parse_args().large
     rows = [curve_row(2000), curve_row(50000)]
     if "HYPERMARGIN_DATA" in os.environ:
         rows += [row for name in SETS for row in kernel_rows(name)]
+    if large:
+        rows += [large_row(n, t) for n, t in LARGE]
     write_table(
         TABLES / "kernels.md",
         "Benchmarks: kernels and curves",
         rows,
-        "python benchmarks/bench_kernels.py",
+        "python benchmarks/bench_kernels.py" + (" --large" if large else ""),
         remarks=(
             "SVC is given the kernel function of this package and its time includes the matrix. It stops at its "
             "default tolerance, keeps kernel values in single precision, proves nothing and fits no probabilities.",
+            "On sets of a few hundred points the checks of data and parameters and some 0.1 ms of Python for each "
+            "binary problem outweigh the arithmetic: a fit of milliseconds takes several times as long as SVC.",
+            "Kernels are timed by the processor's time, all threads together, because the machine was busy with other "
+            "work; seconds of curves and of large fits are those of the clock on that machine.",
         ),
     )
 

@@ -42,10 +42,11 @@ ARROWS: dict[str, set[str]] = {
     "reproduction": STUDY,
     "problem_set": STUDY,
     "robustness": STUDY,
-    "cli": {*STUDY, "explorer", "reproduction", "problem_set", "robustness"},
+    "accuracy": STUDY,
+    "cli": {*STUDY, "explorer", "reproduction", "problem_set", "robustness", "accuracy"},
 }
 #: The version is a fact about the package, which these parts print.
-TELL_THE_VERSION = {"certificates", "workers", "reproduction", "problem_set", "cli"}
+TELL_THE_VERSION = {"certificates", "workers", "reproduction", "problem_set", "accuracy", "cli"}
 
 MOST_LINES = 450
 

@@ -47,6 +47,11 @@ def _kernel_scores(problem: KernelProblem, beta: Array) -> tuple[Array, Array]:
         return scores, _up((rounding_factor(beta.size) + 1.01 * relative) * sizes + constant)
     scores, errors = np.zeros(problem.n_samples), np.zeros(problem.n_samples)
     used = np.flatnonzero(beta)
+    near = problem.near
+    if positive and near is not None:
+        scores, sizes = np.ascontiguousarray(near.products(problem.own_points[used], weights[:, used].T).T)
+        constant = (absolute + near.omitted) * float(weights[1].sum())
+        return scores, _up((rounding_factor(used.size + 64) + 1.01 * relative) * sizes + constant)
     for start in range(0, used.size, TERMS):
         columns = used[start : start + TERMS]
         own = weights[:, columns].T

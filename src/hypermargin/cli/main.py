@@ -34,6 +34,7 @@ COMMANDS = {
     "embed": "embed a graph in the hyperbolic plane",
     "certificate": "save, show and check the proofs that a model comes with",
     "methods": "list the methods and their options",
+    "accuracy": "all models and their peers in nested cross-validation",
     "robustness": "whether training with uncertainty sets helps, and against what",
     "reproduce": "every table and figure of the paper, with the exact optimum beside them",
     "score": "score a solver of yours on problems with certified optima",

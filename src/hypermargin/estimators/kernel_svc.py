@@ -25,6 +25,8 @@ from hypermargin.estimators.packing import is_plain
 from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
+from hypermargin.kernels.near import NearPoints, is_local
+from hypermargin.problems.kernel import MANY
 from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel.landmarks import Landmarks
 
@@ -255,6 +257,9 @@ class HyperbolicKernelSVC(SolvedClassifier):
             return np.broadcast_to(self.intercept_, (len(points), self.intercept_.size)).copy()
         height = max(1, BLOCK_ENTRIES // len(support))
         prepared = polar_points(support) if isinstance(self.kernel_, Kernel) else support
+        if len(support) >= MANY and len(points) >= MANY and is_local(self.kernel_, polar_points(points), prepared):
+            near = NearPoints(self.kernel_, polar_points(points))
+            return near.products(prepared, self.dual_coef_.T) + self.intercept_
         blocks = []
         for start in range(0, len(points), height):
             block = points[start : start + height]

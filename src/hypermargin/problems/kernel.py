@@ -23,10 +23,13 @@ from numpy.typing import NDArray
 from hypermargin.arrays import Array
 from hypermargin.kernels import Kernel
 from hypermargin.kernels.chords import PolarPoints, polar_points
+from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.margin import check_weights
 
 #: Entries of a block of kernel values that is made and used at once.
 BLOCK_ENTRIES = 1 << 22
+#: From so many samples on it is worth to look for values that are negligible.
+MANY = 2000
 
 
 class DualProblem(ABC):
@@ -142,6 +145,14 @@ class KernelProblem(DualProblem):
         """The points of the samples."""
         return self.points if self.runs is None else self.points[self.rows]
 
+    @cached_property
+    def near(self) -> NearPoints | None:
+        """The samples, where they are many, there is no matrix, and most pairs are too far apart to count."""
+        if self.gram is not None or self.n_samples < MANY or not isinstance(self.kernel, Kernel):
+            return None
+        local = is_local(self.kernel, self.own_points, self.own_points)
+        return NearPoints(self.kernel, self.own_points) if local else None
+
     def values(self, rows: Any, columns: Any = slice(None)) -> Array:
         """The kernel between the samples `rows` and the samples `columns`, each a slice or an array of indices."""
         if self.gram is not None:
@@ -186,6 +197,8 @@ class KernelProblem(DualProblem):
         used = np.flatnonzero(beta)
         if self.gram is not None and (self.runs is not None or 2 * used.size >= self.n_samples):
             return self.matrix_products(beta)
+        if self.near is not None:
+            return self.near.products(self.own_points[used], beta[used, None])[:, 0]
         weights = beta[used]
         blocks = [self.values(rows, used) @ weights for rows in self.row_blocks(used.size)]
         return np.concatenate(blocks) if used.size else np.zeros(self.n_samples)

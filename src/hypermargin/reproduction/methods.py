@@ -177,6 +177,14 @@ METHODS = {
             "exact", "Exact", "certified global optimum of the paper's problem (hinge loss)", (0.003, 2e-6), "exact"
         ),
         Method(
+            "exact-asinh",
+            "Exact, asinh",
+            "certified global optimum (to 1e-3) of the problem as first stated, with the asinh loss; in the plane",
+            (0.3, 1e-4),
+            "exact",
+            parameters={"loss": "asinh", "tol": 1e-3},
+        ),
+        Method(
             "exact-timelike",
             "Exact, timelike",
             "certified optimum without the constraint q(w) >= 0: a boundary may be a hyperbolic circle",

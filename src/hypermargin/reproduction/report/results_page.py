@@ -16,6 +16,7 @@ from hypermargin.reproduction.report.paper_tables import performance_tables
 from hypermargin.reproduction.report.sentences import other_findings, plain_svm_paragraph
 from hypermargin.reproduction.report.table import Table, to_markdown
 from hypermargin.reproduction.summary import Summary
+from hypermargin.workers.marked_text import marked
 
 #: The tables of performance that the second page shows; the report has the others.
 SHOWN = ("synthetic-accuracy", "synthetic-gaps", "real-ovr-best-accuracy", "real-ovo-best-accuracy")
@@ -57,9 +58,15 @@ def write_results_page(summary: Summary, path: Path, facts: Mapping[str, str]) -
             ]
         ),
     ]
-    path.write_text("\n".join(findings), encoding="utf-8")
+    path.write_text(_with_other_parts("\n".join(findings), path), encoding="utf-8")
     tables_path.write_text("\n".join(tables), encoding="utf-8")
     return tables_path
+
+
+def _with_other_parts(text: str, path: Path) -> str:
+    """The text with what `hypermargin accuracy` has written at the head of the page before."""
+    kept = marked(path.read_text(encoding="utf-8"), "accuracy") if path.exists() else None
+    return text if kept is None else text.replace("\n", f"\n\n{kept}\n", 1)
 
 
 def _in_markdown(tables: Iterable[Table]) -> list[str]:

@@ -15,8 +15,8 @@ from hypermargin.arrays import Array
 from hypermargin.problems.kernel import KernelProblem
 from hypermargin.solvers.kernel.compiled.pairs import minimise_pairs
 from hypermargin.solvers.kernel.dual import DualPoint, relative_gap_of
-from hypermargin.solvers.kernel.polish import polish, polish_costs
-from hypermargin.solvers.kernel.rows import RowCache
+from hypermargin.solvers.kernel.polish import newton_steps, polish, polish_costs
+from hypermargin.solvers.kernel.rows import DenseRows, NearRows, make_rows
 
 Indices = NDArray[np.intp]
 
@@ -35,6 +35,10 @@ STEP_COST, CALL_COST = 10.0, 1e6
 LEAST_ACTIVE = 200
 #: Relative gap from which a large problem is taken in few rounds of many samples, and how many those may be.
 NEAR_THE_END, MOST_ACTIVE = 0.03, 8000
+#: Samples of a round of neighbourhoods, and the kernel value from which on two samples are neighbours.
+NEIGHBOURHOODS, NEAR = 1500, 0.1
+#: Cycles of pairwise and Newton steps in such a round.
+MOST_CYCLES = 10
 
 
 def minimise_dual(
@@ -111,49 +115,80 @@ def _by_working_sets(
 ) -> float:
     """Rounds on the samples that violate optimality most; near the end, on all that are off their bounds or nearly."""
     low, high = problem.box
-    rows = RowCache(problem)
+    rows = make_rows(problem)
     kept = np.empty(0, dtype=np.intp)
     gap, intercept = relative_gap_of(problem, point)
-    for _ in range(max_rounds):
+    steps = 1
+    for number in range(max_rounds):
+        together = False
         active = _nearly_free(point, low, high, intercept) if gap < NEAR_THE_END else None
         if active is not None and active.size <= MOST_ACTIVE:
-            steps = _round_among(problem, point, low, high, active)
+            steps = _round_among(problem, rows, point, low, high, active)
+        elif gap < NEAR_THE_END and isinstance(rows, NearRows) and number % 4 and steps:
+            together = True
+            active = _neighbourhoods(rows, point, low, high, intercept, NEIGHBOURHOODS)
+            steps, moved, change = _improve(rows.among(active), point, low, high, active, 0.01 * gap, 20)
+            rows.add_products(point.gradient, active, moved, change)
         else:
             kept, violation = _most_violating(point, low, high, WORKING_SET, kept)
-            own = rows.take(kept)
-            small = np.ascontiguousarray(own[:, kept])
-            steps, moved, change = _improve(small, point, low, high, kept, 0.1 * violation, 20)
-            point.gradient += change @ own[moved]
+            steps, moved, change = _improve(rows.among(kept), point, low, high, kept, 0.1 * violation, 20)
+            rows.add_products(point.gradient, kept, moved, change)
         point.n_iter += steps
         gap, intercept = relative_gap_of(problem, point)
         if on_round is not None:
             on_round(gap)
-        if gap <= tol or steps == 0:
+        stuck = steps == 0 and not together
+        if (gap <= tol or stuck) and isinstance(rows, NearRows):
+            before = gap
+            point.refresh(problem)  # with all values: those left out so far must not decide
+            gap, intercept = relative_gap_of(problem, point)
+            stuck &= gap <= 2.0 * before
+        if gap <= tol or stuck:
             break
     return gap
 
 
-def _round_among(problem: KernelProblem, point: DualPoint, low: Array, high: Array, active: Indices) -> int:
-    """Steps among many samples, whose matrix is made for this round and whose rows are never held at once."""
+def _round_among(
+    problem: KernelProblem, rows: DenseRows | NearRows, point: DualPoint, low: Array, high: Array, active: Indices
+) -> int:
+    """Steps among many samples, whose matrix is made for this round and whose whole rows are never held at once."""
     fall = point.gradient[point.beta > low].max(initial=-np.inf)
     violation = float(fall - point.gradient[point.beta < high].min(initial=np.inf))
-    small = problem.values(active, active)
-    steps, moved, change = _improve(small, point, low, high, active, 0.02 * violation, 200)
+    small = rows.among(active) if isinstance(rows, NearRows) else problem.values(active, active)
+    steps, moved, change = _improve(small, point, low, high, active, 0.02 * violation, 10, MOST_CYCLES)
+    if isinstance(rows, NearRows):
+        rows.add_products(point.gradient, active, moved, change)
+        return steps
     for block in problem.row_blocks(moved.size):
         point.gradient[block] += problem.values(block, active[moved]) @ change
     return steps
 
 
 def _improve(
-    small: Array, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float, patience: int
+    small: Array,
+    point: DualPoint,
+    low: Array,
+    high: Array,
+    active: Indices,
+    accuracy: float,
+    patience: int,
+    cycles: int = 1,
 ) -> tuple[int, Indices, Array]:
-    """Pairwise steps among some samples; their number, which of them changed, and by how much.
+    """Pairwise steps among some samples, and Newton steps between cycles of them.
 
-    Coefficients are changed in place, the gradient is not: that needs rows of the kernel matrix.
+    Returns the number of steps, which of the samples changed, and by how much. Coefficients are changed in place, the
+    gradient is not: that needs rows of the kernel matrix.
     """
     before = point.beta[active]
-    beta, gradient = before.copy(), point.gradient[active]
-    steps, _ = minimise_pairs(small, gradient, beta, low[active], high[active], accuracy, patience * active.size)
+    beta, gradient, steps = before.copy(), point.gradient[active], 0
+    low, high = low[active], high[active]
+    for cycle in range(cycles):
+        if cycle > 0:
+            newton_steps(small, gradient, beta, low, high)
+        done, violation = minimise_pairs(small, gradient, beta, low, high, accuracy, patience * active.size)
+        steps += done
+        if violation <= accuracy:
+            break
     point.beta[active] = beta
     change = beta - before
     moved = np.flatnonzero(change)
@@ -175,3 +210,28 @@ def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: 
     rest = np.concatenate([free, np.setdiff1d(kept, free)])
     chosen = np.unique(np.concatenate([chosen, rest[: max(0, size - chosen.size)]]))
     return chosen, violation
+
+
+def _neighbourhoods(rows: NearRows, point: DualPoint, low: Array, high: Array, intercept: float, size: int) -> Indices:
+    """The samples that violate optimality most, each with those near it that are off their bounds or violate as well.
+
+    A local kernel couples neighbours only, so that they are best moved together.
+    """
+    multiplier = point.gradient + intercept
+    at_low, at_high = point.beta <= low, point.beta >= high
+    violation = np.where(at_low, -multiplier, np.where(at_high, multiplier, np.abs(multiplier)))
+    eligible = (violation > 0.0) | ~(at_low | at_high)
+    eligible &= low < high
+    chosen: list[NDArray[np.int32]] = []
+    count = 0
+    for i in np.argsort(-violation)[:size].tolist():
+        if not eligible[i]:
+            continue
+        near = rows.neighbours(i, NEAR)
+        near = near[eligible[near]]
+        eligible[near] = False
+        chosen.append(near)
+        count += near.size
+        if count >= size:
+            break
+    return np.sort(np.concatenate(chosen)).astype(np.intp)

@@ -28,33 +28,40 @@ def polish_costs(problem: KernelProblem, point: DualPoint) -> float:
 def polish(problem: KernelProblem, point: DualPoint) -> bool:
     """Improve the free coefficients in place; False where there are too few or too many of them."""
     low, high = problem.box
-    beta = point.beta
-    free = np.flatnonzero((beta > low) & (beta < high))
+    free = np.flatnonzero((point.beta > low) & (point.beta < high))
     if not 2 <= free.size <= MOST_FREE:
         return False
-    K = problem.values(free, free)
-    current, gradient = beta[free], point.gradient[free].copy()
-    inside = np.ones(free.size, dtype=bool)
+    beta, gradient = point.beta[free], point.gradient[free]
+    newton_steps(problem.values(free, free), gradient, beta, low[free], high[free])
+    point.beta[free] = beta
+    point.refresh(problem)
+    point.n_iter += 1
+    return True
+
+
+def newton_steps(K: Array, gradient: Array, beta: Array, low: Array, high: Array) -> None:
+    """Minimise over the coefficients off their bounds, changing beta and its gradient in place; K is their matrix."""
+    inside = (beta > low) & (beta < high)
+    width = 1e-13 * (high - low)
     for _ in range(MOST_STEPS):
         own = np.flatnonzero(inside)
         if own.size < 2:
             break
-        step = _newton_step(K[np.ix_(own, own)], gradient[own])
+        block = K if own.size == len(K) else K[np.ix_(own, own)]
+        step = _newton_step(block, gradient[own])
         if step is None:
             break
-        share = _largest_share(current[own], step, low[free[own]], high[free[own]])
-        current[own] += share * step
-        gradient += share * (K[:, own] @ step)
+        share = _largest_share(beta[own], step, low[own], high[own])
+        before = beta[own]
+        moved = before + share * step
+        moved = np.where(
+            moved <= (low + width)[own], low[own], np.where(moved >= (high - width)[own], high[own], moved)
+        )
+        beta[own] = moved
+        gradient += K[:, own] @ (moved - before)
         if share == 1.0:
             break
-        near_low = (current <= low[free] + 1e-13 * (high - low)[free]) & inside
-        near_high = (current >= high[free] - 1e-13 * (high - low)[free]) & inside
-        current = np.where(near_low, low[free], np.where(near_high, high[free], current))
-        inside &= ~(near_low | near_high)
-    beta[free] = np.clip(current, low[free], high[free])
-    point.refresh(problem)
-    point.n_iter += 1
-    return True
+        inside &= (beta > low) & (beta < high)
 
 
 def _newton_step(K: Array, gradient: Array) -> Array | None:

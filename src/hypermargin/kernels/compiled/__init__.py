@@ -1,0 +1,1 @@
+"""Inner loops of kernels as machine code."""
