@@ -31,7 +31,7 @@ SIZES = [(d, 10**k) for d in (2, 10, 32, 128) for k in (4, 5, 6, 7)]
 #: Sizes of the table: no more than so many numbers of data.
 MOST_NUMBERS = 1.3e7
 #: Seconds after which a rival is not given more iterations, and the most samples for SVC, whose time is quadratic.
-LONGEST, MOST_FOR_SVC = 10.0, 10**4
+LONGEST, MOST_FOR_SVC = 5.0, 10**4
 
 
 def rivals(problem: MarginProblem) -> dict[str, Callable[[int], Any]]:
