@@ -88,7 +88,7 @@ class Search:
         self._oracle, self._checked_at = oracle, 0
         arrays = oracle.arrays
         self._can_screen = arrays is not None and arrays[1].size >= LEAST_SAMPLES
-        self._screened: tuple[Screened, Box] | None = None
+        self._screened: list[tuple[Screened, Box]] = []  # the smallest box first
         self._passes_per_step = max(
             1, min(RECENT if self._can_screen else PASSES_PER_STEP, WORK_PER_STEP // oracle.work)
         )
@@ -186,7 +186,7 @@ class Search:
             if relative_gap(rough.upper, rough.lower) <= PART_TOL or time.perf_counter() >= self.deadline:
                 break
             rough.step(0.5 * PART_TOL)
-        self.evaluator.work += rough.n_passes * part.work / self._oracle.work
+        self.evaluator.work += rough.full_passes * part.work / self._oracle.work
         points = rough.pool.points_of(list(range(LAST_TAIL_CUT + 1, rough.pool.count())))
         box = Box.around(rough.best, points[len(points) // 2 :])
         if len(points) and self._screen(box):
@@ -198,15 +198,14 @@ class Search:
     def _screen(self, box: Box) -> bool:
         """Sort out the samples that are settled in the box, if that makes passes much shorter."""
         columns, costs, _, _ = self._oracle.arrays  # type: ignore[misc]
-        known = everything_open(columns[:, : costs.size], costs)
-        if self._screened is not None and box.is_within(self._screened[1]):
-            known = self._screened[0]
+        outer = (known for known, outer in self._screened if box.is_within(outer))
+        known = next(outer, None) or everything_open(columns[:, : costs.size], costs)
         self._checked_at = self.n_passes
-        if box.estimated_share(known) > WORTHWHILE * self.evaluator.open_share():
+        if box.estimated_share(known) > WORTHWHILE * (self._screened[0][0].share if self._screened else 1.0):
             return False
         self.evaluator.work += known.share
         screened = screen(known, box)
-        self._screened = screened, box
+        self._screened.insert(0, (screened, box))
         self.evaluator.use_screened(screened, box)
         return True
 

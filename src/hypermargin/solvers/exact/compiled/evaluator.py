@@ -28,6 +28,45 @@ MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at most this many multiple
 
 
 @cython.cclass
+class SettledPass:
+    """A pass for the w of a box in which some samples are settled (`screening`): the others, and one affine term."""
+
+    centre: cython.double[::1]  # the box,
+    radii: cython.double[::1]
+    left: Pass  # the samples that are not settled,
+    b: cython.double  # and the affine term of those that are
+    g: cython.double[::1]
+    share: cython.double
+
+    def __init__(self, screened, box, threshold: cython.double):
+        self.centre, self.radii = box.centre, box.radii
+        self.left = Pass(screened.points, screened.costs, threshold)
+        self.b, self.g, self.share = screened.b, screened.g, screened.share
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def holds(self, w: cython.double[::1]) -> cython.bint:
+        j: cython.Py_ssize_t
+        for j in range(w.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
+            if fabs(w[j] - self.centre[j]) > self.radii[j]:
+                return False
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def hinge(self, w: cython.double[::1], g: cython.double[::1]) -> cython.double:
+        """As `Pass.hinge`, which leaves the slope in g; returns the risk. The offset is ``left.b + b``."""
+        j: cython.Py_ssize_t
+        risk: cython.double
+        self.left.hinge(w, g)
+        risk = self.left.risk + self.b
+        for j in range(g.shape[0]):
+            g[j] += self.g[j]
+            risk += self.g[j] * w[j]
+        return risk
+
+
+@cython.cclass
 class Evaluator:
     """The objective, one pass over the data at a time: each pass adds a cut, and may give a new best point.
 
@@ -51,13 +90,7 @@ class Evaluator:
     passes = cython.declare(cython.Py_ssize_t, visibility="public")  # the passes made
     most_passes = cython.declare(cython.Py_ssize_t, visibility="public")  # and those allowed
     work = cython.declare(cython.double, visibility="public")  # the passes in units of a read of all samples
-    is_screened: cython.bint  # for w in a box some samples are settled (`screening`):
-    centre: cython.double[::1]  # the box,
-    radii: cython.double[::1]
-    left: Pass  # the samples that are not,
-    settled_b: cython.double  # and the affine term of those that are
-    settled_g: cython.double[::1]
-    share: cython.double
+    settled: list  # passes for boxes of w, the smallest box first
 
     def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint):
         self.pool, self.oracle, self.timelike_allowed = pool, oracle, timelike_allowed
@@ -68,17 +101,11 @@ class Evaluator:
             self.data = Pass(points, costs, threshold)
         self.g, self.ray, self.trial = np.zeros(pool.width), np.zeros(pool.width), np.zeros(pool.width)
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
-        self.work, self.is_screened, self.share = 0.0, False, 1.0
-
-    def open_share(self):
-        """The share of the samples that passes in the box read; 1 before there is one."""
-        return self.share
+        self.work, self.settled = 0.0, []
 
     def use_screened(self, screened, box):
-        """From now on read the samples that are open only, for all w in the box."""
-        self.is_screened, self.centre, self.radii = True, box.centre, box.radii
-        self.left = Pass(screened.points, screened.costs, self.data.threshold)
-        self.settled_b, self.settled_g, self.share = screened.b, screened.g, screened.share
+        """From now on read the samples that are open only, for all w in the box; older boxes serve for other w."""
+        self.settled.insert(0, SettledPass(screened, box, self.data.threshold))
 
     @cython.ccall
     def evaluate(self, w: cython.double[::1]) -> cython.double:
@@ -98,13 +125,13 @@ class Evaluator:
         """A pass here: returns the risk, and leaves the cut in `b` and `g`, all times the common factor."""
         j: cython.Py_ssize_t
         risk: cython.double
-        if self.is_screened and self._in_box(w):
-            self.left.hinge(w, self.g)
-            self.b, risk = self.left.b + self.settled_b, self.left.risk + self.settled_b
-            for j in range(self.g.shape[0]):
-                self.g[j] += self.settled_g[j]
-                risk += self.settled_g[j] * w[j]
-            self.work += self.share
+        box: SettledPass
+        for box in self.settled:
+            if box.holds(w):
+                risk = box.hinge(w, self.g)
+                self.b = box.left.b + box.b
+                self.work += box.share
+                break
         else:
             self.data.hinge(w, self.g)
             self.b, risk = self.data.b, self.data.risk
@@ -113,15 +140,6 @@ class Evaluator:
             self.g[j] *= self.factor
         self.b *= self.factor
         return self.factor * risk
-
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _in_box(self, w: cython.double[::1]) -> cython.bint:
-        j: cython.Py_ssize_t
-        for j in range(w.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
-            if fabs(w[j] - self.centre[j]) > self.radii[j]:
-                return False
-        return True
 
     @cython.ccall
     def record(
