@@ -87,8 +87,8 @@ def main() -> None:
         "",
         *judging_table(),
         "",
-        "And on graphs that `hypermargin.embedding` put in the plane. The coin between hyperplanes and curves was chosen "
-        "on graphs of the seeds 0 to 7, after hyperplanes alone had fallen behind on those of this table:",
+        "And on graphs that `hypermargin.embedding` put in the plane. The coin between hyperplanes and curves was "
+        "chosen on graphs of the seeds 0 to 7, after hyperplanes alone had fallen behind on those of this table:",
         "",
         *embedded_table(),
     ]
