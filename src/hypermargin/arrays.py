@@ -15,9 +15,9 @@ Array = NDArray[np.float64]
 BLOCK_ROWS = 1 << 14
 
 
-def row_blocks(n: int) -> list[slice]:
-    """The rows 0 to n as consecutive slices of at most `BLOCK_ROWS`."""
-    return [slice(start, start + BLOCK_ROWS) for start in range(0, n, BLOCK_ROWS)]
+def row_blocks(n: int, most: int = BLOCK_ROWS) -> list[slice]:
+    """The rows 0 to n as consecutive slices of at most `most`."""
+    return [slice(start, start + most) for start in range(0, n, most)]
 
 
 def rowwise(function: Callable[..., NDArray[Any]], X: NDArray[Any], *arguments: Any) -> NDArray[Any]:

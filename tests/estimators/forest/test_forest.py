@@ -198,9 +198,10 @@ class TestHabits:
 
 
 class TestCertifiedSplits:
-    def test_every_split_is_a_proved_optimum(self, four_classes):
+    @pytest.mark.parametrize("boundary", ["hyperplane", "curve"])
+    def test_every_split_is_a_proved_optimum(self, boundary, four_classes):
         X, y = four_classes
-        tree = HyperbolicTreeClassifier(splits="certified", random_state=0, tol=1e-6).fit(X, y)
+        tree = HyperbolicTreeClassifier(splits="certified", boundary=boundary, random_state=0, tol=1e-6).fit(X, y)
         (splits,) = tree.certified_splits_
         assert len(splits) == len(tree.tree_.splits) > 3
         for split in splits:
@@ -209,6 +210,9 @@ class TestCertifiedSplits:
             problem = split.problem(tree.points_)
             assert problem.objective(split.solution.w) == pytest.approx(split.solution.objective, rel=1e-9)
             row = tree.tree_.slot[split.node]
+            if boundary == "curve":
+                np.testing.assert_array_equal(tree.tree_.normals[row], split.solution.w)
+                continue
             shift = tree.tree_.normals[row] - split.solution.w  # along the centroid of the sample
             centre = lorentz_centroid(tree.points_[split.rows], split.costs)
             np.testing.assert_allclose(shift, shift[0] / centre[0] * centre, atol=1e-9 * np.abs(shift).max())

@@ -26,7 +26,7 @@ def ball(x, r, rng, count):
 MODELS = {
     "tree": HyperbolicTreeClassifier(random_state=0),
     "forest": HyperbolicForestClassifier(15, random_state=0),
-    "forest of curves": HyperbolicForestClassifier(15, boundary="mixed", random_state=0),
+    "forest of hyperplanes": HyperbolicForestClassifier(15, boundary="hyperplane", random_state=0),
     "one leaf": HyperbolicTreeClassifier(min_samples_leaf=200, random_state=0),
 }
 

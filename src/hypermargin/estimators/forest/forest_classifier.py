@@ -18,7 +18,7 @@ from hypermargin.passes.inputs import home_of, lives_elsewhere
 
 @storable
 class HyperbolicForestClassifier(TreeEnsemble):
-    """A forest of trees whose splits are hyperplanes of hyperbolic space.
+    """A forest of trees whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
 
     The splits of each tree come from a bootstrap sample, as in a `HyperbolicTreeClassifier`, in compiled code and
     threads; the shares of the classes in its leaves come from all samples. Shares are averaged over trees. Everything
@@ -80,7 +80,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
         min_weight_fraction_leaf: float = 0.0,
         criterion: str = "gini",
         grouping: str = "mixed",
-        boundary: str = "hyperplane",
+        boundary: str = "mixed",
         n_candidates: int = 3,
         split_samples: int = 10,
         C: float = 100.0,

@@ -11,12 +11,12 @@ from hypermargin.estimators.model_file import storable
 
 @storable
 class HyperbolicTreeClassifier(TreeEnsemble):
-    """A decision tree whose splits are hyperplanes of hyperbolic space.
+    """A decision tree whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
 
     At a node the classes are put in two groups; a balanced sample of both is separated by the w that minimises
-    ``max(q(w), 0)/2 + C * risk``; and of the hyperplanes ``x * (w - s c) = 0``, where c is the centroid of the sample,
-    the one is taken that parts all samples of the node so that impurity is least. Everything is invariant under
-    isometries, in distribution.
+    ``max(q(w), 0)/2 + C * risk``; and of a family of hyperplanes or curves that goes with w (`boundary`) the one is
+    taken that parts all samples of the node so that impurity is least. Everything is invariant under isometries, in
+    distribution.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     grouping : {"mixed", "random", "seeds", "one-vs-rest", "pairs"}, default="mixed"
         How three or more classes are put in two groups: at random; each with the nearer of two random classes; one
         against the rest; two classes only, the others sit out; "mixed" is one of the first three at each node.
-    boundary : {"hyperplane", "curve", "mixed"}, default="hyperplane"
-        What a split is: a hyperplane; a level set of ``x * w``, which is a hypercycle, horocycle or circle; either of
-        them at random.
+    boundary : {"hyperplane", "curve", "mixed"}, default="mixed"
+        What a split is: a hyperplane ``x * (w - s c) = 0``, where c is the centroid of the sample; a level set
+        ``x * w = s``, which is a hypercycle, horocycle or circle; either of them at random for each candidate.
     n_candidates : int, default=3
         Splits tried at a node; the one with the least impurity is kept.
     split_samples : int, default=10
@@ -76,7 +76,7 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         min_weight_fraction_leaf: float = 0.0,
         criterion: str = "gini",
         grouping: str = "mixed",
-        boundary: str = "hyperplane",
+        boundary: str = "mixed",
         n_candidates: int = 3,
         split_samples: int = 10,
         C: float = 100.0,

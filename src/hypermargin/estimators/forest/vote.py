@@ -8,6 +8,9 @@ from joblib import Parallel, delayed
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.estimators.forest.tree import Tree
 
+#: Points that a thread takes through all trees at a time.
+BLOCK = 1 << 12
+
 
 @dataclass(frozen=True, eq=False)
 class TreeVote:
@@ -22,7 +25,7 @@ class TreeVote:
         Threads take blocks of points, each through all trees in their order, so that sums do not depend on them.
         """
         total = np.zeros((len(points), self.n_classes))
-        blocks = row_blocks(len(points))
+        blocks = row_blocks(len(points), BLOCK)
         if len(blocks) == 1:
             self._add_block(total, points)
         else:
