@@ -15,8 +15,9 @@ Array = NDArray[np.float64]
 BLOCK_ROWS = 1 << 14
 
 
-def row_blocks(n: int, most: int = BLOCK_ROWS) -> list[slice]:
-    """The rows 0 to n as consecutive slices of at most `most`."""
+def row_blocks(n: int, most: int | None = None) -> list[slice]:
+    """The rows 0 to n as consecutive slices of at most `most`, by default `BLOCK_ROWS`."""
+    most = BLOCK_ROWS if most is None else most
     return [slice(start, start + most) for start in range(0, n, most)]
 
 

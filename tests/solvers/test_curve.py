@@ -91,7 +91,7 @@ def test_what_is_wrong_with_a_certificate_is_said():
     for message, certificate in broken.items():
         with pytest.raises(CertificateError, match=message):
             certificate.verify(problem)
-    with pytest.raises(CertificateError, match="the problem is another"):
+    with pytest.raises(CertificateError, match="about another problem: it classifies by a hyperplane here"):
         good.verify(problem.margin)
 
 
