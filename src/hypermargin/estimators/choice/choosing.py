@@ -66,7 +66,7 @@ class Choice:
 
     def _why(self, best: dict[str, float]) -> str:
         if self.family == BLEND:
-            return "because the folds cannot tell these families apart: they are within a standard error of the best one"
+            return "because the folds cannot tell these families apart: all are within a standard error of the best"
         tried = sum(row.scores.size > 0 or not np.isnan(row.screening) for row in self.rows)
         tied = sum(mean_score(row.scores) >= self.score - TIE for row in self.rows)
         return f"the best of {tried} candidates" if tied == 1 else f"the simplest of {tied} with the best score"
