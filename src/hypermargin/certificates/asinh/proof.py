@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypermargin.arrays import Array
 
 #: Points of a leaf are multiples of 1/GRID of the half sides of its box, counted from its centre; weights of 1/WEIGHTS.
-GRID, WEIGHTS = 2048, 1 << 20
+GRID, WEIGHTS = 2048, 1 << 32
 
 
 @dataclass(frozen=True, eq=False)
