@@ -40,18 +40,20 @@ def solve_asinh(
     free = best_along_axes(problem)
     if free is not None and problem.objective(free, "asinh") == 0.0:
         return _outcome(problem, free, _nothing_claimed(problem), None, verify, None)
-    best = min((np.zeros(problem.dim + 1), *starts), key=lambda w: problem.objective(w, "asinh"))
-    outwards, Z = _in_frame(problem, best)
-    objective = Objective(Z, np.ascontiguousarray(problem.costs, dtype=np.float64), problem.allow_timelike)
-    for start in starts:
-        objective.offer(inverse(outwards) @ start)
-    polish(objective, objective.best, tol)
+    costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
+    points = [np.zeros(problem.dim + 1), *starts]
     # A search that ends with a better point than it began with has proofs for several cutoffs, of which the check knows
-    # the last only. Where that spoils the check another search, from the better point, is consistent throughout.
+    # the last only. Where that spoils the check another search, from the better point and in its frame, may not.
     for _ in range(MOST_SEARCHES):
+        outwards, Z = _in_frame(problem, min(points, key=lambda w: problem.objective(w, "asinh")))
+        objective = Objective(Z, costs, problem.allow_timelike)
+        for point in points:
+            objective.offer(inverse(outwards) @ point)
+        polish(objective, objective.best, tol)
         outcome = _search(problem, tol, objective, outwards, begin, max_nodes, time_limit, verify)
         if outcome.status is not Status.CHECK_FAILED or outcome.status_at(objective.upper, tol) is Status.OPTIMAL:
             break
+        points.append(outcome.w)
     return outcome
 
 
