@@ -43,4 +43,9 @@ def test_order_does_not_matter_and_anything_else_does():
     moved[3, 1] = np.nextafter(moved[3, 1], 9.0)
     assert fingerprints.fingerprints(MarginProblem(lift(moved), y))[0] != base[0]
     assert fingerprints.fingerprints(MarginProblem(X, y, sample_weight=np.ones(50)))[2] is None
-    assert fingerprints.fingerprints(MarginProblem(X, y, sample_weight=np.full(50, 2.0)))[2] is not None
+    weight = np.linspace(1.0, 2.0, 50)
+    weighted = fingerprints.fingerprints(MarginProblem(X, y, sample_weight=weight))
+    assert weighted[:2] == base[:2]
+    assert fingerprints.fingerprints(MarginProblem(X[order], y[order], sample_weight=weight[order])) == weighted
+    weight[7] = np.nextafter(weight[7], 9.0)
+    assert fingerprints.fingerprints(MarginProblem(X, y, sample_weight=weight))[2] not in (None, weighted[2])

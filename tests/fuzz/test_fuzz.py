@@ -86,9 +86,7 @@ def impossible(_):
 )  # fmt: skip
 def test_planted_falsehoods_are_found(case, kind, changes):
     assert verdict_on(case) is None
-    wrong = verdict_on(case, **changes)
-    assert wrong is not None
-    assert wrong.kind == kind
+    assert getattr(verdict_on(case, **changes), "kind", None) == kind
 
 
 def test_far_out_falsehoods_are_found():

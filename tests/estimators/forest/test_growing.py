@@ -42,9 +42,12 @@ class TestSeparator:
         assert np.median(excess) < 0.005
         assert max(excess) < 0.01
 
-    def test_one_sample_of_each_side_and_equal_samples(self):
+    def test_equal_samples_of_both_sides(self):
+        """Nothing separates them: the risk is at least 2, which w = 0 has, and no w can have less."""
         for Z in (np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), np.array([[1.1, 0.4, 0.2], [-1.1, -0.4, -0.2]])):
-            assert np.all(np.isfinite(separator.Separator(3, 2).separate(Z, np.ones(2))))
+            w = separator.Separator(3, 2).separate(Z, np.ones(2))
+            found = 0.5 * max(w[1:] @ w[1:] - w[0] ** 2, 0.0) + np.maximum(1.0 - Z @ w, 0.0).sum()
+            assert found == pytest.approx(2.0, abs=0.01)
 
 
 def impurity(labels, weights, by_entropy):

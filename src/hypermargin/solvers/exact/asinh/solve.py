@@ -61,10 +61,11 @@ def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array]:
     """The frame around what matters at w and the points there; that of the problem where doubles hold no such frame."""
     outwards = frame_around(problem, w)
     try:
-        return outwards, Frame(margins_matrix(outwards)).samples(problem)[0]
+        frame = Frame(margins_matrix(outwards))
     except CertificateError:
         outwards = np.eye(problem.dim + 1)
-        return outwards, Frame(margins_matrix(outwards)).samples(problem)[0]
+        frame = Frame(margins_matrix(outwards))
+    return outwards, frame.samples(problem)[0]
 
 
 def _search(
