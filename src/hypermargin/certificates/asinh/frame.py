@@ -23,6 +23,8 @@ class Frame:
     """`matrix` is F; `defect` bounds the size of every entry of E."""
 
     def __init__(self, matrix: Array) -> None:
+        if not np.isfinite(matrix).all():
+            raise CertificateError("the certificate holds numbers that are not finite")
         self.matrix = matrix
         self.defect = float(max(map(abs, _defects(self.matrix)))) * (1.0 + 1e-15)
         if not self.defect * len(self.matrix) < 0.25:  # then G + E is invertible, and F with it

@@ -10,6 +10,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import boost, inverse, rotation
 from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.problems.margin import MarginProblem
 
 #: The share of the cost with which every sample counts, so that there is a mean where none bends the objective.
@@ -24,10 +25,12 @@ def frame_around(problem: MarginProblem, w: Array) -> Array:
     """An isometry, shape (d + 1, d + 1): normals of the frame times it are normals of the problem."""
     m = problem.margins(w)
     bend = problem.costs * (np.where(m < KINK, np.abs(m) * (1.0 + m * m) ** -1.5, 0.0) + EVERY)
-    mean = bend @ problem.X
-    outwards = boost(mean / np.sqrt(max(mean[0] ** 2 - mean[1:] @ mean[1:], np.finfo(float).tiny)))
-    space = (problem.X @ inverse(outwards).T)[:, 1:]
     axes = np.eye(problem.dim + 1)
+    with np.errstate(all="ignore"):
+        outwards = boost(lorentz_centroid(problem.X, bend))
+        space = (problem.X @ inverse(outwards).T)[:, 1:]
+    if not np.isfinite(space).all():  # so far out that doubles hold no such frame
+        return axes
     axes[1:, 1:] = np.linalg.eigh((space * (bend / bend.sum())[:, None]).T @ space)[1]
     for axis in range(2, problem.dim + 1):
         axes = axes @ rotation(TURN, problem.dim, (axis - 1, axis))
