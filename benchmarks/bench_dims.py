@@ -131,16 +131,18 @@ def plain_cuts() -> list[Row]:
 def rule() -> list[Row]:
     """Which cuts are quicker, by dimension and number of samples: what the choice of `cuts="auto"` rests on."""
     rows = []
-    for d in (4, 8, 12, 16):
-        for n in (500, 5_000, 20_000):
-            problem = overlapping(d, n)
-            deep, plain, _, _ = in_turn(
-                lambda problem=problem: solve(fresh(problem), tol=TOL, cuts="deep"),
-                lambda problem=problem: solve(fresh(problem), tol=TOL, cuts="plain"),
-                3,
-            )
-            what = f"deep against plain cuts, d = {d}, n = {n:,}"
-            rows.append(Row(what, seconds(deep), f"plain {seconds(plain)}", f"{plain / deep:.2f}x"))
+    for d in (4, 6, 8, 10, 16):
+        for n in (500, 5_000, 20_000, 100_000, 300_000):
+            for C in (1.0, 10.0):
+                problem = overlapping(d, n, C)
+                deep, plain, deeply, plainly = in_turn(
+                    lambda problem=problem: solve(fresh(problem), tol=TOL, cuts="deep"),
+                    lambda problem=problem: solve(fresh(problem), tol=TOL, cuts="plain"),
+                    2,
+                )
+                what = f"deep against plain cuts, d = {d}, n = {n:,}, C = {C:g}"
+                note = f"data read {deeply.info['full_passes']:.0f} and {plainly.info['full_passes']:.0f} times"
+                rows.append(Row(what, seconds(deep), f"plain {seconds(plain)}", f"{plain / deep:.2f}x", "", note))
     return rows
 
 

@@ -36,6 +36,17 @@ def test_agrees_with_clarabel(n, m, scale):
     assert np.allclose(engine.v, judge.w, rtol=0.0, atol=1e-4 * np.abs(judge.w).max())
 
 
+def test_an_affine_term_is_part_of_the_objective():
+    rows, costs = overlapping(150, 5)
+    b, g = 3.0, np.random.default_rng(1).standard_normal(5)
+    engine = HingeEngine(np.ascontiguousarray(rows.T), np.ones(150), costs, np.ones(5), (b, g))
+    assert engine.run(1e-9)
+    judge = minimise_hinges(np.eye(5), g, rows, np.ones(150), costs, tol=1e-11)
+    best = b + g @ judge.w + value(rows, np.ones(150), costs, np.ones(5), judge.w)
+    assert engine.objective() == pytest.approx(best, rel=1e-8)
+    assert engine.bound() == pytest.approx(best, rel=1e-8)
+
+
 def test_every_iterate_has_weights_that_bound_the_optimum():
     rows, costs = overlapping(300, 6)
     engine = HingeEngine(np.ascontiguousarray(rows.T), np.ones(300), costs, np.ones(6))

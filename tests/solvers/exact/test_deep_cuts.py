@@ -14,7 +14,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers import Status, solve, solve_path
 from hypermargin.solvers.exact.engines import ExcessEngine
-from hypermargin.solvers.exact.working_set import first_look, of_least_margin
+from hypermargin.solvers.exact.working_set import around_margin, first_look
 
 
 def overlapping(d, n, seed=0, share=0.5, separation=0.6, scale=0.8, **options):
@@ -214,20 +214,45 @@ def test_a_first_look_keeps_the_total_of_each_class():
         assert look.costs[problem.y[look.samples] == side].sum() == pytest.approx(
             problem.costs[problem.y == side].sum(), rel=1e-12
         )
-    balanced = overlapping(4, 4000)
-    assert first_look(np.ascontiguousarray(balanced.covectors_around(balanced.centre).T), balanced.costs) is None
+    few = overlapping(4, 200)
+    assert first_look(np.ascontiguousarray(few.covectors_around(few.centre).T), few.costs) is None
 
 
-def test_a_working_set_holds_all_samples_below_the_margin():
-    problem = overlapping(4, 4000, share=0.03)
-    columns = np.ascontiguousarray(problem.covectors_around(problem.centre).T)
+@pytest.mark.parametrize("share", [0.5, 0.03])
+def test_a_working_set_and_its_affine_term_stand_for_all_samples(share):
+    problem = overlapping(4, 4000, share=share, sample_weight=np.random.default_rng(1).uniform(0.1, 2.0, 4000))
+    columns, costs = np.ascontiguousarray(problem.covectors_around(problem.centre).T), problem.costs
     w = np.array([-1.2, 0.8, 0.1, 0.0, 0.0])
-    margins = w @ columns
-    chosen = of_least_margin(columns, problem.costs, margins)
-    assert set(np.flatnonzero(margins < 1.0)) <= set(chosen.samples.tolist())
-    assert chosen.samples.size < 2000
-    assert np.array_equal(chosen.columns, columns[:, chosen.samples])
-    assert of_least_margin(columns, problem.costs, -margins).samples.size == 4000
+    chosen = around_margin(columns, costs, w @ columns, 0.2)
+    assert 200 <= chosen.samples.size < 2000
+    b, g = chosen.affine
+
+    def risk(v, columns, costs):
+        return costs @ np.maximum(0.0, 1.0 - v @ columns)
+
+    def of_set(v):
+        return b + g @ v + risk(v, chosen.columns, chosen.costs)
+
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        near, far = w + 1e-3 * rng.standard_normal(5), w + rng.standard_normal(5)
+        assert of_set(near) == pytest.approx(risk(near, columns, costs), rel=1e-12)
+        assert of_set(far) <= risk(far, columns, costs) * (1.0 + 1e-12)  # wherever it is wrong, it is below
+    weights = rng.random(chosen.samples.size) * chosen.costs
+    shares = chosen.shares(weights)
+    assert b + weights.sum() == pytest.approx(shares @ costs, rel=1e-12)
+    assert g - chosen.columns @ weights == pytest.approx(-(columns @ (shares * costs)), rel=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_working_sets_of_balanced_classes_prove_the_optimum_of_plain_cuts(seed):
+    rng = np.random.default_rng(seed)
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], 6000)
+    problem = overlapping(8, 6000, seed, C=10.0**seed, sample_weight=weight)
+    deep, plain = (solve(problem, cuts=cuts) for cuts in ("deep", "plain"))
+    assert deep.status is plain.status is Status.OPTIMAL
+    assert deep.objective == pytest.approx(plain.objective, rel=2e-6)
+    assert deep.info["full_passes"] < plain.info["full_passes"]
 
 
 def test_one_class_against_many_needs_few_passes():

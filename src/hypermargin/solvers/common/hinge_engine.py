@@ -1,11 +1,11 @@
 """A primal-dual interior-point method for a quadratic plus weighted hinges, at the price of n d^2 per iteration.
 
-    minimise   sum_j p_j v_j^2 / 2  +  sum_i k_i max(0, o_i - z_i.v)
+    minimise   sum_j p_j v_j^2 / 2  +  b + g.v  +  sum_i k_i max(0, o_i - z_i.v)
 
-With slacks ``xi_i >= 0`` and ``e_i = z_i.v - o_i + xi_i >= 0`` and multipliers ``a_i`` in ``[0, k_i]`` the central path
-is
+where the affine term stands for samples that are below the margin for certain. With slacks ``xi_i >= 0`` and
+``e_i = z_i.v - o_i + xi_i >= 0`` and multipliers ``a_i`` in ``[0, k_i]`` the central path is
 
-    p v = sum_i a_i z_i,    a_i e_i = mu,    (k_i - a_i) xi_i = mu.
+    p v + g = sum_i a_i z_i,    a_i e_i = mu,    (k_i - a_i) xi_i = mu.
 
 Newton's method on these equations leaves a system in v alone, of the matrix ``diag(p) + Z' D^-1 Z`` with
 ``D = e/a + xi/(k - a)``: one matrix product over the data. Predictor and corrector (Mehrotra, On the implementation of
@@ -19,6 +19,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hypermargin.arrays import Array
+
+#: Offset and slope of an affine function.
+Affine = tuple[float, Array]
 
 #: Share of the way to the boundary of the positive numbers that a step may go.
 TO_BOUNDARY = 0.995
@@ -40,6 +43,8 @@ class HingeEngine:
         o_i, and k_i > 0.
     weights : (m,) array
         p_j >= 0.
+    affine : (float, (m,) array), optional
+        b and g, both 0 by default.
     start : (m,) array, optional
         v to begin with, 0 by default.
     mu : float, optional
@@ -53,7 +58,7 @@ class HingeEngine:
     a, u : (n,) arrays
         The weights, and ``k_i - a_i``; both are positive, however small.
     slope : (m,) array
-        ``-sum a_i z_i``.
+        ``g - sum a_i z_i``.
     reads : int
         How often the data has been read: once for the matrix and five times for products per step.
     n_iter : int
@@ -65,14 +70,22 @@ class HingeEngine:
     xi: Array
 
     def __init__(
-        self, columns: Array, offsets: Array, costs: Array, weights: Array, start: Array | None = None, mu: float = 0.0
+        self,
+        columns: Array,
+        offsets: Array,
+        costs: Array,
+        weights: Array,
+        affine: Affine | None = None,
+        start: Array | None = None,
+        mu: float = 0.0,
     ):
         self.columns, self.offsets, self.costs, self.weights = columns, offsets, costs, weights
+        self.affine = (0.0, np.zeros(len(columns))) if affine is None else affine
         self.v = np.zeros(len(columns)) if start is None else np.array(start)
         self.reads = self.n_iter = 0
         self.margins = self._margins()
         self._centre(mu or 2.0 * float(np.mean(costs) * np.mean(np.abs(self.margins))))
-        self.slope = -self._across(self.a)
+        self.slope = self.affine[1] - self._across(self.a)
 
     def _centre(self, mu: float) -> None:
         """The point of the central path over v: ``mu/a - mu/(k - a) = z.v - o`` for every sample."""
@@ -89,8 +102,8 @@ class HingeEngine:
         return 0.5 * float(self.v @ (self.weights * self.v)) + self.risk()
 
     def risk(self) -> float:
-        """The hinges at v."""
-        return float(self.costs @ np.maximum(0.0, -self.margins))
+        """The affine term and the hinges at v."""
+        return float(self.costs @ np.maximum(0.0, -self.margins)) + self.affine[0] + float(self.affine[1] @ self.v)
 
     def bound(self) -> float:
         """A lower bound of the objective: the least of ``p v^2/2`` plus what the weights prove of the hinges.
@@ -99,7 +112,7 @@ class HingeEngine:
         """
         free = self.weights == 0.0
         least = -0.5 * np.sum(self.slope[~free] ** 2 / self.weights[~free]) + self.slope[free] @ self.v[free]
-        return float(self.offsets @ self.a + least)
+        return float(self.affine[0] + self.offsets @ self.a + least)
 
     # -- iterations -------------------------------------------------------------------------------------------------
 
@@ -152,7 +165,7 @@ class HingeEngine:
         self.a, self.u = a + length * da, u - length * da
         self.e, self.xi = e + length * de, xi + length * dxi
         self._move_margins(length * rise)
-        self.slope = -self._across(self.a)
+        self.slope = self.affine[1] - self._across(self.a)
         self.n_iter += 1
         return True
 

@@ -12,8 +12,9 @@ from hypermargin.solvers.exact.spread_oracle import SpreadOracle
 
 #: Where cuts come from: one pass each, the interior-point method, or whichever is quicker by the rule below.
 CUTS = ("auto", "plain", "deep")
-#: From this dimension on the interior-point method is the quicker one.
-DEEP_FROM = 10
+#: From these dimensions on, with so many samples, the interior-point method is the quicker one: measured by
+#: `benchmarks/bench_dims.py --only rule` from 500 to 300,000 samples.
+DEEP_FROM = ((10, 0), (8, 10_000), (6, 200_000))
 
 
 def fresh_search(
@@ -27,9 +28,13 @@ def fresh_search(
     oracle = make_oracle(problem, frame)
     if checkpoint is not None:
         oracle = Journal(checkpoint, oracle, problem)
-    deep = cuts == "deep" or (cuts == "auto" and problem.dim >= DEEP_FROM and not frame.precise)
+    deep = cuts == "deep" or (cuts == "auto" and _deep_is_quicker(problem) and not frame.precise)
     in_memory = type(oracle) is HingeOracle  # the interior-point method has to see the samples themselves
     return oracle, (DeepSearch if deep and in_memory else Search)(oracle, problem.dim, problem.allow_timelike)
+
+
+def _deep_is_quicker(problem: MarginProblem) -> bool:
+    return any(problem.dim >= dim and problem.n_samples >= samples for dim, samples in DEEP_FROM)
 
 
 def make_oracle(problem: MarginProblem, frame: Frame) -> HingeOracle:

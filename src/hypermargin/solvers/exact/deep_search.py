@@ -21,13 +21,21 @@ from hypermargin.solvers.exact.compiled.region import EXHAUSTED, QUERY
 from hypermargin.solvers.exact.engines import ExcessEngine, MarginEngine
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Leaf, Search, Shares
-from hypermargin.solvers.exact.working_set import WorkingSet, everything, first_look, of_least_margin
+from hypermargin.solvers.exact.working_set import WorkingSet, around_margin, first_look, reach_of
 
 MOST_ITERATIONS = 80
+#: The share of samples whose margins tell how far margins move.
+ALL_BUT_FEW = 0.99
+#: Moves of more than this times the reach of a working set are not believed.
+FAR_OFF = 3.0
+#: Where they are, the next working set has this share of the move for its reach: the next move will be smaller still.
+NEXT = 0.4
 #: Working sets to try before all samples are looked at.
 MOST_SETS = 6
-#: Relative gap of a first look, which is to tell what is beyond the margin.
-ROUGH = 1e-2
+#: Relative gap of a first look, in units of what a part of the samples leaves open: their dimension over their number.
+ROUGH = 0.1
+#: Relative gap for the first working set, which is nearly always a little too small.
+SECOND_LOOK = 1e-5
 #: Iterations in a row at timelike points, or where the risk is hardly curved along t, after which to stop. Few samples
 #: decide then, as when the classes can be separated, and plain cuts, so many of them first, do well.
 MOST_STRANGE, PLAIN_FIRST = 4, 300
@@ -58,20 +66,23 @@ class DeepSearch(Search):
 
     def _deepen(self) -> None:
         """The cuts of a local optimum over all w, and of slopes beside it, if there is one that is easy to find."""
+        before, reach, accuracy = np.ones(self._costs.size), np.inf, self._accuracy
         look = first_look(self._columns, self._costs)
-        if look is None:
-            chosen = everything(self._columns, self._costs)
-        else:
+        if look is not None:
             rough = MarginEngine(look.columns, look.costs)
-            self._optimise(rough, ROUGH)
-            chosen = of_least_margin(self._columns, self._costs, self._margins_at(rough.v))
+            self._optimise(rough, ROUGH * len(look.columns) / look.deciding)
+            before = self._margins_at(rough.v)
+            reach, accuracy = reach_of(look, before), max(SECOND_LOOK, self._accuracy)
         for _ in range(MOST_SETS):
-            engine = MarginEngine(chosen.columns, chosen.costs)
-            easy = self._optimise(engine, self._accuracy)
+            chosen = around_margin(self._columns, self._costs, before, reach)
+            accuracy = self._accuracy if chosen.is_everything else accuracy
+            engine = MarginEngine(chosen.columns, chosen.costs, chosen.affine)
+            easy = self._optimise(engine, accuracy)
             self._evaluate(engine.v)
-            if not easy or self._saw_all(chosen, engine.risk()):
+            if not easy or (self._saw_all(chosen, engine.risk()) and accuracy == self._accuracy):
                 break
-            chosen = of_least_margin(self._columns, self._costs, self._margins)
+            before, reach = self._moved(before, reach)
+            accuracy = self._accuracy
         self._add(chosen, engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
         if not easy:
             self._plain_until = self.n_passes + PLAIN_FIRST
@@ -116,16 +127,19 @@ class DeepSearch(Search):
 
     def _solve_at(self, query: Array, target: float, lower: float) -> bool:
         """Add the cut of the minimum at the t of `query`, as far as it is needed; False if that could not be had."""
-        t, margins = query[0], self._margins_at(query)
+        t, before = query[0], self._margins_at(query)
+        reach = _largest_move(before, self._margins)
         for _ in range(MOST_SETS):
-            chosen = of_least_margin(self._columns, self._costs, margins)
-            engine = ExcessEngine(chosen.columns[1:], 1.0 - t * chosen.columns[0], chosen.costs, abs(t))
+            chosen = around_margin(self._columns, self._costs, before, reach)
+            (b, g), columns = chosen.affine, chosen.columns
+            engine = ExcessEngine(columns[1:], 1.0 - t * columns[0], chosen.costs, abs(t), (b + g[0] * t, g[1:]))
             if not self._optimise_at(engine, target, lower):
                 return False
             self._evaluate(np.append(t, engine.v))
-            gap, margins = engine.objective() - engine.bound(), self._margins
+            gap = engine.objective() - engine.bound()
             if self._saw_all(chosen, engine.risk(), gap):
                 break
+            before, reach = self._moved(before, reach)
         self._add(chosen, engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
         return True
 
@@ -171,7 +185,15 @@ class DeepSearch(Search):
     def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
         """Whether samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
         missed = self.pool.cut(self._plain)[3] - risk
-        return chosen.samples.size == self._costs.size or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.upper)
+        return chosen.is_everything or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.upper)
+
+    def _moved(self, before: Array, reach: float) -> tuple[Array, float]:
+        """Margins to choose the next working set by, and how near to 1, after one of `reach` around `before` failed.
+
+        Where too few samples were seen the answer is far off, and says nothing but that.
+        """
+        move = _largest_move(self._margins, before)
+        return (self._margins, NEXT * move) if move <= FAR_OFF * reach else (before, FAR_OFF * reach)
 
     def _evaluate(self, w: Array) -> None:
         """A pass at w; its cut is what `_add` describes others by."""
@@ -185,20 +207,27 @@ class DeepSearch(Search):
         Without t it is the best bound for any t.
         """
         b, g, w, risk = self.pool.cut(self._plain)
-        weights = chosen.all_weights(weights, self._costs.size)
-        difference = weights / self._costs - (self._margins < self._threshold)
-        wanted = self._value(float(weights.sum()), -(self._columns @ weights), t) - loss
+        shares = chosen.shares(weights)
+        difference = shares - (self._margins < self._threshold)
+        samples = np.flatnonzero(difference)
+        change, columns = difference[samples] * self._costs[samples], self._columns[:, samples]
+        wanted = self._value(b + float(change.sum()), g - columns @ change, t) - loss
         for least in (*ROUNDINGS, 0.0):
-            samples = np.flatnonzero(np.abs(difference) > least)
-            change = difference[samples] * self._costs[samples]
-            offset, slope = b + float(change.sum()), g - self._columns[:, samples] @ change
+            kept = np.abs(difference[samples]) > least
+            part = np.where(kept, change, 0.0)
+            offset, slope = b + float(part.sum()), g - columns @ part
             if self._value(offset, slope, t) >= wanted:
                 break
         self.evaluator.record(w, risk, offset, slope)
-        shares = np.clip(weights[samples] / self._costs[samples], 0.0, 1.0)
-        self.shares[self.pool.count() - 1] = Shares(self._used[samples], shares)
+        samples = samples[kept]
+        self.shares[self.pool.count() - 1] = Shares(self._used[samples], np.clip(shares[samples], 0.0, 1.0))
 
     @staticmethod
     def _value(b: float, g: Array, t: float | None) -> float:
         t = g[0] if t is None else t
         return b + g[0] * t + phi(abs(t), float(np.linalg.norm(g[1:])))
+
+
+def _largest_move(margins: Array, before: Array) -> float:
+    """The most that margins have moved, but for a few."""
+    return float(np.quantile(np.abs(margins - before), ALL_BUT_FEW))

@@ -11,7 +11,7 @@ spacelike or timelike: the excess is one more hinge, of cost 1 and the concave m
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.solvers.common.hinge_engine import HingeEngine
+from hypermargin.solvers.common.hinge_engine import Affine, HingeEngine
 from hypermargin.solvers.exact.compiled.master import phi
 
 #: The curvature of the risk along t must be this many times that of ``-t^2/2`` for a full Newton step.
@@ -23,10 +23,10 @@ RIDGE = 1e-14
 class MarginEngine(HingeEngine):
     """``q(w)/2 + sum_i k_i max(0, 1 - z_i.w)``, locally; `columns` has shape (d + 1, n)."""
 
-    def __init__(self, columns: Array, costs: Array):
+    def __init__(self, columns: Array, costs: Array, affine: Affine | None = None):
         weights = np.ones(len(columns))
         weights[0] = 0.0
-        super().__init__(columns, np.ones_like(costs), costs, weights)
+        super().__init__(columns, np.ones_like(costs), costs, weights, affine)
 
     def objective(self) -> float:
         return super().objective() - 0.5 * self.v[0] ** 2
@@ -74,18 +74,23 @@ class ExcessEngine(HingeEngine):
     Arrays over the samples have one entry more, that of the excess.
     """
 
-    def __init__(self, columns: Array, offsets: Array, costs: Array, s: float):
+    def __init__(self, columns: Array, offsets: Array, costs: Array, s: float, affine: Affine | None = None):
         self.s = s
         nothing = np.zeros(len(columns))
-        super().__init__(columns, np.append(offsets, 0.0), np.append(costs, 1.0), nothing)
+        super().__init__(columns, np.append(offsets, 0.0), np.append(costs, 1.0), nothing, affine)
 
     def objective(self) -> float:
-        return self.risk()  # the excess is one of the hinges
+        return self.risk() + max(0.0, self._excess())
+
+    def risk(self) -> float:
+        """The affine term and the hinges of the samples at v, without the excess."""
+        hinges = float(self.costs[:-1] @ np.maximum(0.0, -self.margins[:-1]))
+        return hinges + self.affine[0] + float(self.affine[1] @ self.v)
 
     def bound(self) -> float:
         """With the closed form of the least ``max(|wr|^2 - s^2, 0)/2 + gr.wr``."""
-        length = float(np.linalg.norm(self.columns @ self.a[:-1]))
-        return float(self.offsets[:-1] @ self.a[:-1]) + phi(self.s, length)
+        length = float(np.linalg.norm(self.slope - self.a[-1] * self.v))
+        return self.affine[0] + float(self.offsets[:-1] @ self.a[:-1]) + phi(self.s, length)
 
     def _excess(self) -> float:
         length = float(np.linalg.norm(self.v))
