@@ -3,8 +3,8 @@
     python benchmarks/bench_kernels.py            small sets; about a minute
     python benchmarks/bench_kernels.py --large    and fits of 20,000 and 80,000 points; some minutes more
 
-`HyperbolicKernelSVC` solves to a proved relative gap of 1e-6 and calibrates probabilities; `SVC` stops at its default
-tolerance and does neither.
+`HyperbolicKernelSVC` solves to a proved relative gap of 1e-6; `SVC` stops at its default tolerance and proves nothing.
+Neither fits probabilities here: `HyperbolicKernelSVC` does so when somebody asks for them.
 """
 
 import argparse
@@ -123,8 +123,8 @@ def main() -> None:
         remarks=(
             "SVC is given the kernel function of this package and its time includes the matrix. It stops at its "
             "default tolerance, keeps kernel values in single precision, proves nothing and fits no probabilities.",
-            "On sets of a few hundred points the checks of data and parameters and some 0.1 ms of Python for each "
-            "binary problem outweigh the arithmetic: a fit of milliseconds takes several times as long as SVC.",
+            "A fit solves and checks every problem. Probabilities, and certificates as objects that can be stored, are "
+            "made of what it has found when they are first asked for, and are not part of the time; SVC makes neither.",
             "Kernels are timed by the processor's time, all threads together, because the machine was busy with other "
             "work; seconds of curves and of large fits are those of the clock on that machine.",
         ),

@@ -12,6 +12,7 @@ from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import KernelMemoryWarning
 from hypermargin.geometry import from_lorentz, pairwise_distance, random_isometry, transform_points
 from hypermargin.kernels import KERNELS, HeatKernel, heat_kernel
+from hypermargin.solvers.kernel import family
 
 X, Y = make_gaussian_mixture(40, 3, scale=0.6, random_state=0, return_X_y=True)
 
@@ -96,6 +97,39 @@ def test_files_and_pickles_keep_everything(options, tmp_path):
         assert copy.statuses_ == model.statuses_
         problem = copy.binary_problems(X, Y)[0]
         assert copy.solutions_[0].certificate.verify(problem) == model.solutions_[0].certificate.verify(problem)
+
+
+def test_a_classifier_read_back_may_be_fitted_again():
+    """What is told late must be that of the last fit, whatever came from a pickle."""
+    X, y = make_gaussian_mixture(n_samples=90, n_classes=3, random_state=1, return_X_y=True)
+    with pytest.raises(AttributeError, match="not fitted"):
+        HyperbolicKernelSVC().solutions_  # noqa: B018
+    first = pickle.loads(pickle.dumps(HyperbolicKernelSVC(C=1.0).fit(X, y)))
+    again = first.set_params(C=30.0).fit(X, y)
+    fresh = HyperbolicKernelSVC(C=30.0).fit(X, y)
+    np.testing.assert_array_equal(again.probA_, fresh.probA_)
+    assert [s.objective for s in again.solutions_] == [s.objective for s in fresh.solutions_]
+    problems = again.binary_problems(X, y)
+    for solution, gap, problem in zip(again.solutions_, again.gaps_, problems, strict=True):
+        assert solution.gap == gap
+        assert solution.certificate.verify(problem) == pytest.approx(solution.lower_bound, rel=1e-9)
+
+
+def test_problems_that_one_call_leaves_open_are_solved_alone(monkeypatch):
+    X, y = make_gaussian_mixture(n_samples=90, n_classes=4, random_state=1, return_X_y=True)
+    usual = HyperbolicKernelSVC(C=10.0).fit(X, y)
+    monkeypatch.setattr(family, "STEPS", 40)
+    monkeypatch.setattr(family, "STEPS_PER_SAMPLE", 0)
+    patched = HyperbolicKernelSVC(C=10.0).fit(X, y)
+    assert 0 < len(patched._answers.alone) < 6  # some were solved in so few steps
+    assert all(status is Status.OPTIMAL for status in patched.statuses_)
+    for one, other, k in zip(usual.solutions_, patched.solutions_, range(6), strict=True):
+        assert one.lower_bound <= other.objective
+        assert other.lower_bound <= one.objective
+        assert patched.gaps_[k] == other.gap
+    np.testing.assert_allclose(patched.decision_function(X), usual.decision_function(X), atol=1e-2)
+    own = np.flatnonzero(patched.dual_coef_[3])
+    assert own.size == patched.solutions_[3].info["support"]
 
 
 def test_threads_do_not_change_the_answer():

@@ -5,10 +5,11 @@ from math import isfinite
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.compiled.kernel_bounds import form_bounds, risk_above
+from hypermargin.certificates.compiled.kernel_bounds import enclose_family, form_bounds, risk_above
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.kernels import Kernel
 from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
+from hypermargin.problems.kernel_family import KernelFamily
 
 #: Terms that are summed at once; the error of a sum grows with their number.
 TERMS = 4096
@@ -30,6 +31,17 @@ def enclosed_objectives(problem: DualProblem, beta: Array, intercept: float) -> 
         upper = 0.5 * norm_square + risk_above(scores, errors, problem.y, problem.costs, intercept)
         upper += 4.0 * UNIT_ROUNDOFF * (abs(norm_square) + abs(upper))
         return (lower, upper) if isfinite(lower) and isfinite(upper) else (-np.inf, np.inf)
+
+
+def enclosed_family(family: KernelFamily, beta: Array, intercepts: Array) -> tuple[Array, Array]:
+    """The same for all problems of a family; `beta` is flat, and the bounds have shape (n_problems,).
+
+    Bounds are infinite where coefficients are out of their box or do not add up to exactly 0.
+    """
+    lower, upper = np.empty((2, len(family.code)))
+    scores, errors = np.empty((2, beta.size))
+    enclose_family(*family.arrays, beta, intercepts, *family.rounding, scores, errors, lower, upper)
+    return lower, upper
 
 
 def _kernel_scores(problem: KernelProblem, beta: Array) -> tuple[Array, Array]:

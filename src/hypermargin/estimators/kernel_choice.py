@@ -8,16 +8,13 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.mean import frechet_mean
-from hypermargin.geometry.metric import distance
+from hypermargin.geometry.mean import mean_and_spread
 from hypermargin.kernels import KERNELS, CoshKernel, DistanceKernel, HeatKernel, Kernel, LaplacianKernel
 
 #: The parameter of each kernel that has one.
 PARAMETERS = {"heat": "t", "cosh": "power", "laplacian": "gamma"}
 #: Points on which a callable is looked at for a negative eigenvalue, and how negative one may be by rounding.
 LOOKED_AT, ROUNDING = 500, 1e-8
-
-KernelFunction = Kernel | Callable[[Array, Array], Array]
 
 
 def chosen_kernel(kernel: Any, given: dict[str, Any], points: Array, weight: Array | None, curvature: float):
@@ -97,6 +94,5 @@ def require_definite(kernel: Callable[[Array, Array], Array], points: Array) -> 
 
 def _spread(points: Array, weight: Array | None) -> float:
     """The mean squared distance of unit Lorentz points to their Fréchet mean; 1 where they are one point."""
-    square = distance(points, frechet_mean(points, weight)) ** 2
-    spread = float(np.average(square, weights=weight))
+    _, spread = mean_and_spread(points, weight)
     return spread if spread > 1e-12 else 1.0

@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,16 +15,20 @@ from threadpoolctl import ThreadpoolController
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint
 from hypermargin.estimators.inputs import TrainingSet
-from hypermargin.estimators.kernel_choice import KernelFunction
+from hypermargin.estimators.kernel_answers import KernelAnswers
 from hypermargin.kernels import Kernel
 from hypermargin.kernels.chords import polar_points
-from hypermargin.problems.kernel import FeatureProblem, KernelProblem
+from hypermargin.problems.kernel import FeatureProblem, KernelFunction, KernelProblem
+from hypermargin.problems.kernel_family import KernelFamily
 from hypermargin.solvers import Solution
+from hypermargin.solvers.kernel.family import FamilyAnswers, solve_family
 from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
-from hypermargin.solvers.kernel.method import solve_scored_path
+from hypermargin.solvers.kernel.method import AIM, solve_scored_path
 
 #: Problems of fewer samples are solved by one thread each: several would wait for one another more than they work.
 SMALL = 3000
+#: And problems of at most so many samples in one call, where they share a matrix.
+TOGETHER = 1000
 
 Answers = list[tuple[Solution, Array]]
 
@@ -61,6 +66,11 @@ class KernelProblems:
             self.gram = self._everything().whole_matrix()
         else:
             self.method = "matrices" if 8 * largest * largest <= self.cache_bytes else "rows"
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the space of the points."""
+        return self.samples.X.shape[1] - 1
 
     def _everything(self) -> KernelProblem:
         """All samples, as if they were one problem."""
@@ -112,18 +122,61 @@ class KernelProblems:
             return problem
         return KernelProblem(problem.own_points, y, self.kernel, C, weight, problem.whole_matrix())
 
-    def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[Answers]:
-        """For every problem, solutions and scores for every C. Threads work at the same time where `n_jobs` says so."""
-        n_problems = len(self.code)
-        small = int(((self.code != 0.0) @ self.samples.sizes).max()) <= SMALL
+    def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[KernelAnswers]:
+        """Answers to all problems for every C of a list, in its order.
+
+        Small problems that share a matrix are solved in one call, the others one by one; at the same time where
+        `n_jobs` says so.
+        """
+        members = np.flatnonzero((self.code != 0.0) @ self.samples.sizes <= (0 if self.gram is None else TOGETHER))
+        families = self._solve_together(members, Cs, tol)
+        proved = np.all([found.gaps <= tol for found in families], axis=0) if families else np.ones(0, dtype=bool)
+        left = np.setdiff1d(np.arange(len(self.code)), members[proved]).tolist()
+        paths = dict(zip(left, self._solve_alone(left, Cs, tol, n_jobs, progress), strict=True))
+        facts = copy(self)
+        facts.gram = facts.features = None  # nobody keeps kernel values for solutions that may be asked for
+        return [
+            KernelAnswers(
+                self.samples,
+                self.code,
+                partial(facts.problem, C=float(C)),
+                families[i] if families else None,
+                members,
+                {k: path[i] for k, path in paths.items()},
+            )
+            for i, C in enumerate(Cs)
+        ]
+
+    def _solve_together(self, members: np.ndarray, Cs: Sequence[float], tol: float) -> list[FamilyAnswers]:
+        """Some problems for every C, each C from the answer of the last; none where there are no such problems."""
+        if self.gram is None or not members.size:
+            return []
+        found: dict[int, FamilyAnswers] = {}
+        beta, last = None, 1.0
+        for i in sorted(range(len(Cs)), key=Cs.__getitem__):
+            C = float(Cs[i])
+            family = KernelFamily(
+                self.gram, self.kernel, self.dim, self.samples.bounds, self.code[members], C, self.samples.weight
+            )
+            found[i] = solve_family(family, AIM * tol, None if beta is None else beta * (C / last))
+            beta, last = found[i].beta, C
+        return [found[i] for i in range(len(Cs))]
+
+    def _solve_alone(
+        self, numbers: list[int], Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool
+    ) -> list[Answers]:
+        """Solutions and scores of some problems for every C."""
+        if not numbers:
+            return []
+        small = int(((self.code[numbers] != 0.0) @ self.samples.sizes).max()) <= SMALL
         with _threads().limit(limits=1 if small else None, user_api="blas"):
             if n_jobs in (None, 1) or self.method != "matrix":
-                done: Iterable[Answers] = (self._solve(k, Cs, tol) for k in range(n_problems))
+                done: Iterable[Answers] = (self._solve(k, Cs, tol) for k in numbers)
             else:
-                tasks = (delayed(self._solve)(k, Cs, tol) for k in range(n_problems))
+                tasks = (delayed(self._solve)(k, Cs, tol) for k in numbers)
                 done = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(tasks)
             if progress:
-                done = track(done, "binary problems", total=n_problems, console=Console(stderr=True))
+                done = track(done, "binary problems", total=len(numbers), console=Console(stderr=True))
             return list(done)
 
     def _solve(self, k: int, Cs: Sequence[float], tol: float) -> Answers:

@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.inputs import TrainingSet, training_set
+from hypermargin.estimators.kernel_answers import KernelAnswers, Late
 from hypermargin.estimators.kernel_choice import (
     PARAMETERS,
-    KernelFunction,
     check_kernel,
     checked_callable,
     chosen_kernel,
@@ -26,10 +25,12 @@ from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.kernels.near import NearPoints, is_local
-from hypermargin.problems.kernel import MANY
+from hypermargin.problems.kernel import MANY, KernelFunction
 from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel.landmarks import Landmarks
 
+#: Fitted attributes that are made when they are first asked for.
+_LATE = {"solutions_", "probA_", "probB_"}
 #: Entries of the largest block of kernel values that prediction makes at a time.
 BLOCK_ENTRIES = 1 << 23
 
@@ -90,13 +91,17 @@ class HyperbolicKernelSVC(SolvedClassifier):
     statuses_ : list of Status
     n_iter_ : (n_problems,) array of int
     probA_, probB_ : (n_problems,) arrays
-        Platt coefficients: ``P(+1) = 1/(1 + exp(probA_ f + probB_))``.
+        Platt coefficients: ``P(+1) = 1/(1 + exp(probA_ f + probB_))``. They and `solutions_` are made of what `fit`
+        has found when they are first asked for.
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X had names.
     """
 
     kernel_: Any
+    solutions_: Any = Late("solutions")
+    probA_: Any = Late("platt_A")
+    probB_: Any = Late("platt_B")
 
     def __init__(
         self,
@@ -144,7 +149,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
         if problems.method in ("rows", "matrices"):
             problems.warn_of_memory()
         answers = problems.solve([float(model.C) for model in models], self.tol, self.n_jobs, self.verbose >= 1)
-        return [(classes, problems, [path[i] for path in answers]) for i in range(len(models))]
+        return [(classes, problems, answer) for answer in answers]
 
     def _problems(
         self, classes: np.ndarray, samples: TrainingSet, kernel: KernelFunction, landmarks: Landmarks | None
@@ -153,10 +158,17 @@ class HyperbolicKernelSVC(SolvedClassifier):
         code = make_scheme(self.multi_class, classes.size).code
         return KernelProblems(samples, code, kernel, int(1e6 * float(self.cache_size)), landmarks)
 
-    def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: list[tuple[Solution, Array]]) -> None:
+    def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: KernelAnswers) -> None:
         self.classes_, self.kernel_, self.method_ = classes, problems.kernel, problems.method
+        self._answers = answers
+        for name in _LATE & vars(self).keys():
+            delattr(self, name)  # that of a model read from a file, which is fitted again
+        self.statuses_ = answers.statuses
+        self.intercept_ = answers.of_all(lambda family: family.intercepts, lambda solution: solution.intercept)
+        self.gaps_ = answers.of_all(lambda family: family.gaps, lambda solution: solution.gap)
+        n_iter = answers.of_all(lambda family: family.n_iter, lambda solution: solution.n_iter)
+        self.n_iter_ = n_iter.astype(np.int64)
         samples = problems.samples
-        self._set_solutions([solution for solution, _ in answers])
         if problems.landmarks is not None:
             assert problems.features is not None
             self.support_vectors_ = samples.X[problems.landmarks.chosen]
@@ -166,21 +178,9 @@ class HyperbolicKernelSVC(SolvedClassifier):
             self.dual_coef_ = problems.landmarks.coefficients(np.stack(normals))
             self._landmark_factor = problems.landmarks.factor
         else:
-            coefficients = np.zeros((len(answers), len(samples.X)))
-            for k, solution in enumerate(self.solutions_):
-                end = 0
-                for first, past in problems.runs[k]:
-                    coefficients[k, first:past] = solution.w[end : end + past - first]
-                    end += past - first
+            coefficients = answers.coefficients()
             support = np.flatnonzero(coefficients.any(axis=0))
             self.support_vectors_, self.dual_coef_ = samples.X[support], coefficients[:, support]
-
-        def score(k: int, rows: slice) -> Array:
-            """Scores come with the solutions, in the order of the classes of a problem."""
-            begin = sum(past - first for first, past in problems.runs[k] if past <= rows.start)
-            return answers[k][1][begin : begin + rows.stop - rows.start]
-
-        self.probA_, self.probB_ = calibrate(samples, problems.code, score)
         self._warn_of_statuses()
 
     def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
@@ -274,6 +274,10 @@ class HyperbolicKernelSVC(SolvedClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
+        if state.pop("_answers", None) is not None:
+            state |= {"solutions_": [solution.to_dict() for solution in self.solutions_]}
+            state |= {"probA_": self.probA_, "probB_": self.probB_}
+            del state["statuses_"]
         if "kernel_" in state:
             state["kernel_"] = _named(state["kernel_"])
         return state

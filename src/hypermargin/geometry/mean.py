@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.geometry.isometries import move_from_origin, move_to_origin
-from hypermargin.geometry.lorentz import lift, minkowski_dot, radius
-from hypermargin.geometry.tangent import exp_origin, log_origin
+from hypermargin.geometry.compiled.mean import logarithm_sums, moved_from_origin
+from hypermargin.geometry.lorentz import lift, minkowski_dot, origin, radius
+from hypermargin.geometry.tangent import exp_origin
 
 #: Newton's method converges quadratically once near; this many steps are never needed.
 MAX_STEPS = 100
@@ -46,59 +46,66 @@ def frechet_mean(X: ArrayLike, weights: ArrayLike | None = None) -> Array:
     with the step halved until the objective falls enough. It ends when rounding leaves nothing to improve, so the
     result is as exact as the coordinates are: within about ``eps e^r`` of the mean, r the radius of the mean.
     """
+    return mean_and_spread(X, weights)[0]
+
+
+def mean_and_spread(X: ArrayLike, weights: ArrayLike | None = None) -> tuple[Array, float]:
+    """The Fréchet mean, and the weighted mean of the squared distances to it."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[0] == 0 or X.shape[1] < 2:
         raise ValueError(f"points must be a non-empty (n, d + 1) array with d >= 1, got shape {X.shape}")
-    if not np.all(np.isfinite(X)):
+    if not np.isfinite(X).all():
         raise ValueError("X contains NaN or infinity")
     a = _normalised(weights, X.shape[0])
-    mean = _start(X, a)
-    V = log_origin(move_to_origin(X, mean))
+    best = _start(X, a)
     for _ in range(MAX_STEPS):
-        better = _newton_step(X, a, mean, V)
+        better = _newton_step(X, a, best)
         if better is None:
             break
-        mean, V = better
-    return mean
+        best = better
+    return best.point, best.square
 
 
-def _newton_step(X: Array, a: Array, mean: Array, V: Array) -> tuple[Array, Array] | None:
-    """A better mean and the logarithms of the data there, or None where rounding leaves nothing to improve."""
-    gradient = -(a @ V)
-    size = float(np.linalg.norm(gradient))
-    radii = np.linalg.norm(V, axis=1)
-    if size <= EPS * float(mean[0] * (a @ radii)):
+class _Candidate:
+    """A point, and sums over the logarithms of the data there (see `compiled.mean.logarithm_sums`)."""
+
+    def __init__(self, X: Array, a: Array, point: Array):
+        self.point = point
+        square, length, self.mean_logarithm, self.hessian = logarithm_sums(X, a, point)
+        self.square, self.length = float(square), float(length)
+        self.slope = math.sqrt(self.mean_logarithm @ self.mean_logarithm)
+
+
+def _newton_step(X: Array, a: Array, best: _Candidate) -> _Candidate | None:
+    """A better point, or None where rounding leaves nothing to improve."""
+    if best.slope <= EPS * float(best.point[0]) * best.length:
         return None
-    safe = np.where(radii > 0.0, radii, 1.0)
-    units, across = V / safe[:, None], np.where(radii > 0.0, radii / np.tanh(safe), 1.0)
-    hessian = (units.T * (a * (1.0 - across))) @ units + (a @ across) * np.eye(V.shape[1])
-    direction = -np.linalg.solve(hessian, gradient)
-    objective, slope = 0.5 * float(a @ radii**2), float(gradient @ direction)
+    direction = np.linalg.solve(best.hessian, best.mean_logarithm)
+    fall = float(best.mean_logarithm @ direction)
     # Close to the mean the objective no longer tells better from worse, but there a whole step shrinks the gradient.
-    close = size <= 1e-6
+    close = best.slope <= 1e-6
     for step in (1.0,) if close else 0.5 ** np.arange(MAX_HALVINGS):
-        candidate = move_from_origin(exp_origin(step * direction), mean)
-        V = log_origin(move_to_origin(X, candidate))
-        value = 0.5 * float(a @ np.sum(V**2, axis=1))
-        falls = not close and value <= objective + 0.1 * step * slope
-        if falls or float(np.linalg.norm(a @ V)) <= 0.5 * size:
-            return candidate, V
+        other = _Candidate(X, a, lift(moved_from_origin(exp_origin(step * direction), best.point)))
+        falls = not close and 0.5 * other.square <= 0.5 * best.square - 0.1 * step * fall
+        if falls or other.slope <= 0.5 * best.slope:
+            return other
     return None
 
 
-def _start(X: Array, a: Array) -> Array:
+def _start(X: Array, a: Array) -> _Candidate:
     """The better of two guesses: the centroid put on the hyperboloid, and the mean of the logarithms at the origin.
 
     The first is good for data in one far place, the second for data spread widely around the origin.
     """
+    at_origin = _Candidate(X, a, origin(X.shape[1] - 1))
+    guesses = [exp_origin(at_origin.mean_logarithm)]
     scale = np.exp(-np.max(radius(X)))  # keeps the centroid's square in range; a common factor does not move it
     centroid = (a * scale) @ X
     norm = np.linalg.norm(centroid[1:])
     square = (centroid[0] - norm) * (centroid[0] + norm)
-    guesses = [exp_origin(a @ log_origin(X))]
     if square > 0.0:
         guesses.append(lift(centroid[1:] / np.sqrt(square)))
-    return min(guesses, key=lambda m: float(a @ radius(move_to_origin(X, m)) ** 2))
+    return min((_Candidate(X, a, guess) for guess in guesses), key=lambda candidate: candidate.square)
 
 
 def _normalised(weights: ArrayLike | None, n: int) -> Array:

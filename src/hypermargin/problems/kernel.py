@@ -26,6 +26,9 @@ from hypermargin.kernels.chords import PolarPoints, polar_points
 from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.margin import check_weights
 
+#: A kernel of this package, or a callable of one's own.
+KernelFunction = Kernel | Callable[[Array, Array], Array]
+
 #: Entries of a block of kernel values that is made and used at once.
 BLOCK_ENTRIES = 1 << 22
 #: From so many samples on it is worth to look for values that are negligible.
@@ -113,7 +116,7 @@ class KernelProblem(DualProblem):
 
     points: Any
     y: Array
-    kernel: Kernel | Callable[[Array, Array], Array]
+    kernel: KernelFunction
     C: float = 1.0
     sample_weight: Array | None = None
     gram: Array | None = None

@@ -182,12 +182,16 @@ def test_balance_and_intercept_are_exact(seed):
     (plain,) = load_source(ending)
     unit = 2.0**-40
     for module in (ending, plain):
-        balanced = module.balance(beta, *problem.box, unit)
+        balanced = beta.copy()
+        module.balance_in_place(balanced, *problem.box, unit)
         assert sum(map(Fraction, balanced.tolist())) == 0
         assert np.all((problem.box[0] <= balanced) & (balanced <= problem.box[1]))
         assert np.count_nonzero(np.abs(balanced - beta) > 2.0 * unit) <= 2
         gradient = problem.products(balanced) - problem.y
-        gap, intercept = module.gap_and_intercept(np.argsort(gradient), gradient, balanced, problem.y, problem.costs)
+        found = np.zeros(1)
+        order = np.argsort(gradient)
+        gap = module.gap_and_intercept(order, gradient, balanced, problem.y, problem.costs, found)
+        intercept = found[0]
         risks = [problem.risk(gradient + problem.y, b) for b in (intercept, *-gradient)]
         assert risks[0] <= min(risks) * (1.0 + 1e-12)
         primal, dual = (

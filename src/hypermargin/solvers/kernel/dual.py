@@ -7,7 +7,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.problems.kernel import DualProblem
-from hypermargin.solvers.kernel.compiled.ending import balance, gap_and_intercept
+from hypermargin.solvers.kernel.compiled.ending import balance_in_place, gap_and_intercept
 
 
 @dataclass(eq=False)
@@ -34,8 +34,9 @@ def start(problem: DualProblem, beta: Array | None = None) -> DualPoint:
 
 def relative_gap_of(problem: DualProblem, point: DualPoint) -> tuple[float, float]:
     """The relative gap between the objectives of a point, and the intercept of least risk; in floating point."""
-    order = point.gradient.argsort()
-    return gap_and_intercept(order, point.gradient, point.beta, problem.y, problem.costs)
+    order, intercept = point.gradient.argsort(), np.zeros(1)
+    gap = gap_and_intercept(order, point.gradient, point.beta, problem.y, problem.costs, intercept)
+    return gap, float(intercept[0])
 
 
 def balanced(problem: DualProblem, beta: Array) -> Array:
@@ -46,4 +47,6 @@ def balanced(problem: DualProblem, beta: Array) -> Array:
     total = float(np.abs(beta).sum())
     if total == 0.0:
         return np.zeros_like(beta)
-    return balance(beta, *problem.box, ldexp(1.0, frexp(total)[1] - 50))
+    rounded = beta.copy()
+    balance_in_place(rounded, *problem.box, ldexp(1.0, frexp(total)[1] - 50))
+    return rounded

@@ -116,21 +116,34 @@ def _judged(problem: Provable, point: DualPoint, tol: float, verify: bool, began
         lower, objective = certificate.enclosure(problem)
         proved = relative_gap(objective, lower)
         status = Status.OPTIMAL if proved <= tol else Status.CHECK_FAILED if gap <= tol else Status.ITERATION_LIMIT
-        certificate = certificate.stating(problem, loss="hinge", objective=objective, bound=lower)
     else:
         objective = problem.objective(point.beta, intercept)
         lower = objective - gap * max(abs(objective), 1e-12)
         status = Status.UNVERIFIED if gap <= tol else Status.ITERATION_LIMIT
-        certificate = certificate.stating(problem, loss="hinge", objective=objective, bound=None)
+    seconds = time.perf_counter() - began
+    return told(problem, certificate, (lower, objective), status, point.n_iter, seconds)
+
+
+def told(
+    problem: Provable,
+    certificate: KernelCertificate,
+    bounds: tuple[float, float],
+    status: Status,
+    n_iter: int,
+    seconds: float,
+) -> Solution:
+    """The solution with the coefficients of a certificate, which is told what it proves; bounds are (lower, upper)."""
+    lower, objective = bounds
+    checked = None if status is Status.UNVERIFIED else lower
     return Solution(
-        w=point.beta,
+        w=certificate.beta,
         objective=objective,
         lower_bound=lower,
         status=status,
         method="kernel",
-        certificate=certificate,
-        n_iter=point.n_iter,
-        time=time.perf_counter() - began,
-        intercept=intercept,
+        certificate=certificate.stating(problem, loss="hinge", objective=objective, bound=checked),
+        n_iter=n_iter,
+        time=seconds,
+        intercept=certificate.intercept,
         info={"support": certificate.samples.size},
     )

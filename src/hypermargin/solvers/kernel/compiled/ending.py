@@ -2,12 +2,11 @@
 """What follows the steps of a small problem: the best intercept, the gap, and coefficients whose sum is exactly 0.
 
 A classifier of many classes has hundreds of small problems, each solved in some microseconds; array operations of ten
-numbers at a time would take longer than that. Compiled by Cython at installation; without a compiler the interpreter
-runs the same file.
+numbers at a time would take longer than that. Compiled by Cython at installation, with the C types of `ending.pxd`;
+without a compiler the interpreter runs this file.
 """
 
 import cython
-import numpy as np
 
 if cython.compiled:
     from cython.cimports.libc.math import ceil, fabs, floor
@@ -21,8 +20,9 @@ def gap_and_intercept(
     beta: cython.const[cython.double][::1],
     y: cython.const[cython.double][::1],
     costs: cython.const[cython.double][::1],
-):
-    """The relative gap between the objectives of coefficients, and the intercept that minimises the risk.
+    found: cython.double[::1],
+) -> cython.double:
+    """The relative gap between the objectives of coefficients, and in ``found[0]`` the intercept of least risk.
 
     `gradient` is ``K beta - y``, and `order` sorts it. A sample with label +1 costs ``c max(0, r - b)`` and one with -1
     ``c max(0, b - r)``, with ``r = -gradient``: b lies where the slope of their sum changes sign.
@@ -54,16 +54,17 @@ def gap_and_intercept(
         product += beta[i] * gradient[i]
         labels += beta[i] * y[i]
     # beta'K beta = beta.(gradient + y); gap = primal - dual = beta.gradient + risk
-    return (product + risk) / max(fabs(0.5 * (product + labels) + risk), 1e-12), intercept
+    found[0] = intercept
+    return (product + risk) / max(fabs(0.5 * (product + labels) + risk), 1e-12)
 
 
-def balance(
-    beta: cython.const[cython.double][::1],
+def balance_in_place(
+    beta: cython.double[::1],
     low: cython.const[cython.double][::1],
     high: cython.const[cython.double][::1],
     unit: cython.double,
-):
-    """Nearly the same coefficients with a sum of exactly 0: multiples of `unit`, less than 2^53 in all.
+) -> cython.void:
+    """Make beta nearly the same coefficients with a sum of exactly 0: multiples of `unit`, less than 2^53 in all.
 
     They are rounded towards 0, so that bounds stay respected, and what is left over goes where there is most room.
     """
@@ -74,16 +75,14 @@ def balance(
     room: cython.double
     most: cython.double
     moved: cython.double
-    result = np.zeros(n)
-    counts: cython.double[::1] = result
     for i in range(n):
-        counts[i] = floor(beta[i] / unit) if beta[i] > 0.0 else ceil(beta[i] / unit)
-        excess += counts[i]  # whole numbers below 2^53: exact
+        beta[i] = floor(beta[i] / unit) if beta[i] > 0.0 else ceil(beta[i] / unit)
+        excess += beta[i]  # whole numbers below 2^53: exact
     while excess != 0.0:
         best = -1
         most = 0.0
         for i in range(n):
-            room = counts[i] - ceil(low[i] / unit) if excess > 0.0 else floor(high[i] / unit) - counts[i]
+            room = beta[i] - ceil(low[i] / unit) if excess > 0.0 else floor(high[i] / unit) - beta[i]
             if room > most:
                 most = room
                 best = i
@@ -91,11 +90,10 @@ def balance(
             break
         moved = min(fabs(excess), most)
         if excess > 0.0:
-            counts[best] -= moved
+            beta[best] -= moved
             excess -= moved
         else:
-            counts[best] += moved
+            beta[best] += moved
             excess += moved
     for i in range(n):
-        counts[i] *= unit
-    return result
+        beta[i] *= unit
