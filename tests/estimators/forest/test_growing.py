@@ -122,6 +122,17 @@ def grown(seed, module=grower, n=60, **changes):
 
 
 class TestGrower:
+    @pytest.mark.parametrize(("rare", "limit"), [(2, 2), (4, 4), (5, 8)])
+    def test_a_class_of_a_few_samples_can_have_a_leaf(self, rare, limit):
+        """A tight cluster of another class amid many samples: leaves of 8 cannot hold it alone, leaves of its size can."""
+        rng = np.random.default_rng(0)
+        flat = np.vstack([rng.normal(size=(60, 2)), [1.0, 1.0] + 1e-3 * rng.normal(size=(rare, 2))])
+        labels = np.repeat([0, 1], [60, rare]).astype(np.intc)
+        settings = SETTINGS | {"min_samples_leaf": 8, "n_candidates": 20, "C": 100.0}
+        tree = Tree(*grower.Grower(lift(flat), labels, np.ones(60 + rare), 2, settings, 0).grow())
+        assert tree.masses.min() >= limit
+        assert (tree.values[:, 1].max() == 1.0) == (rare < 5)
+
     def test_leaves_hold_the_shares_of_their_samples(self):
         X, labels, weight = samples(0)
         tree = Tree(*grown(0))

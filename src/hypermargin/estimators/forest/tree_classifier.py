@@ -23,7 +23,8 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     max_depth : int, optional
         Most splits on a path; no limit by default.
     min_samples_leaf : int, default=5
-        Distinct samples that a leaf holds at least.
+        Distinct samples that a leaf holds at least. In nodes with a class that has fewer than 5 in the sample of the
+        tree, as many as that class has are enough: otherwise no leaf could be its own.
     min_weight_fraction_leaf : float, default=0.0
         Share of the weight of all samples of the tree that a leaf holds at least.
     criterion : {"gini", "entropy"}, default="gini"

@@ -9,6 +9,7 @@ cdef class Grower:
     cdef Py_ssize_t n_classes
     cdef Py_ssize_t depth_limit
     cdef Py_ssize_t least
+    cdef Py_ssize_t[::1] least_with  # the same in nodes with a class: no more than it has samples
     cdef Py_ssize_t n_candidates
     cdef Py_ssize_t most_per_group
     cdef double C

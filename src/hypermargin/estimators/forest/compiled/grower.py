@@ -25,6 +25,7 @@ SEEDS = cython.declare(cython.Py_ssize_t, 1)  # 0: at random
 ONE_AGAINST_REST = cython.declare(cython.Py_ssize_t, 2)
 PAIR = cython.declare(cython.Py_ssize_t, 3)
 WAYS = cython.declare(cython.Py_ssize_t, 4)
+FEW = cython.declare(cython.Py_ssize_t, 5)  # leaves beside a class of fewer samples may be as small as that class
 ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 SCRAMBLE = cython.declare(cython.ulonglong, 2685821657736338717)
 INFINITY = cython.declare(cython.double, float("inf"))
@@ -45,6 +46,8 @@ class Grower:
         self.X, self.labels, self.weights = X, labels, weights
         self.width, self.n_classes = X.shape[1], n_classes
         self.depth_limit, self.least = settings["max_depth"], settings["min_samples_leaf"]
+        counts = np.bincount(np.asarray(labels)[rows], minlength=n_classes)
+        self.least_with = np.where(counts < FEW, np.minimum(counts, self.least), self.least).astype(np.intp)
         self.n_candidates, self.most_per_group = settings["n_candidates"], settings["split_samples"]
         self.C, self.chances = settings["C"], np.cumsum(settings["chances"])
         self.separator = Separator(self.width, 2 * self.most_per_group)
@@ -156,6 +159,7 @@ class Grower:
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         row: cython.Py_ssize_t
+        least: cython.Py_ssize_t
         self.waiting -= 1
         self.start, self.end = self.stack[self.waiting, 0], self.stack[self.waiting, 1]
         self.depth, self.node = self.stack[self.waiting, 2], self.stack[self.waiting, 3]
@@ -167,13 +171,15 @@ class Grower:
             self.search.labels[i] = cython.cast(cython.int, k)
             self.search.weights[i] = self.weights[row]
             self.search.total[k] += self.weights[row]
-        self.n_present = 0
+        self.n_present, least = 0, self.least
         for k in range(self.n_classes):
             if self.search.total[k] > 0.0:
                 self.present[self.n_present] = cython.cast(cython.int, k)
                 self.n_present += 1
+                least = min(least, self.least_with[k])  # otherwise no leaf could be of a class so rare
+        self.search.least = least
         self.best_purity = -INFINITY
-        if self.n_present < 2 or self.depth >= self.depth_limit or self.end - self.start < 2 * self.least:
+        if self.n_present < 2 or self.depth >= self.depth_limit or self.end - self.start < 2 * least:
             self._leaf()
             return False
         return True
@@ -413,7 +419,7 @@ class Grower:
             if self.search.scores[i] > 0.0:
                 above += 1
                 weight += self.search.weights[i]
-        if min(above, n - above) >= self.least and min(weight, total - weight) >= self.search.least_weight:
+        if min(above, n - above) >= self.search.least and min(weight, total - weight) >= self.search.least_weight:
             self._keep(0.0)
 
     def _keep(self, threshold: cython.double) -> cython.void:
