@@ -60,7 +60,8 @@ def embedded_graphs(n_seeds: int = 4) -> dict[str, list]:
         points = embed_graph(hubs)
         found["hubs"].append((points.X, nearest_of(4, hubs, points.nodes, seed)))
         for dim in (2, 5):
-            found["mixtures"].append(make_gaussian_mixture(60, 4, dim=dim, scale=0.8, random_state=seed, return_X_y=True))
+            mixture = make_gaussian_mixture(60, 4, dim=dim, scale=0.8, random_state=seed)
+            found["mixtures"].append((mixture.X, mixture.y))
     return found
 
 

@@ -124,7 +124,7 @@ def grown(seed, module=grower, n=60, **changes):
 class TestGrower:
     @pytest.mark.parametrize(("rare", "limit"), [(2, 2), (4, 4), (5, 8)])
     def test_a_class_of_a_few_samples_can_have_a_leaf(self, rare, limit):
-        """A tight cluster of another class amid many samples: leaves of 8 cannot hold it alone, leaves of its size can."""
+        """A tight cluster of another class amid many: leaves of 8 cannot hold it alone, leaves of its size can."""
         rng = np.random.default_rng(0)
         flat = np.vstack([rng.normal(size=(60, 2)), [1.0, 1.0] + 1e-3 * rng.normal(size=(rare, 2))])
         labels = np.repeat([0, 1], [60, rare]).astype(np.intc)
