@@ -57,7 +57,27 @@ def measure(n: int, folder: Path) -> list[Row]:
     time, model = best_of(lambda: fitted(ArrayChunks(mapped, rows=ROWS_PER_CHUNK), y), 1)
     rows.append(row("memory map in chunks", time, memory, model, truth))
     rows += _parquet(X, y, folder, memory, truth)
+    rows += _classes(max(10_000, n // 50))
     rows += _cluster(X, y, memory, truth)
+    return rows
+
+
+def _classes(n: int) -> list[Row]:
+    """Ten classes in chunks: in step, and one after the other, which is what a time limit asks for."""
+    rows = []
+    for d in (2, 10):
+        centres = 0.5 * np.random.default_rng(0).standard_normal((10, d))
+        X, y = make_gaussian_mixture(n // 10, 10, dim=d, centers=centres, scale=0.4, random_state=0, return_X_y=True)
+        chunks, times = ArrayChunks(X, rows=ROWS_PER_CHUNK), []
+        for options in (None, {"time_limit": 1e6}):
+            model = HyperbolicSVC(multi_class="ovr", solver_options=options)
+            times.append(best_of(lambda: model.fit(chunks, y), 1)[0])  # noqa: B023
+        what = f"ten classes in chunks, {n:,} points, d = {d}, in step"
+        note = f"{sum(s.is_proved for s in model.solutions_)} of 10 proved; {model.n_iter_.max()} passes of the slowest"
+        note += f", {model.n_iter_.sum()} of all"
+        rows.append(
+            Row(what, seconds(times[0]), f"in turn {seconds(times[1])}", f"{times[1] / times[0]:.1f}x", "", note)
+        )
     return rows
 
 

@@ -1,6 +1,8 @@
 """Solve and calibrate all binary problems of a scheme."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,15 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.estimators.spread import SpreadSamples
+from hypermargin.passes.home import Home, Together
+from hypermargin.passes.lockstep import in_step
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, solve_path
 from hypermargin.solvers.curve import solve_curve_path
 
+#: Options of the solver that mean one problem alone: the seconds it may take, the file it writes down its passes in.
+ALONE = {"time_limit", "checkpoint"}
 #: Pieces of work a worker: enough to even out problems of unequal size.
 PIECES_PER_WORKER = 8
 
@@ -40,10 +46,14 @@ def solve_problems(
         {**options, "refine": refine} | ({} if seeds is None else {"random_state": seeds[row]})
         for row in range(n_problems)
     ]
-    # Samples that live elsewhere are passed over by all their machines at once, one problem after the other.
+    # Samples that live elsewhere are passed over by all their machines at once.
     workers = 1 if isinstance(samples, SpreadSamples) else min(effective_n_jobs(n_jobs), n_problems)
     solutions: Iterable[list[Solution]]
-    if workers == 1:
+    if isinstance(samples, SpreadSamples) and _in_step_pays(samples, code, options):
+        solve_row = partial(_solve_elsewhere, samples, Cs, allow_timelike, method, tol)
+        works = [partial(solve_row, row, choice) for row, choice in zip(code, choices, strict=True)]
+        solutions = in_step(samples.home, works)
+    elif workers == 1:
         solutions = _solve_rows(samples, code, choices, Cs, allow_timelike, method, tol)
     else:
         pieces = np.array_split(np.arange(n_problems), min(n_problems, workers * PIECES_PER_WORKER))
@@ -70,6 +80,30 @@ def _solve_rows(
 ) -> Iterator[list[Solution]]:
     for row, options in zip(code, choices, strict=True):
         yield solve_path(samples.problem(row, Cs[0], allow_timelike), Cs, method, tol, **options)
+
+
+def _solve_elsewhere(
+    samples: SpreadSamples,
+    Cs: Sequence[float],
+    allow_timelike: bool,
+    method: str,
+    tol: float,
+    row: np.ndarray,
+    options: dict[str, Any],
+    home: Home,
+) -> list[Solution]:
+    """The problem of one row, with the samples in a home that puts its questions together with those of others."""
+    problem = replace(samples, home=home).problem(row, Cs[0], allow_timelike)
+    return solve_path(problem, Cs, method, tol, **options)
+
+
+def _in_step_pays(samples: SpreadSamples, code: np.ndarray, options: dict[str, Any]) -> bool:
+    """Whether all problems should put their questions together, so that the data is read once for all of them."""
+    if len(code) == 1 or not ALONE.isdisjoint(options):
+        return False
+    same_points = samples.uncertainty is None and bool(np.all(code))
+    together = samples.home.together
+    return together is Together.ALWAYS or (together is Together.SAME_POINTS and same_points)
 
 
 def _solve_piece(*arguments) -> list[list[Solution]]:

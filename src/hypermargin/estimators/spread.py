@@ -202,10 +202,11 @@ def _binary(samples: Samples, code: np.ndarray, uncertainty: Any) -> MarginProbl
                 side = side + int(value) * xp.astype(samples.labels == k, xp.int8)
         return DeviceSamples(samples.points, side, 1.0, samples.weight, uncertainty)
     side = code[samples.labels]
-    used = side != 0.0
-    everything = bool(used.all())
-    parts = [v if v is None or everything else v[used] for v in (samples.points, side, samples.weight)]
-    return MarginProblem.unchecked(parts[0], parts[1], 1.0, parts[2], uncertainty)
+    if np.all(code):
+        return MarginProblem.unchecked(samples.points, side, 1.0, samples.weight, uncertainty)
+    used = np.flatnonzero(side)
+    weight = None if samples.weight is None else samples.weight[used]
+    return MarginProblem.unchecked(samples.points[used], side[used], 1.0, weight, uncertainty)
 
 
 # -- arrays of any library ---------------------------------------------------------------------------------------------

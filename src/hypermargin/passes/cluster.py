@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hypermargin.passes.home import Home, Question
+from hypermargin.passes.home import Home, Question, Together
 from hypermargin.passes.rows import Rows
 
 #: How often a question is repeated when workers die, and the seconds to wait before.
@@ -17,6 +17,8 @@ RETRIES, PAUSE = 5, 0.5
 
 class Cluster(Home):
     """Pieces as futures of a `distributed.Client`."""
+
+    together = Together.SAME_POINTS
 
     def __init__(self, client: Any, futures: Sequence[Any]):
         self.client, self.futures = client, list(futures)
@@ -61,6 +63,8 @@ class Cluster(Home):
 
 class Graph(Home):
     """Pieces as tasks of a Dask graph, computed by its local scheduler anew for every question."""
+
+    together = Together.ALWAYS
 
     def __init__(self, pieces: Sequence[Any]):
         self.pieces = list(pieces)

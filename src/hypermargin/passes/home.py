@@ -18,8 +18,9 @@ import tempfile
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 Question = Callable[..., Any]
 #: Items that one pass of `Home.grouped` serves: their answers are in memory at the same time.
@@ -28,8 +29,19 @@ ITEMS_A_PASS = 8
 SPARE_ROOM = 3.0
 
 
+class Together(Enum):
+    """Which problems over the samples of a home should put their questions together (`lockstep`)."""
+
+    NEVER = "questions cost no more than the work they ask for"
+    SAME_POINTS = "a question has its price, but pieces are kept as a problem changed them"
+    ALWAYS = "every question reads the samples anew"
+
+
 class Home(ABC):
     """Pieces of samples, in a fixed order."""
+
+    #: Which problems should put their questions together.
+    together: ClassVar["Together"] = Together.NEVER
 
     @abstractmethod
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
@@ -92,6 +104,8 @@ class Streamed(Home):
 
     `source` gives a fresh iterator over the same pieces each time; changes are made on the way.
     """
+
+    together = Together.ALWAYS
 
     def __init__(self, source: Iterable[Any], changes: tuple[tuple[Question, tuple[Any, ...]], ...] = ()):
         self.source, self.changes = source, changes

@@ -2,9 +2,11 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from math import fsum, sqrt
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.device_oracle import DeviceOracle
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.joint_pass import joint_cuts, same_points
 from hypermargin.solvers.exact.oracle import MARGIN_SLACK, HingeOracle
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 
@@ -38,6 +41,15 @@ class PieceOracle:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PieceOracle, (self.piece, self.frame, self.threshold)
+
+    @property
+    def shared_points(self) -> tuple[Any, ...] | None:
+        """What pieces that can be passed over together have in common; None where there is no such pass."""
+        if self.n_samples == 0 or isinstance(self.piece, DeviceSamples):
+            return None
+        if self.frame.precise or self.piece.uncertainty is not None:
+            return None
+        return self.frame.centre.tobytes(), self.threshold, *same_points(self.piece)
 
     def __call__(self, W: Array) -> list[Cut]:
         if self.n_samples == 0:
@@ -107,14 +119,35 @@ class SpreadOracle(HingeOracle):
     def cuts(self, W: Array) -> list[Cut]:
         """Risk and cut at several w in one pass, without the common factor; W has shape (k, d + 1)."""
         start = time.perf_counter()
-        answers = self._pieces.ask(_answers, np.ascontiguousarray(W, dtype=np.float64))
+        answers = self._pieces.ask(_Cuts(), np.ascontiguousarray(W, dtype=np.float64))
         self._clock["seconds"] += time.perf_counter() - start
         self._clock["passes"] += len(W)
         return [_sum(cuts) for cuts in zip(*answers, strict=True)]
 
 
-def _answers(oracle: PieceOracle, W: Array) -> list[Cut]:
-    return oracle(W)
+@dataclass(frozen=True)
+class _Cuts:
+    """The question of a pass, which a piece answers for several problems over the same points at once (`lockstep`)."""
+
+    def __call__(self, oracle: PieceOracle, W: Array) -> list[Cut]:
+        return oracle(W)
+
+    def jointly(self, oracles: Sequence[PieceOracle], arguments: Sequence[tuple[Array]]) -> list[list[Cut]]:
+        groups: dict[Any, list[int]] = {}
+        for k, oracle in enumerate(oracles):
+            groups.setdefault(oracle.shared_points or k, []).append(k)
+        answers: list[list[Cut]] = [[] for _ in oracles]
+        for members in groups.values():
+            if len(members) == 1:
+                answers[members[0]] = oracles[members[0]](*arguments[members[0]])
+                continue
+            asked = [(k, w) for k in members for w in arguments[k][0]]
+            first, W = oracles[members[0]], np.stack([w for _, w in asked])
+            problems = cast(list[MarginProblem], [oracles[k].piece for k, _ in asked])
+            sums = joint_cuts(problems, first.frame.centre, first.threshold, W)
+            for (k, _), risk, b, g in zip(asked, *sums, strict=True):
+                answers[k].append((float(risk), float(b), g))
+        return answers
 
 
 def _sum(cuts: tuple[Cut, ...]) -> Cut:
