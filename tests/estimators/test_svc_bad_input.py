@@ -5,10 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
+from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.estimators.inputs import RadiusWarning
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.models import from_lorentz
+from hypermargin.passes import ArrayChunks
 from hypermargin.problems import MarginProblem
 
 
@@ -87,6 +89,16 @@ def test_one_class_only(two_blobs):
     X, y = two_blobs
     with pytest.raises(ValueError, match="one class only"):
         fit(X, np.zeros_like(y))
+
+
+@pytest.mark.parametrize(
+    "names", [np.arange(400), np.array([f"cell {k}" for k in range(400)])], ids=["numbers", "text"]
+)
+def test_a_label_per_sample_is_no_class(names):
+    X = make_gaussian_mixture(200, 2, random_state=0, return_X_y=True)[0]
+    for points in (X, ArrayChunks(X, rows=150)):
+        with pytest.raises(ValueError, match=r"400 different labels for 400 samples.*names of samples, not classes"):
+            HyperbolicSVC().fit(points, names)
 
 
 def test_empty():

@@ -10,6 +10,11 @@ from hypermargin.certificates.statement import Problem, Statement
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.reading import FileError, read_json, reason
 
+#: What may be wrong where a proof names samples by their rows.
+OTHER_ORDER = (
+    "; it names samples by their rows, so if it was made for these samples, give them in the order that they had"
+)
+
 _FORMATS: dict[str, type["Certificate"]] = {}
 
 
@@ -51,8 +56,17 @@ class Certificate(ABC):
         bound = self.bound_for(problem, by_arb=by_arb)
         contradiction = None if self.statement is None else self.statement.contradiction(bound)
         if contradiction is not None:
-            raise CertificateError(f"the certificate does not hold what it states: {contradiction}")
+            order = OTHER_ORDER if self.goes_by_row else ""
+            raise CertificateError(f"the certificate does not hold what it states: {contradiction}{order}")
         return bound
+
+    @property
+    def goes_by_row(self) -> bool:
+        """Whether the proof names samples by their rows, so that it is one for this order of the samples only.
+
+        Fingerprints do not depend on the order, so that a statement about the same samples in another one fits.
+        """
+        return False
 
     def require_about(self, problem: Problem) -> None:
         """Raise a `CertificateError` that says what differs where the certificate states another problem."""

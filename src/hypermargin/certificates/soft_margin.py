@@ -27,6 +27,10 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
         """
         return verified_lower_bound(self, problem, by_arb)
 
+    @property
+    def goes_by_row(self) -> bool:
+        return bool(self.shared) or self.duals is not None
+
     def _content(self) -> dict[str, Any]:
         return {
             "centre": self.centre.tolist(),

@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import FlatSamples
+from hypermargin.estimators.user_data import require_classes
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import euclidean_norm
 from hypermargin.geometry.models import to_lorentz
@@ -99,11 +100,12 @@ class LabelledSamples:
 
 def labelled_samples(X: Array, y: np.ndarray, sample_weight: Any, class_weight: Any) -> LabelledSamples:
     """Encode labels, multiply the weights out and leave samples of weight 0 out; one class only is an error."""
-    check_classification_targets(y)
+    with warnings.catch_warnings():  # a label per sample is an error below, and few samples are the user's business
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        check_classification_targets(y)
     classes, labels = np.unique(column_or_1d(y), return_inverse=True)
     labels = labels.astype(np.min_scalar_type(classes.size))
-    if classes.size < 2:
-        raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
+    require_classes(classes, labels.size)
     weight = total_weights(sample_weight, class_weight, labels, classes)
     if weight is None or np.all(weight > 0.0):
         return LabelledSamples(X, labels, classes, weight, None)

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from hypermargin.arrays import Array
 from hypermargin.estimators.device_points import device_space, first_mark
 from hypermargin.estimators.inputs import unit_points
-from hypermargin.estimators.user_data import missing_labels
+from hypermargin.estimators.user_data import missing_labels, require_classes
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.validation import PointError
@@ -302,8 +302,7 @@ def _all_classes(census: list[Census]) -> np.ndarray:
             f"labels are {_kind(text[0])} in chunk 0 and {_kind(text[odd])} in chunk {odd}; make them one kind"
         )
     classes = np.unique(np.concatenate([part.classes for part in census]))
-    if classes.size < 2:
-        raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
+    require_classes(classes, sum(part.n_rows for part in census))
     return classes
 
 

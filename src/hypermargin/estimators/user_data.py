@@ -10,6 +10,19 @@ from hypermargin.geometry.lorentz import euclidean_norm
 
 #: Relative rounding of the number formats of half precision, by the name of the dtype.
 HALF_PRECISION = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: With more classes than this, labels of which nearly all are different are taken for names of the samples.
+FEW_CLASSES, NEARLY_ALL = 50, 0.9
+
+
+def require_classes(classes: np.ndarray, n_samples: int) -> None:
+    """Refuse one class only, and a label per sample: a column of identifiers instead of one of classes."""
+    if classes.size < 2:
+        raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
+    if classes.size > max(FEW_CLASSES, NEARLY_ALL * n_samples):
+        raise ValueError(
+            f"y holds {classes.size} different labels for {n_samples} samples, such as {classes[0]} and {classes[1]}: "
+            "these are names of samples, not classes; give the column that says which class a sample is of"
+        )
 
 
 def plain_coordinates(X: Any, geometry: str, curvature: float) -> Any:

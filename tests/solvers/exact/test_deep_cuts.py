@@ -192,6 +192,17 @@ def test_damaged_shares_are_told(proved):
         replace(proof, statement=None).bound_for(replace(problem, uncertainty=GeodesicBall(0.1)))
 
 
+def test_samples_in_another_order_are_told_for_what_they_are(proved):
+    """The fingerprints are the same, the rows that the proof names are not."""
+    problem, solution = proved
+    order = np.random.default_rng(0).permutation(problem.n_samples)
+    shuffled = MarginProblem(problem.X[order], problem.y[order], sample_weight=problem.sample_weight[order])
+    assert solution.certificate.statement.differences(shuffled) == []
+    with pytest.raises(CertificateError, match="in the order that they had"):
+        solution.certificate.verify(shuffled)
+    assert solution.certificate.bound_for(shuffled) <= solution.objective
+
+
 def test_other_shares_prove_other_bounds_never_too_large(proved):
     """Whatever the shares, the bound holds: they are valid weights."""
     problem, solution = proved
