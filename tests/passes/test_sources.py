@@ -102,8 +102,9 @@ def test_text_is_read_twice_only(files, reference, monkeypatch, tmp_path):
     assert len(read) == 2
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("hypermargin-")]  # all tidied up
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
-    assert close(HyperbolicSVC().fit(source, None), reference)
-    assert len(read) > 50
+    model = HyperbolicSVC().fit(source, None)
+    assert close(model, reference)
+    assert len(read) > 2 + model.n_iter_.max()  # classes are in step, so that the slowest counts
 
 
 def test_a_large_memory_map_is_read_in_chunks(data, reference, tmp_path, monkeypatch):
