@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-from hypermargin import HyperbolicKernelSVC, Status, load_model, save_model
+from hypermargin import HyperbolicClassifierCV, HyperbolicKernelSVC, Status, load_model, save_model
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import KernelMemoryWarning
 from hypermargin.geometry import from_lorentz, pairwise_distance, random_isometry, transform_points
@@ -192,3 +192,21 @@ def test_the_paper_s_data_is_classified_better_than_by_hyperplanes(name, least, 
 
 def test_the_kernel_of_the_model_is_shown():
     assert HyperbolicKernelSVC(t=0.25).fit(X, Y).kernel_ == HeatKernel(0.25)
+
+
+def test_a_class_with_fewer_members_than_folds():
+    """Calibration has no folds of its own, so one member is enough; cross-validation says what it lacks and goes on."""
+    X, y = make_gaussian_mixture(n_samples=60, n_classes=2, random_state=0, return_X_y=True)
+    y = np.where(np.arange(len(y)) == 0, "rare", np.where(y == y[0], "a", "b"))
+    model = HyperbolicKernelSVC().fit(X, y)
+    assert all(status is Status.OPTIMAL for status in model.statuses_)
+    probability = model.predict_proba(X)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X))
+    with pytest.warns(UserWarning, match="least populated class in y has only 1 members"):
+        search = GridSearchCV(HyperbolicKernelSVC(), {"C": [1.0, 10.0]}, cv=5).fit(X, y)
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+    chosen = HyperbolicClassifierCV(candidates=["kernel"], cv=3, random_state=0).fit(X, y)
+    assert chosen.best_score_ > 0.9
+    with pytest.raises(ValueError, match="cannot be greater than the number of members in each class"):
+        GridSearchCV(HyperbolicKernelSVC(), {"C": [1.0]}, cv=3).fit(X[:9], np.arange(9))

@@ -91,7 +91,9 @@ def _feature_scores(problem: FeatureProblem, beta: Array) -> tuple[float, Array,
     w_errors = _up(w_errors)
     norm_square = float(((np.abs(w) + w_errors) ** 2).sum()) * (1.0 + float(rounding_factor(width + 4)))
     scores = Z @ w
-    errors = np.abs(Z) @ (rounding_factor(width) * np.abs(w) + w_errors)
+    # |z|.v <= |z| |v|: one number for each sample, so that nobody makes a copy of the features
+    slack = float(np.linalg.norm(rounding_factor(width) * np.abs(w) + w_errors))
+    errors = np.sqrt(np.einsum("ij,ij->i", Z, Z)) * (slack * (1.0 + float(rounding_factor(2 * width + 8))))
     return norm_square, scores, _up(errors)
 
 

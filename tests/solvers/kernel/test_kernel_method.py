@@ -1,12 +1,14 @@
 """Kernel problems against Clarabel, scikit-learn and Arb: the optimum, the bounds, and every way of reaching it."""
 
+import warnings
 from fractions import Fraction
 
 import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.svm import SVC
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC, LinearSVC
 
 from hypermargin import Certificate, Status
 from hypermargin.certificates import CertificateError, KernelCertificate
@@ -126,6 +128,25 @@ def test_features_are_a_linear_kernel(C):
     assert solution.status is Status.OPTIMAL
     assert solution.lower_bound <= expected * (1.0 + 1e-7)
     assert solution.objective >= expected * (1.0 - 1e-7)
+
+
+@pytest.mark.parametrize("width", [3, 12])
+def test_many_samples_in_features(width):
+    """The start takes some samples and rounds those near the hinge; the check is of all. Some may not be forgotten."""
+    rng = np.random.default_rng(5)
+    Z = rng.normal(size=(12_000, width))
+    y = np.where(Z[:, 0] + 0.5 * rng.normal(size=12_000) > 0.3, 1.0, -1.0)
+    Z[:40] *= 30.0  # few samples far away, which a start on every second one sees in part
+    problem = FeatureProblem(Z, y, 0.5)
+    solution = solve_kernel(problem)
+    assert solution.status is Status.OPTIMAL
+    theirs = LinearSVC(loss="hinge", C=0.5, intercept_scaling=100.0, max_iter=200, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs.fit(Z, y)
+    w = theirs.coef_[0]
+    short = np.maximum(0.0, 1.0 - y * (Z @ w + theirs.intercept_[0]))
+    assert solution.lower_bound <= 0.5 * w @ w + 0.5 * short.sum()
 
 
 def test_one_class_costs_nothing():

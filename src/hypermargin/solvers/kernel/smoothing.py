@@ -3,55 +3,126 @@
 The hinge ``max(0, z)``, ``z = 1 - margin``, becomes ``z^2/(2 delta)`` on the band ``0 < z < delta`` and ``z - delta/2``
 beyond. Its slope, between 0 and 1, times the cost of the sample is a dual weight: at the minimum of the smoothed
 objective these weights are balanced, and the gap of the true problem is at most ``delta/4`` times the costs in the
-band. The band holds few samples once delta is small, so a Newton step costs one pass of ``n m`` and a small matrix.
+band. The band holds few samples once delta is small.
+
+Samples far from the hinge keep their slope, 0 or 1, while the others find their place: after a start on some of the
+samples, a round takes those nearest to the hinge, solves the problem among them, and looks at all again.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from hypermargin.arrays import Array
 from hypermargin.problems.kernel import FeatureProblem
 from hypermargin.solvers.kernel.dual import DualPoint, relative_gap_of
 
+Indices = NDArray[np.intp]
+
 #: Newton steps in all, and for one width of the band.
 MOST_STEPS, MOST_STEPS_OF_BAND = 400, 30
 FIRST_BAND, LEAST_BAND, NARROWER = 1.0, 1e-13, 0.2
 #: Relative to the sum of the costs: the slope of the smoothed objective at which the next band is tried.
 STATIONARY = 1e-14
+#: Samples of a start, and the width of the band that it ends with.
+START_SAMPLES, START_BAND = 5000, 0.2
+#: Samples move by about the width of a band from one to the next; those within so many widths take part.
+REACH = 10.0
 
 
-def minimise_in_features(problem: FeatureProblem, tol: float, start_at: Array | None = None) -> DualPoint:
+def minimise_in_features(problem: FeatureProblem, tol: float) -> DualPoint:
     """A point whose relative gap is at most `tol`, or the best that rounding allows."""
-    objective = _SmoothedObjective(problem, start_at)
-    best, best_gap, steps = DualPoint(np.zeros(problem.n_samples), -problem.y), np.inf, 0
-    while objective.band >= LEAST_BAND and steps < MOST_STEPS:
+    Z, y, c = problem.features, problem.y, problem.costs
+    w, b, band, steps = _start(problem)
+    best, best_gap = DualPoint(np.zeros(problem.n_samples), -y), np.inf
+    excess, violating = 1.0 - y * (Z @ w + b), np.zeros(problem.n_samples, dtype=bool)
+    while band >= LEAST_BAND and steps < MOST_STEPS:
+        active = _nearest(excess, band, violating)
+        objective = _SmoothedObjective(problem, active, excess, w, b, band)
         steps += objective.minimise(MOST_STEPS_OF_BAND, rough=True)
-        if objective.band_gap > 10.0 * tol * objective.value:  # far from the end: no need to be exact, nor to look
-            objective.band *= NARROWER
-            continue
-        steps += objective.minimise(MOST_STEPS_OF_BAND)
-        beta = _sum_to_zero(problem.y * objective.weights, *problem.box)
-        point = DualPoint(beta, problem.products(beta) - problem.y, steps)
-        gap, _ = relative_gap_of(problem, point)
-        if gap < best_gap:
-            best, best_gap = point, gap
-        if gap <= tol:
-            break
-        objective.band *= NARROWER
+        near_the_end = objective.band_gap <= 10.0 * tol * objective.value
+        if near_the_end:  # before, there is no need to be exact, nor to look
+            steps += objective.minimise(MOST_STEPS_OF_BAND)
+        w, b = objective.w, objective.b
+        excess = objective.excess_of_all(problem)
+        violating = objective.misjudged(excess)
+        if near_the_end:
+            beta = _sum_to_zero(y * c * np.clip(excess / band, 0.0, 1.0), *problem.box)
+            point = DualPoint(beta, problem.products(beta) - y, steps)
+            gap, _ = relative_gap_of(problem, point)
+            if gap < best_gap:
+                best, best_gap = point, gap
+            if gap <= tol:
+                break
+        if not (near_the_end and violating.any()):
+            band *= NARROWER
     best.n_iter = steps
     return best
 
 
-class _SmoothedObjective:
-    """``|w|^2/2 + sum_i c_i h(1 - y_i (z_i.w + b))`` at a point (w, b) that `minimise` moves."""
+def _start(problem: FeatureProblem) -> tuple[Array, float, float, int]:
+    """A classifier of some of the samples, each standing for its neighbours; the width of the band, and steps taken."""
+    stride = max(1, problem.n_samples // START_SAMPLES)
+    w, some = np.zeros(problem.features.shape[1]), np.arange(0, problem.n_samples, stride)
+    if np.ptp(problem.y[some]) == 0.0:
+        return w, 0.0, FIRST_BAND, 0
+    few = FeatureProblem(problem.features[some], problem.y[some], 1.0, stride * problem.costs[some])
+    objective = _SmoothedObjective(few, None, np.ones(some.size), w, 0.0, FIRST_BAND)
+    steps = 0
+    while True:
+        steps += objective.minimise(MOST_STEPS_OF_BAND, rough=True)
+        if objective.band <= START_BAND:
+            return objective.w, objective.b, objective.band, steps
+        objective.band *= NARROWER
 
-    def __init__(self, problem: FeatureProblem, beta: Array | None):
-        self.Z, self.y, self.c = problem.features, problem.y, problem.costs
-        self.w = np.zeros(self.Z.shape[1]) if beta is None else beta @ self.Z
-        self.b = 0.0
-        self.band = FIRST_BAND
-        self.excess = 1.0 - self.y * (self.Z @ self.w)  # z, how far each margin is below 1
-        self.total = float(self.c.sum())
+
+def _nearest(excess: Array, band: float, violating: NDArray[np.bool_]) -> Indices | None:
+    """The samples that may come into the band before it is narrower again, and `violating` ones; None for most."""
+    reach = REACH * band
+    near = np.flatnonzero(((excess > -reach) & (excess < band + reach)) | violating)
+    return None if 2 * near.size > excess.size else near
+
+
+class _SmoothedObjective:
+    """``|w|^2/2 + sum_i c_i h(1 - y_i (z_i.w + b))`` at a point (w, b) that `minimise` moves.
+
+    Only samples `active` (all where None) have the smoothed hinge h; the others stay on the side of it on which
+    `excess`, shape (n,), has them, where h is 0 or linear.
+    """
+
+    def __init__(self, problem: FeatureProblem, active: Indices | None, excess: Array, w: Array, b: float, band: float):
+        Z, y, c = problem.features, problem.y, problem.costs
+        self.active = active
+        self.w, self.b, self.band = w.copy(), b, band
+        self.total = float(c.sum())
+        self.lost_w, self.lost_b, self.lost = np.zeros(w.size), 0.0, 0.0
+        if active is None:
+            self.Z, self.y, self.c = Z, y, c
+        else:
+            self.Z, self.y, self.c = Z[active], y[active], c[active]
+            self.beyond = excess >= band
+            self.beyond[active] = False
+            signed = y[self.beyond] * c[self.beyond]
+            # sum c (1 - y (z.w + b)) of the samples beyond the band
+            self.lost_w, self.lost_b = signed @ Z[self.beyond], float(signed.sum())
+            self.lost = float(c[self.beyond].sum())
+        self.excess = excess.copy() if active is None else excess[active]  # z, how far each margin is below 1
+
+    def excess_of_all(self, problem: FeatureProblem) -> Array:
+        """That of every sample, shape (n,); what steps have added up to has more digits than a sum made anew."""
+        if self.active is None:
+            return self.excess
+        excess = 1.0 - problem.y * (problem.features @ self.w + self.b)
+        excess[self.active] = self.excess
+        return excess
+
+    def misjudged(self, excess: Array) -> NDArray[np.bool_]:
+        """Which of the samples that are not active have changed sides, or come into the band, shape (n,)."""
+        if self.active is None:
+            return np.zeros(excess.size, dtype=bool)
+        changed = np.where(self.beyond, excess < self.band, excess > 0.0)
+        changed[self.active] = False
+        return changed
 
     @property
     def weights(self) -> Array:
@@ -67,7 +138,8 @@ class _SmoothedObjective:
     @property
     def value(self) -> float:
         """The objective without smoothing."""
-        return 0.5 * float(self.w @ self.w) + float(self.c @ np.maximum(self.excess, 0.0))
+        lost = self.lost - float(self.lost_w @ self.w) - self.lost_b * self.b
+        return 0.5 * float(self.w @ self.w) + float(self.c @ np.maximum(self.excess, 0.0)) + lost
 
     def minimise(self, most_steps: int, rough: bool = False) -> int:
         """Newton steps with exact line searches until the slope is negligible; returns their number.
@@ -76,7 +148,7 @@ class _SmoothedObjective:
         """
         for step in range(most_steps):
             signed = self.y * self.weights
-            slope_w, slope_b = self.w - signed @ self.Z, -float(signed.sum())
+            slope_w, slope_b = self.w - self.lost_w - signed @ self.Z, -self.lost_b - float(signed.sum())
             scale = self.total * max(1.0, float(np.abs(self.w).max(initial=0.0)))
             if max(float(np.abs(slope_w).max(initial=0.0)), abs(slope_b)) <= STATIONARY * scale:
                 return step
@@ -84,7 +156,7 @@ class _SmoothedObjective:
             promise = -float(slope_w @ dw) - slope_b * db
             enough = rough and promise <= 0.05 * self.band_gap
             change = -self.y * (self.Z @ dw + db)
-            share = self._line_search(dw, change)
+            share = self._line_search(dw, db, change)
             if not share > 0.0:
                 return step + 1
             self.w += share * dw
@@ -104,6 +176,8 @@ class _SmoothedObjective:
         """The step ``-H^-1 slope`` with the second derivatives of the samples in the band."""
         inside = np.flatnonzero((self.excess > 0.0) & (self.excess < self.band))
         m = self.w.size
+        if 0 < inside.size < m:
+            return self._newton_by_samples(inside, slope_w, slope_b)
         # The intercept has no curvature of its own; without samples in the band it needs some.
         matrix = np.diag(np.append(np.ones(m), 0.0 if inside.size else self.total))
         rows = np.column_stack([self.Z[inside], np.ones(inside.size)]) * np.sqrt(self.c[inside] / self.band)[:, None]
@@ -114,9 +188,24 @@ class _SmoothedObjective:
         step = -scale * cho_solve(factor, scale * slope, check_finite=False)
         return step[:m], float(step[m])
 
-    def _line_search(self, dw: Array, change: Array) -> float:
+    def _newton_by_samples(self, inside: Indices, slope_w: Array, slope_b: float) -> tuple[Array, float]:
+        """The same step where fewer samples than features are in the band, by a matrix of those samples.
+
+        With ``l_i = (c_i/delta) (z_i.dw + db)`` the step has ``dw = -slope_w - sum l_i z_i``, ``sum l_i = -slope_b``.
+        """
+        Z = self.Z[inside]
+        matrix = Z @ Z.T
+        diagonal = np.arange(inside.size)
+        matrix[diagonal, diagonal] += self.band / self.c[inside] + 1e-15 * float(matrix[diagonal, diagonal].max())
+        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        right = np.column_stack([Z @ slope_w, np.ones(inside.size)])
+        moved, constant = cho_solve(factor, right, check_finite=False).T
+        db = (float(moved.sum()) - slope_b) / float(constant.sum())
+        return -slope_w - (db * constant - moved) @ Z, db
+
+    def _line_search(self, dw: Array, db: float, change: Array) -> float:
         """The share of the step at which the slope along it vanishes; it grows, so bisection with secants finds it."""
-        norm, along = float(dw @ dw), float(self.w @ dw)
+        norm, along = float(dw @ dw), float((self.w - self.lost_w) @ dw) - self.lost_b * db
         costs_change = self.c * change
 
         def slope(share: float) -> float:
