@@ -21,8 +21,14 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
-from hypermargin.geometry.isometries import frame_entry, move_to_origin_precisely, translation_to_origin
-from hypermargin.geometry.lorentz import covector, lift, origin
+from hypermargin.geometry.compiled.frames import frame_entry as enter_frame
+from hypermargin.geometry.isometries import (
+    MATRIX_UP_TO,
+    frame_entry,
+    move_to_origin_precisely,
+    translation_to_origin,
+)
+from hypermargin.geometry.lorentz import covector, origin
 from hypermargin.problems.linearised import OriginJacobian, framed_jacobians
 from hypermargin.problems.margin import MarginProblem
 
@@ -115,8 +121,7 @@ def _point_stretch_and_entry(centre: bytes) -> tuple[Array, float, Array]:
     A solution is checked and its objective recomputed in one frame after the other, which small problems would notice.
     """
     space = np.frombuffer(centre)
-    point = lift(space)
-    entry = frame_entry(point)
+    point, entry = enter_frame(space, MATRIX_UP_TO)
     for array in (point, entry):
         array.flags.writeable = False
-    return point, 1.0001 * (float(point[0]) + float(np.linalg.norm(space))), entry
+    return point, 1.0001 * (float(point[0]) + float(np.sqrt(space @ space))), entry
