@@ -44,7 +44,7 @@ class FramedSamples:
     centre: Array
     precise: bool = False
 
-    @cached_property
+    @property
     def _kept(self) -> tuple[Array, float, Array]:
         return _point_stretch_and_entry(np.ascontiguousarray(self.centre, dtype=np.float64).tobytes())
 
@@ -52,11 +52,14 @@ class FramedSamples:
     def point(self) -> Array:
         return self._kept[0]
 
-    @cached_property
+    @property
     def rows(self) -> Array:
         """Shape (n, d + 1)."""
-        X = self.problem.X
-        return np.ascontiguousarray(move_to_origin_precisely(X, self.point) if self.precise else X)
+        return self._moved if self.precise else np.ascontiguousarray(self.problem.X)
+
+    @cached_property
+    def _moved(self) -> Array:
+        return np.ascontiguousarray(move_to_origin_precisely(self.problem.X, self.point))
 
     @cached_property
     def matrix(self) -> Array:

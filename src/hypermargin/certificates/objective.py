@@ -7,7 +7,7 @@ margins in a frame (`frame.FramedSamples`) in which neither points nor w are lar
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, nextafter
+from math import inf, nextafter, sqrt
 
 import numpy as np
 
@@ -66,7 +66,8 @@ def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
     """Bounds on ``q(w + low)``, with the right sign; both ends are 0 where it is 0."""
     if low is None:
         square = float(w @ w)
-        space, time = float(np.linalg.norm(w[1:])), abs(float(w[0]))
+        time = abs(float(w[0]))
+        space = sqrt(float(w[1:] @ w[1:]))
         form = (space - time) * (space + time)
         if abs(form) > CLEAR * square and 1e-280 < square < 1e280:
             error = (4 * w.size + 32) * UNIT_ROUNDOFF * square
