@@ -50,7 +50,9 @@ def test_extreme_sizes_have_true_errors_too(scale):
 def check_image(w, low, centre):
     """The image is within the errors, and these are little more than the rounding of the largest entry."""
     moved, errors = normal_to_frame(w, low, centre)
-    exact = [Fraction(a) + Fraction(b) for a, b in zip(w.tolist(), (0.0 * w if low is None else low).tolist(), strict=True)]
+    exact = [
+        Fraction(a) + Fraction(b) for a, b in zip(w.tolist(), (0.0 * w if low is None else low).tolist(), strict=True)
+    ]
     truth = exact_image(exact, centre)
     for value, error, entry in zip(moved.tolist(), errors.tolist(), truth, strict=True):
         assert abs(entry - Fraction(value)) <= Fraction(error)

@@ -60,7 +60,9 @@ def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
 def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tuple[str, str, str | None]:
     """Those of samples in memory: rows that tell them apart, shape (n, width), labels and weights (n,)."""
     compiled = is_compiled(hashes)
-    return _written(*(_compiled_sums(space, 0, side, weight) if compiled else _summed(_array_blocks(space, side, weight))))
+    return _written(
+        *(_compiled_sums(space, 0, side, weight) if compiled else _summed(_array_blocks(space, side, weight)))
+    )
 
 
 def _compiled_sums(rows: Array, first: int, side: Array, weight: Array | None) -> tuple[list[int], bool]:

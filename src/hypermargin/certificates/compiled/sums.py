@@ -19,7 +19,7 @@ else:
 
     from hypermargin.geometry.compiled.frames import covector_columns
 
-BLOCK = cython.declare(cython.Py_ssize_t, 64)  # samples that are moved to the frame at a time, a multiple of 8
+BLOCK = cython.declare(cython.Py_ssize_t, 256)  # samples that are moved to the frame at a time, a multiple of 8
 U = cython.declare(cython.double, 2.0**-53)
 
 
@@ -96,7 +96,6 @@ def selected_sums(
     k: cython.Py_ssize_t
     r: cython.Py_ssize_t
     factor: cython.double
-    taken: cython.double
     room: cython.double[:, ::1] = np.zeros((2 * width + 6 + used, BLOCK))
     raw: cython.double[:, ::1] = room[:width]
     Z: cython.double[:, ::1] = room[width : 2 * width]
@@ -122,16 +121,17 @@ def selected_sums(
                 factor = points[j, k]
                 for r in range(BLOCK):
                     margins[r] += Z[k, r] * factor
-            taken = 0.0
             for r in range(BLOCK):
                 chosen[r] = 1.0 if margins[r] < threshold else 0.0
-                taken += chosen[r]
             while ahead[j] < starts[j + 1] and apart[ahead[j]] < i + BLOCK:
                 chosen[apart[ahead[j]] - i] = 0.0
                 ahead[j] += 1
-            if taken > 0.0:
-                for k in range(3 + used):
+            for k in range(3 + used):
+                if weighted or (k != 3 and k != 4 + width):  # those are the counts again
                     sums[j, k] += _product(chosen, parts[k])
+    if not weighted:
+        for j in range(points.shape[0]):
+            sums[j, 3] = sums[j, 0] + sums[j, 1]
 
 
 @cython.cfunc
@@ -192,9 +192,9 @@ def assembled(
 ):
     """Midpoints and error bounds of the cuts from what a pass has summed up, and which are of one class (`CutSums`).
 
-    A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``.
-    Then both are added, and multiplied by `factor` where costs are not part of the terms; where they are, each term is
-    a rounded product. To that come the errors of the terms themselves: coordinates of the exact covectors are within
+    A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by ``gamma_m m u sigma`` at
+    most. Then both are added, and multiplied by `factor` where costs are not part of the terms; where they are, each
+    term is a rounded product. To that come the errors of the terms themselves: coordinates of the exact covectors are within
     ``roundings |z_ij| + reach_factor reaches_i`` of those computed. The bounds are computed in floating point
     themselves, from at most n terms, and are made larger by more than so. A sum of no terms is exactly 0; others may
     have lost something to underflow.

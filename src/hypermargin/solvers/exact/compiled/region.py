@@ -181,8 +181,8 @@ class Region:
     def proof_of(self, bound: cython.double, numbers: dict, share: cython.double):
         """The fewest intervals that prove `bound` (or the region's own bound if that is less).
 
-        A list of (node at which the interval begins, cuts, `share` of their weights, the weight of the chord, its box). Cuts get
-        new numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
+        A list of (node at which the interval begins, cuts, `share` of their weights, the weight of the chord, its box).
+        Cuts get new numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
         """
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
