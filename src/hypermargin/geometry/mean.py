@@ -1,5 +1,7 @@
 """Two middles of points: the Fréchet (Karcher) mean, the m of least ``sum a_i d(x_i, m)^2 / 2``, and the centroid."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -194,8 +194,8 @@ def assembled(
 
     A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by ``gamma_m m u sigma`` at
     most. Then both are added, and multiplied by `factor` where costs are not part of the terms; where they are, each
-    term is a rounded product. To that come the errors of the terms themselves: coordinates of the exact covectors are within
-    ``roundings |z_ij| + reach_factor reaches_i`` of those computed. The bounds are computed in floating point
+    term is a rounded product. To that come the errors of the terms themselves: coordinates of the exact covectors are
+    within ``roundings |z_ij| + reach_factor reaches_i`` of those computed. The bounds are computed in floating point
     themselves, from at most n terms, and are made larger by more than so. A sum of no terms is exactly 0; others may
     have lost something to underflow.
     """
