@@ -24,11 +24,11 @@ def verified_lower_bound(proof: EnvelopeProof, problem: MarginProblem, by_arb: b
         _check_cover([region for region in proof.regions if region.sign == sign], problem)
     with np.errstate(all="ignore"):  # what overflows proves nothing
         sums = cut_sums(proof, problem)
-    if by_arb or not is_compiled(compiled_intervals):
-        return intervals_arb.least_bound(proof, sums)
-    one_class = sums.one_class.view(np.uint8)
-    intervals = compiled_intervals.Intervals(sums.totals, sums.errors, one_class, problem.dim)
-    return float(intervals.least_bound(proof.regions))
+        if by_arb or not is_compiled(compiled_intervals):
+            return intervals_arb.least_bound(proof, sums)
+        one_class = sums.one_class.view(np.uint8)
+        intervals = compiled_intervals.Intervals(sums.totals, sums.errors, one_class, problem.dim)
+        return float(intervals.least_bound(proof.regions))
 
 
 # -- is the proof complete? ------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ else:
 
     from hypermargin.geometry.compiled.frames import covector_columns
 
-BLOCK = cython.declare(cython.Py_ssize_t, 256)  # samples that are moved to the frame at a time, a multiple of 8
+BLOCK = cython.declare(cython.Py_ssize_t, 64)  # samples that are moved to the frame at a time, a multiple of 8
 U = cython.declare(cython.double, 2.0**-53)
 
 
