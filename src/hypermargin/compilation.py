@@ -5,9 +5,11 @@ Every module in a folder named ``compiled`` is a plain Python file that Cython c
 same files: slower, with the same answers.
 """
 
+from functools import cache
 from types import ModuleType
 
 
+@cache
 def is_compiled(*modules: ModuleType) -> bool:
     """Whether all of these modules run as machine code (True), or some are interpreted (False)."""
     return not any(str(module.__file__).endswith(".py") for module in modules)

@@ -244,14 +244,14 @@ def test_the_interpreted_pass_gives_the_same_bits(d, weighted):
     certificate = some_cuts(problem, 4)
     answers = []
     for module in (compiled_sums, PLAIN_SUMS):
-        out = np.zeros((4, 3 * d + 6)), np.zeros(4), np.zeros((4, 2))
+        out = np.zeros((4, 3 + 3 * (d + 2)))
         entry, sigma = frame_entry(problem.centre), np.full(d + 2, module.power_of_two_above(1e12))
         data = problem.X, problem.y, problem.costs, problem.X[:, 0]
         apart, starts = np.array([2, 7, 11], dtype=np.intp), np.array([0, 0, 2, 3, 3], dtype=np.intp)
-        module.selected_sums(*data, weighted, entry, certificate.points, 0.5, apart, starts, *out, sigma)
+        module.selected_sums(*data, weighted, entry, certificate.points, 0.5, apart, starts, out, sigma)
+        totals, errors, one_class = module.assembled(out, sigma, 2.0, weighted, 1e-15, 1e-15, 40)
         bounds = module.enclosed_risk(*data, entry, certificate.points[0], 1e-15, 1e-15, np.full(d + 1, 1e-18))
-        out = *out, np.array(bounds)
-        answers.append(out)
+        answers.append((out, totals, errors, ~one_class, np.array(bounds)))
     for compiled, plain in zip(*answers, strict=True):
         assert np.array_equal(compiled, plain)
         assert np.any(plain)

@@ -18,15 +18,13 @@ def test_all_ways_to_sum_agree(n, d, weighted):
     space[0, 0] = -0.0  # which is 0
     weight = rng.uniform(0.1, 3.0, n) if weighted else None
     expected, differs = fingerprints._summed(fingerprints._array_blocks(space, side, weight))
-    found, also = fingerprints._compiled_sums(space, side, weight)
+    rows = np.hstack([np.full((n, 1), np.nan), space])  # the first column is not looked at
+    found, also = fingerprints._compiled_sums(rows, 1, side, weight)
     assert [total % 2**64 for total in found] == [total % 2**64 for total in expected]
     assert also == differs == (weighted and bool(np.any(side)))
-    totals = [0, 0, 0]
-    weights = np.ones(1) if weight is None else weight
-    words = [(values + 0.0).view(np.uint64) for values in (space, weights)]
-    by_hand = [np.array([[int(v) for v in row] for row in words[0]], dtype=object), [int(v) for v in words[1]]]
-    load_source(hashes)[0].hash_sums(by_hand[0], side, np.array(by_hand[1], dtype=object), totals)
+    *totals, also = load_source(hashes)[0].hash_sums(space, 0, side, np.ones(1) if weight is None else weight)
     assert totals == [total % 2**64 for total in expected]
+    assert also == differs
 
 
 def test_order_does_not_matter_and_anything_else_does():

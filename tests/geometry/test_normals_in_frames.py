@@ -1,4 +1,4 @@
-"""Normals moved to a frame in doubles: the exact image is within the stated errors, and these are not too large."""
+"""Normals moved to a frame: the exact image is within the stated errors, and these are not too large."""
 
 from fractions import Fraction
 from math import isqrt
@@ -6,7 +6,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from hypermargin.geometry.exact_normals import exact_form, normal_to_frame_in_doubles, pushed_out
+from hypermargin.geometry.exact_normals import exact_form, normal_to_frame, pushed_out
 from hypermargin.geometry.lorentz import lift
 
 
@@ -18,16 +18,17 @@ def root(value, bits=400):
 
 def exact_image(w, centre):
     """``(T w0 - c.wr, wr + c (c.wr/(1 + T) - w0))`` with ``T = sqrt(1 + |c|^2)``, in fractions."""
-    t, *space = [Fraction(float(value)) for value in w]
+    t, *space = w
     c = [Fraction(float(value)) for value in centre]
     T = root(1 + sum(a * a for a in c))
     along = sum((a * b for a, b in zip(c, space, strict=True)), Fraction(0))
     return [T * t - along, *(v + a * (along / (1 + T) - t) for v, a in zip(space, c, strict=True))]
 
 
+@pytest.mark.parametrize("two", [False, True])
 @pytest.mark.parametrize("d", [1, 2, 7, 60])
 @pytest.mark.parametrize("radius", [0.0, 1.0, 8.0, 16.0])
-def test_the_exact_image_is_within_the_errors(d, radius):
+def test_the_exact_image_is_within_the_errors(d, radius, two):
     rng = np.random.default_rng([d, int(radius)])
     for _ in range(20):
         direction = rng.standard_normal(d)
@@ -35,11 +36,27 @@ def test_the_exact_image_is_within_the_errors(d, radius):
         w = rng.standard_normal(d + 1) * 10.0 ** rng.uniform(-5.0, 5.0)
         if rng.random() < 0.5:  # as long as normals of the frame get outside of it, so that nearly all cancels
             w = w[0] * np.append(lift(centre)[0], centre) * (1.0 + 1e-10 * rng.standard_normal(d + 1))
-        moved, errors = normal_to_frame_in_doubles(w, lift(centre))
-        for value, error, truth in zip(moved.tolist(), errors.tolist(), exact_image(w, centre), strict=True):
-            assert abs(truth - Fraction(value)) <= Fraction(error)
-        size = (2.0 * d + 16.0) * 2.0**-53 * np.abs(lift(centre)).sum() * np.abs(w).sum()
-        assert np.all(errors <= 1.001 * size + 1e-299)
+        low = 2.0**-54 * w * rng.standard_normal(d + 1) if two else None
+        check_image(w, low, centre)
+
+
+@pytest.mark.parametrize("scale", [0.0, 5e-324, 1e-300, 1e-140, 1e140, 1e300])
+def test_extreme_sizes_have_true_errors_too(scale):
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        check_image(scale * rng.uniform(-1.0, 1.0, 4), None, 1e5 * rng.standard_normal(3))
+
+
+def check_image(w, low, centre):
+    """The image is within the errors, and these are little more than the rounding of the largest entry."""
+    moved, errors = normal_to_frame(w, low, centre)
+    exact = [
+        Fraction(a) + Fraction(b) for a, b in zip(w.tolist(), (0.0 * w if low is None else low).tolist(), strict=True)
+    ]
+    truth = exact_image(exact, centre)
+    for value, error, entry in zip(moved.tolist(), errors.tolist(), truth, strict=True):
+        assert abs(entry - Fraction(value)) <= Fraction(error)
+    assert Fraction(errors.max()) <= Fraction(1.01) * Fraction(2) ** -53 * max(map(abs, truth)) + Fraction(1e-299)
 
 
 def test_normals_that_are_clearly_spacelike_are_not_touched():

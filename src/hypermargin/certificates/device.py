@@ -18,8 +18,8 @@ from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.fused import is_available, partial_sums
 
 
-def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> tuple[Array, Array, Array, Array]:
-    """`compiled.sums.selected_sums` of a piece: sums (points, 3 (d + 2)), charges, counts and splitting powers.
+def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> tuple[Array, Array]:
+    """`compiled.sums.selected_sums` of a piece: sums (points, 3 + 3 (d + 2)) and splitting powers.
 
     Sums of sizes are replaced by bounds: no coordinate of a covector is larger than 1.5 stretches of its x0.
     """
@@ -37,7 +37,7 @@ def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -
     sizes = np.empty((n_points, width))
     sizes[:, 0] = high_and_low[:, 0] + high_and_low[:, width]
     sizes[:, 1:] = (1.5 * frame.stretch * charges)[:, None]
-    return np.hstack([high_and_low, 1.0001 * sizes]), charges, counts, sigma
+    return np.hstack([counts, charges[:, None], high_and_low, 1.0001 * sizes]), sigma
 
 
 def _array_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: float, sigma: Array) -> Array:

@@ -22,6 +22,8 @@ from hypermargin.problems.margin import MarginProblem
 FIRST, SECOND = 0x9E3779B97F4A7C15 - (1 << 64), 0xFF51AFD7ED558CCD - (1 << 64)
 LOWER_HALF, LOWER_BITS = (1 << 32) - 1, (1 << 35) - 1
 MODULUS = 1 << 64
+#: The weights of samples that have none.
+ALL_ONE = np.ones(1)
 
 
 def fingerprints(problem: MarginProblem) -> tuple[str, str, str | None]:
@@ -52,28 +54,23 @@ def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
         return totals, others > 0
     if isinstance(piece, DeviceSamples) or not is_compiled(hashes):
         return _summed(_blocks(piece))
-    return _compiled_sums(piece.X[:, 1:], piece.y, piece.sample_weight)
+    return _compiled_sums(piece.X, 1, piece.y, piece.sample_weight)
 
 
 def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tuple[str, str, str | None]:
     """Those of samples in memory: rows that tell them apart, shape (n, width), labels and weights (n,)."""
     compiled = is_compiled(hashes)
-    return _written(*(_compiled_sums(space, side, weight) if compiled else _summed(_array_blocks(space, side, weight))))
-
-
-def _compiled_sums(space: Array, side: Array, weight: Array | None) -> tuple[list[int], bool]:
-    """`_summed` for arrays in memory, by compiled code."""
-    totals = np.zeros(3, dtype=np.uint64)
-    for rows in row_blocks(len(side)):
-        weights = np.ones(1) if weight is None else weight[rows]
-        words = [
-            np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64) for values in (space[rows], weights)
-        ]
-        hashes.hash_sums(words[0], np.asarray(side[rows], dtype=np.float64), words[1], totals)
-    weighted = weight is not None and any(
-        bool(np.any((weight[rows] != 1.0) & (side[rows] != 0))) for rows in row_blocks(len(side))
+    return _written(
+        *(_compiled_sums(space, 0, side, weight) if compiled else _summed(_array_blocks(space, side, weight)))
     )
-    return totals.tolist(), weighted
+
+
+def _compiled_sums(rows: Array, first: int, side: Array, weight: Array | None) -> tuple[list[int], bool]:
+    """`_summed` for arrays in memory, by compiled code; of every row the entries from number `first` on."""
+    rows, side = np.asarray(rows, dtype=np.float64), np.asarray(side, dtype=np.float64)
+    weights = ALL_ONE if weight is None else np.asarray(weight, dtype=np.float64)
+    *totals, weighted = hashes.hash_sums(rows, first, side, weights)
+    return totals, bool(weighted)
 
 
 def _summed(blocks: Iterable[tuple[Any, Any, Any, Any]]) -> tuple[list[int], bool]:

@@ -21,8 +21,14 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
-from hypermargin.geometry.isometries import frame_entry, move_to_origin_precisely, translation_to_origin
-from hypermargin.geometry.lorentz import covector, lift, origin
+from hypermargin.geometry.compiled.frames import frame_entry as enter_frame
+from hypermargin.geometry.isometries import (
+    MATRIX_UP_TO,
+    frame_entry,
+    move_to_origin_precisely,
+    translation_to_origin,
+)
+from hypermargin.geometry.lorentz import covector, origin
 from hypermargin.problems.linearised import OriginJacobian, framed_jacobians
 from hypermargin.problems.margin import MarginProblem
 
@@ -38,7 +44,7 @@ class FramedSamples:
     centre: Array
     precise: bool = False
 
-    @cached_property
+    @property
     def _kept(self) -> tuple[Array, float, Array]:
         return _point_stretch_and_entry(np.ascontiguousarray(self.centre, dtype=np.float64).tobytes())
 
@@ -46,11 +52,14 @@ class FramedSamples:
     def point(self) -> Array:
         return self._kept[0]
 
-    @cached_property
+    @property
     def rows(self) -> Array:
         """Shape (n, d + 1)."""
-        X = self.problem.X
-        return np.ascontiguousarray(move_to_origin_precisely(X, self.point) if self.precise else X)
+        return self._moved if self.precise else np.ascontiguousarray(self.problem.X)
+
+    @cached_property
+    def _moved(self) -> Array:
+        return np.ascontiguousarray(move_to_origin_precisely(self.problem.X, self.point))
 
     @cached_property
     def matrix(self) -> Array:
@@ -115,8 +124,7 @@ def _point_stretch_and_entry(centre: bytes) -> tuple[Array, float, Array]:
     A solution is checked and its objective recomputed in one frame after the other, which small problems would notice.
     """
     space = np.frombuffer(centre)
-    point = lift(space)
-    entry = frame_entry(point)
+    point, entry = enter_frame(space, MATRIX_UP_TO)
     for array in (point, entry):
         array.flags.writeable = False
-    return point, 1.0001 * (float(point[0]) + float(np.linalg.norm(space))), entry
+    return point, 1.0001 * (float(point[0]) + float(np.sqrt(space @ space))), entry

@@ -7,7 +7,7 @@ margins in a frame (`frame.FramedSamples`) in which neither points nor w are lar
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, nextafter
+from math import inf, nextafter, sqrt
 
 import numpy as np
 
@@ -17,16 +17,12 @@ from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.margins import worst_margin_bounds
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
-from hypermargin.geometry.exact_normals import exact_form, normal_to_frame, normal_to_frame_in_doubles
-from hypermargin.geometry.lorentz import lift
+from hypermargin.geometry.exact_normals import exact_form, normal_to_frame
 from hypermargin.passes.device import DeviceSamples, on_host
 from hypermargin.problems.margin import MarginProblem
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
 CLEAR = 1e-3
-#: A risk is enclosed well enough, the normal having been moved in doubles, if its ends are within this share of it and
-#: the least margin is below the second number: answers that separate are told by the last digits of their margins.
-SHARP, INSIDE = 1e-10, 0.5
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,8 @@ def enclose_form(w: Array, low: Array | None = None) -> Enclosure:
     """Bounds on ``q(w + low)``, with the right sign; both ends are 0 where it is 0."""
     if low is None:
         square = float(w @ w)
-        space, time = float(np.linalg.norm(w[1:])), abs(float(w[0]))
+        time = abs(float(w[0]))
+        space = sqrt(float(w[1:] @ w[1:]))
         form = (space - time) * (space + time)
         if abs(form) > CLEAR * square and 1e-280 < square < 1e280:
             error = (4 * w.size + 32) * UNIT_ROUNDOFF * square
@@ -85,18 +82,7 @@ def _enclosed_risk(
     problem: MarginProblem, centre: Array, precise: bool, w: Array, low: Array | None, form: Enclosure
 ) -> tuple[float, float, float]:
     """Bounds on ``sum_i c_i max(0, 1 - m_i)`` but for the rounding of the sums, and on the least margin."""
-    if low is None and not precise and not problem.is_hard and problem.uncertainty is None:
-        quick = _asked(problem, centre, precise, *normal_to_frame_in_doubles(w, lift(centre)), form)
-        if quick[2] < INSIDE and quick[1] - quick[0] <= SHARP * quick[1]:
-            return quick
-    return _asked(problem, centre, precise, *normal_to_frame(w, low, centre), form)
-
-
-def _asked(
-    problem: MarginProblem, centre: Array, precise: bool, moved: Array, errors: Array, form: Enclosure
-) -> tuple[float, float, float]:
-    """The same for a normal of the frame, whose entries have these errors."""
-    return _together(problem.ask(piece_risk, centre, precise, moved, errors, form))
+    return _together(problem.ask(piece_risk, centre, precise, *normal_to_frame(w, low, centre), form))
 
 
 def _together(parts: list[tuple[float, float, float]]) -> tuple[float, float, float]:

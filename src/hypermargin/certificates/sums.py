@@ -71,8 +71,7 @@ def piece_sums(piece: MarginProblem | DeviceSamples, proof: EnvelopeProof, farth
     if isinstance(piece, DeviceSamples):
         if proof.precise or piece.uncertainty is not None:  # there is no device code for these
             return _together([_problem_sums(proof, problem) for problem in on_host(piece)])
-        frame = FramedSamples(piece, proof.centre)  # type: ignore[arg-type]
-        return _assembled(frame, *device.selected_sums(piece, proof, farthest))
+        return _device_sums(piece, proof, farthest)
     return _problem_sums(proof, piece)
 
 
@@ -116,57 +115,36 @@ def _nominal_one_class(proof: EnvelopeProof, problem: MarginProblem) -> NDArray[
 
 
 def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:
-    """The cuts at the points in one pass.
-
-    A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by at most ``gamma_m m u sigma``
-    (see `compiled_sums`). Then both are added, and multiplied by C where that is not part of the terms; where costs
-    are, each term is a rounded product. To that come the errors of the terms themselves.
-    """
-    problem, n_points = samples.problem, proof.points.shape[0]
-    width = problem.dim + 2
-    weighted = problem.sample_weight is not None
-    sums, charges, counts = np.zeros((n_points, 3 * width)), np.zeros(n_points), np.zeros((n_points, 2))
-    compiled_sums.selected_sums(
-        samples.rows,
-        problem.y,
-        problem.costs,
-        samples.reaches,
-        weighted,
-        samples.entry,
-        np.ascontiguousarray(proof.points, dtype=np.float64),
-        proof.threshold,
-        apart.samples,
-        apart.starts,
-        sums,
-        charges,
-        counts,
-        sigma := _splitting_powers(samples, weighted),
+    """The cuts at the points in one pass."""
+    problem = samples.problem
+    return CutSums(
+        *compiled_sums.cut_sums(
+            samples.rows,
+            problem.y,
+            problem.costs,
+            samples.reaches,
+            problem.sample_weight is not None,
+            samples.entry,
+            np.ascontiguousarray(proof.points, dtype=np.float64),
+            proof.threshold,
+            apart.samples,
+            apart.starts,
+            samples.largest,
+            samples.roundings,
+            samples.reach_factor,
+        )
     )
-    return _assembled(samples, sums, charges, counts, sigma)
 
 
-def _assembled(samples: FramedSamples, sums: Array, charges: Array, counts: Array, sigma: Array) -> CutSums:
-    """Midpoints and error bounds from what a pass has summed up (`compiled_sums.selected_sums`)."""
-    problem = samples.problem
-    width, weighted = problem.dim + 2, problem.sample_weight is not None
-    factor = 1.0 if weighted else problem.C
-    taken = counts.sum(axis=1)
-    totals = factor * (sums[:, :width] + sums[:, width : 2 * width])
-    low_errors = (rounding_factor(taken) * taken * UNIT_ROUNDOFF)[:, None] * (factor * sigma)
-    roundings = samples.roundings + (UNIT_ROUNDOFF if weighted else 0.0)
-    errors = 2.0 * UNIT_ROUNDOFF * np.abs(totals) + roundings * factor * sums[:, 2 * width :] + low_errors
-    errors[:, 1:] += (factor * samples.reach_factor * charges)[:, None]
-    return CutSums(totals, _rounded_up(errors, problem.n_samples), counts.min(axis=1) == 0.0)
-
-
-def _splitting_powers(samples: FramedSamples, weighted: bool) -> Array:
-    """For each of the d + 2 terms of a sample a power of two of at least ``2 n`` times its size."""
-    problem = samples.problem
-    heaviest = float(problem.costs.max()) if weighted else 1.0
-    powers = np.empty(problem.dim + 2)
-    powers[0] = compiled_sums.power_of_two_above(2.0 * problem.n_samples * heaviest)
-    powers[1:] = compiled_sums.power_of_two_above(2.0 * problem.n_samples * heaviest * samples.largest)
-    return powers
+def _device_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
+    """The same of samples on a device."""
+    frame = FramedSamples(piece, proof.centre)  # type: ignore[arg-type]
+    weighted = piece.sample_weight is not None
+    factor = 1.0 if weighted else piece.C
+    found = device.selected_sums(piece, proof, farthest)
+    return CutSums(
+        *compiled_sums.assembled(*found, factor, weighted, frame.roundings, frame.reach_factor, piece.n_samples)
+    )
 
 
 def _array_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:

@@ -1,12 +1,9 @@
 """The independent check of a proof. Imports no solver; everything but the long sums is ball arithmetic."""
 
 from collections.abc import Sequence
-from itertools import accumulate
-from math import inf
 from operator import le
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hypermargin.certificates import intervals_arb
 from hypermargin.certificates.base import CertificateError
@@ -29,31 +26,9 @@ def verified_lower_bound(proof: EnvelopeProof, problem: MarginProblem, by_arb: b
         sums = cut_sums(proof, problem)
         if by_arb or not is_compiled(compiled_intervals):
             return intervals_arb.least_bound(proof, sums)
-        intervals = compiled_intervals.Intervals(sums.totals, sums.errors, sums.one_class.astype(np.uint8), problem.dim)
-        return float(intervals.least_bound(*_intervals(proof)))
-
-
-def _intervals(proof: EnvelopeProof) -> tuple[NDArray, ...]:
-    """All intervals of a certificate in a row, as `compiled_intervals.Intervals.least_bound` takes them."""
-    regions = proof.regions
-    nodes = [region.nodes.ravel().tolist() for region in regions]
-    minorants = [m for region in regions for m in region.minorants]
-    low = np.zeros((len(minorants), proof.centre.size))
-    high = np.zeros_like(low)
-    for c, minorant in enumerate(minorants):
-        if minorant.chord and minorant.box is not None:
-            low[c], high[c] = minorant.box.low, minorant.box.high
-    return (
-        np.array([float(region.sign) for region in regions for _ in region.minorants]),
-        np.array([s for begins in nodes for s in begins], dtype=np.float64),
-        np.array([s for begins in nodes for s in (*begins[1:], inf)], dtype=np.float64),
-        np.array([0, *accumulate(len(m.cuts) for m in minorants)], dtype=np.intp),
-        np.array([cut for m in minorants for cut in m.cuts], dtype=np.intp),
-        np.array([weight for m in minorants for weight in m.weights], dtype=np.float64),
-        np.array([m.chord for m in minorants], dtype=np.float64),
-        low,
-        high,
-    )
+        one_class = sums.one_class.view(np.uint8)
+        intervals = compiled_intervals.Intervals(sums.totals, sums.errors, one_class, problem.dim)
+        return float(intervals.least_bound(proof.regions))
 
 
 # -- is the proof complete? ------------------------------------------------------------------------------------------
@@ -71,15 +46,11 @@ def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
         raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
     for cut in proof.shared:
         _check_shares(cut, proof, problem)
+    compiled_intervals.require_intervals(proof.regions, proof.n_cuts)
     for region in proof.regions:
-        nodes = region.nodes.ravel().tolist()
-        ordered = nodes and nodes[0] == 0.0 and nodes[-1] < inf and all(map(le, nodes, nodes[1:]))
-        if not ordered or len(region.minorants) != len(nodes) or region.sign not in (-1, 1):
-            raise CertificateError("the intervals of a region do not cover 0 <= s < infinity")
         for m in region.minorants:
             if m.chord:
                 _check_chord(m, region, problem)
-    _check_weights([m for region in proof.regions for m in region.minorants], proof.n_cuts)
 
 
 def _check_shares(cut: SharedCut, proof: EnvelopeProof, problem: MarginProblem) -> None:
@@ -93,19 +64,6 @@ def _check_shares(cut: SharedCut, proof: EnvelopeProof, problem: MarginProblem) 
         raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
     if not np.all((shares >= 0.0) & (shares <= 1.0)):
         raise CertificateError("a share of a cut is not between 0 and 1")
-
-
-def _check_weights(minorants: list[Combination], n_cuts: int) -> None:
-    """Minorants are combinations of the cuts with weights >= 0."""
-    cuts = [cut for m in minorants for cut in m.cuts]
-    weights = [weight for m in minorants for weight in (m.chord, *m.weights)]
-    known = min(cuts, default=0) >= 0 and max(cuts, default=-1) < n_cuts
-    if (
-        not known
-        or not all([0.0 <= v < inf for v in weights])
-        or any([len(m.cuts) != len(m.weights) for m in minorants])
-    ):
-        raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
 
 
 def _check_chord(m: Combination, region: RegionProof, problem: MarginProblem) -> None:

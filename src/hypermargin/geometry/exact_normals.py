@@ -1,7 +1,7 @@
 """Normals of hyperplanes far from the origin, as sums ``w + low`` of two vectors of doubles that are meant exactly.
 
 At radius r a change of w by its last bit moves products with points by ``eps e^(2r)``; with `low` the normal has twice
-as many digits. It is moved between frames in ball arithmetic, a vector at a time.
+as many digits. It is moved between frames in double-double or ball arithmetic, a vector at a time.
 """
 
 from fractions import Fraction
@@ -11,11 +11,16 @@ import numpy as np
 from flint import arb, ctx
 
 from hypermargin.arrays import Array
+from hypermargin.geometry.compiled import double_double
 
 #: Bits that normals are moved with.
 PRECISION = 256
-#: Unit roundoff of doubles.
-U = 2.0**-53
+#: Between these numbers double-double arithmetic neither overflows nor loses what underflows: bounds on its errors.
+WITHIN = 1e-160, 1e60
+#: Such an error is small enough if it is this share of the largest entry at most: doubles lose more.
+ENOUGH = 2.0**-60
+#: What a normal of one vector has for `low`.
+EMPTY = np.zeros(0)
 #: A form that is more than this share of ``|w|^2`` has the sign that doubles give it.
 CLEARLY = 1e-6
 #: How often a normal is pushed out to the light cone, twice as far each time, before it counts as timelike.
@@ -25,8 +30,18 @@ PUSHES = 40
 def normal_to_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:
     """``w + low`` moved by the boost that takes the centre (T, c) to the origin, as doubles and bounds on their errors.
 
-    ``w0' = T w0 - c.wr`` and ``wr' = wr + c (c.wr/(1 + T) - w0)``.
+    In double-double arithmetic, which has digits enough nearly always, and else in ball arithmetic.
     """
+    moved, errors = np.empty(w.size), np.empty(w.size)
+    before = double_double.move_normal(w, EMPTY if low is None else low, centre, moved, errors)
+    sizes = np.abs(moved)
+    if WITHIN[0] < before < WITHIN[1] and before <= ENOUGH * float(sizes.max()) and float(errors.max()) < WITHIN[1]:
+        return moved, errors
+    return _to_frame_in_balls(w, low, centre)
+
+
+def _to_frame_in_balls(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:
+    """``w0' = T w0 - c.wr`` and ``wr' = wr + c (c.wr/(1 + T) - w0)``."""
     with ctx.workprec(PRECISION):
         normal = [arb(value) for value in w.tolist()]
         if low is not None:
@@ -42,24 +57,6 @@ def normal_to_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, 
             for value, middle in zip(moved, middles, strict=True)
         ]
     return np.array(middles), np.array(errors)
-
-
-def normal_to_frame_in_doubles(w: Array, point: Array) -> tuple[Array, Array]:
-    """`normal_to_frame` for w alone, quickly: the formula in doubles, with bounds on the errors it may have.
-
-    `point` is (T, c) with T rounded. With u = 2^-53, T within ``(d/2 + 2) u`` and ``c.wr`` within ``d u |c| |wr|``
-    the first coordinate errs by at most ``(d + 6) u (T |w0| + |c| |wr|)``. The factor of c errs by
-    ``(1.5 d + 6) u (|w0| + |wr|)``, since ``|c| < 1 + T``, and the others by ``(1.5 d + 9) u (1 + |c|) (|w0| + |wr|)``.
-    """
-    d = w.size - 1
-    space, t, T = point[1:], float(w[0]), float(point[0])
-    along = float(space @ w[1:])
-    moved = np.empty(d + 1)
-    moved[0] = T * t - along
-    np.multiply(space, along / (1.0 + T) - t, out=moved[1:])
-    moved[1:] += w[1:]
-    error = (2 * d + 16) * U * (T + float(np.abs(space).sum())) * float(np.abs(w).sum())
-    return moved, np.full(d + 1, 1.0001 * error + 1e-300)
 
 
 def normal_from_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:

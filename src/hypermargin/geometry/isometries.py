@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
-from hypermargin.geometry.compiled import double_double
+from hypermargin.geometry.compiled import double_double, frames
 from hypermargin.geometry.lorentz import covector, euclidean_norm, fixed_order_product, lift
 from hypermargin.geometry.metric import half_chord_squared
 
@@ -119,9 +119,10 @@ def frame_entry(point: ArrayLike) -> Array:
     In up to `MATRIX_UP_TO` dimensions the matrix M with ``X @ M`` the covectors of X, shape (d + 1, d + 1); beyond that
     the point itself, shape (1, d + 1).
     """
-    p = _one_point(point)
-    entry = covector(_boost(covector(p)).T) if p.size - 1 <= MATRIX_UP_TO else p[None]
-    return np.ascontiguousarray(entry)
+    p = np.asarray(point, dtype=np.float64)
+    if p.ndim != 1 or p.size < 2:
+        raise ValueError(f"point must be one Lorentz point of shape (d + 1,), got shape {p.shape}")
+    return frames.frame_entry(p[1:], MATRIX_UP_TO)[1]
 
 
 def covectors_around(X: ArrayLike, point: ArrayLike) -> Array:

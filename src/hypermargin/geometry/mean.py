@@ -1,20 +1,24 @@
 """Two middles of points: the Fréchet (Karcher) mean, the m of least ``sum a_i d(x_i, m)^2 / 2``, and the centroid."""
 
 import math
-import sys
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array, row_blocks
+from hypermargin.compilation import is_compiled
+from hypermargin.geometry.compiled import frames
+from hypermargin.geometry.compiled.frames import onto_hyperboloid
 from hypermargin.geometry.compiled.mean import logarithm_sums, moved_from_origin
-from hypermargin.geometry.lorentz import lift, minkowski_dot, origin, radius
+from hypermargin.geometry.lorentz import lift, origin, radius
 from hypermargin.geometry.tangent import exp_origin
 
 #: Newton's method converges quadratically once near; this many steps are never needed.
 MAX_STEPS = 100
 MAX_HALVINGS = 20
 EPS = float(np.finfo(np.float64).eps)
+#: No weights.
+EMPTY = np.zeros(0)
 
 
 def lorentz_centroid(X: Array, weights: Array | None = None) -> Array:
@@ -22,17 +26,14 @@ def lorentz_centroid(X: Array, weights: Array | None = None) -> Array:
 
     Unlike the Fréchet mean it needs one pass; like it, it moves with the data under isometries.
     """
-    largest = 1.0 if weights is None else weights.max()
+    largest = 1.0 if weights is None else float(weights.max())
+    if is_compiled(frames):
+        return onto_hyperboloid(frames.sum_of_points(X, EMPTY if weights is None else weights, largest))
     total = np.zeros(X.shape[1])
     for rows in row_blocks(len(X)):
         block = X[rows]
         total += (np.ones(len(block)) if weights is None else weights[rows] / largest) @ block
     return onto_hyperboloid(total)
-
-
-def onto_hyperboloid(total: Array) -> Array:
-    """A sum of points, shape (d + 1,), scaled to be a point."""
-    return lift(total[1:] / math.sqrt(max(float(minkowski_dot(total, total)), sys.float_info.min)))
 
 
 def frechet_mean(X: ArrayLike, weights: ArrayLike | None = None) -> Array:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.geometry.isometries import covectors_around, move_to_origin_precisely
+from hypermargin.compilation import is_compiled
+from hypermargin.geometry.compiled import frames
+from hypermargin.geometry.isometries import covectors_around, frame_entry, move_to_origin_precisely
 from hypermargin.geometry.lorentz import covector, lift, quadratic_form
 from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.geometry.validation import check_lorentz
@@ -134,21 +136,29 @@ class MarginProblem:
         return lorentz_centroid(self.X, None if self.is_hard else self.sample_weight)
 
     def covectors_around(
-        self, centre: Array, rows: slice | NDArray[np.intp] = slice(None), precise: bool = False
+        self,
+        centre: Array,
+        rows: slice | NDArray[np.intp] = slice(None),
+        precise: bool = False,
+        columns: Array | None = None,
     ) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin.
 
         In doubles that loses an absolute ``eps e^(2r)`` at radius r; `precise` asks for double-double arithmetic and
-        one rounding. The transpose is contiguous: passes over the data read columns.
+        one rounding. The transpose is contiguous: passes over the data read columns. It is written to the first of
+        `columns`, shape (d + 1, n or more), if these are given.
         """
         X, y = self.X[rows], self.y[rows]
-        columns = np.empty(X.shape[::-1])
+        columns = np.empty(X.shape[::-1]) if columns is None else columns
+        if is_compiled(frames) and not precise:
+            frames.signed_covectors(X, y, frame_entry(centre), columns)
+            return columns[:, : len(X)].T
         for block in row_blocks(X.shape[0]):
             moved = (
                 covector(move_to_origin_precisely(X[block], centre)) if precise else covectors_around(X[block], centre)
             )
-            np.multiply(moved.T, y[block], out=columns[:, block])
-        return columns.T
+            np.multiply(moved.T, y[block], out=columns[:, block.start : min(block.stop, len(X))])
+        return columns[:, : len(X)].T
 
     # -- the objective -----------------------------------------------------------------------------------------------
 

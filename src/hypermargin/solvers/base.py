@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from importlib import import_module
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -219,10 +220,10 @@ def make_solver(method: str, **options: Any) -> Solver:
     return solver(**options)
 
 
-def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) -> Solution:
+def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float, start: float) -> Solution:
     """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem.
 
-    The certificate is told what it proves.
+    The certificate is told what it proves. The time is that since `start`, by `time.perf_counter`.
     """
     objective = recomputed_objective(problem, solver.loss, outcome)
     status = outcome.status_at(objective, tol)
@@ -242,6 +243,7 @@ def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float) 
         w_low=outcome.w_low,
         certificate=certificate,
         n_iter=outcome.n_iter,
+        time=perf_counter() - start,
         intercept=outcome.intercept,
         history=outcome.history,
         info=outcome.info,

@@ -41,8 +41,8 @@ def solve(
     """
     problem, solver = _prepare(problem, method, tol, allow_timelike, refine, options)
     start = time.perf_counter()
-    solution = judge(problem, solver, solver.run(problem, tol), tol)
-    return _finish(problem, solution, refine, start)
+    solution = judge(problem, solver, solver.run(problem, tol), tol, start)
+    return _refined(problem, solution, start) if refine else solution
 
 
 def solve_path(
@@ -71,18 +71,17 @@ def solve_path(
     start = time.perf_counter()
     for i, outcome in zip(order, outcomes, strict=True):
         at_C = problem.with_C(Cs[i])
-        solutions[i] = _finish(at_C, judge(at_C, solver, outcome, tol), refine, start)
+        solution = judge(at_C, solver, outcome, tol, start)
+        solutions[i] = _refined(at_C, solution, start) if refine else solution
         start = time.perf_counter()
     return solutions  # type: ignore[return-value]
 
 
-def _finish(problem: MarginProblem, solution: Solution, refine: bool, start: float) -> Solution:
-    """The solution, refined where that was asked for, with the seconds since `start`."""
-    if refine:
-        from hypermargin.solvers.refine import refine_solution  # loads Clarabel, which is not always needed
+def _refined(problem: MarginProblem, solution: Solution, start: float) -> Solution:
+    """The solution after a local descent, with the seconds since `start`."""
+    from hypermargin.solvers.refine import refine_solution  # loads Clarabel, which is not always needed
 
-        solution = refine_solution(problem, solution)
-    return replace(solution, time=time.perf_counter() - start)
+    return replace(refine_solution(problem, solution), time=time.perf_counter() - start)
 
 
 def _prepare(

@@ -110,6 +110,34 @@ def _upper(x: MidRad) -> cython.double:
 # -- the parts of the proof ------------------------------------------------------------------------------------------
 
 
+def require_intervals(regions: tuple, n_cuts: cython.Py_ssize_t):
+    """Refuse regions whose intervals do not cover ``0 <= s < infinity``, and minorants that are none."""
+    s: cython.double
+    last: cython.double
+    value: cython.double
+    cut: cython.Py_ssize_t
+    ordered: cython.bint
+    for region in regions:
+        nodes: list = region.nodes.ravel().tolist()
+        minorants: tuple = region.minorants
+        ordered, last = bool(nodes) and nodes[0] == 0.0, 0.0
+        for s in nodes:
+            ordered, last = ordered and last <= s, s
+        if not (ordered and last < INFINITY) or len(minorants) != len(nodes) or region.sign not in (-1, 1):
+            raise CertificateError("the intervals of a region do not cover 0 <= s < infinity")
+        for minorant in minorants:
+            cuts: tuple = minorant.cuts
+            weights: tuple = minorant.weights
+            value = minorant.chord
+            ordered = len(cuts) == len(weights) and 0.0 <= value < INFINITY
+            for cut in cuts:
+                ordered = ordered and 0 <= cut < n_cuts
+            for value in weights:
+                ordered = ordered and 0.0 <= value < INFINITY
+            if not ordered:
+                raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
+
+
 @cython.cclass
 class Intervals:
     """The cuts of a certificate in its frame (`sums.cut_sums`), to ask what minorants made of them prove."""
@@ -135,63 +163,55 @@ class Intervals:
         self.b = self.g0 = _exact(0.0)
         self.m, self.r = np.zeros(self.dim), np.zeros(self.dim)
 
-    def least_bound(
-        self,
-        signs: cython.const[cython.double][::1],
-        begins: cython.const[cython.double][::1],
-        ends: cython.const[cython.double][::1],
-        starts: cython.const[cython.Py_ssize_t][::1],
-        cuts: cython.const[cython.Py_ssize_t][::1],
-        weights: cython.const[cython.double][::1],
-        chords: cython.const[cython.double][::1],
-        low: cython.const[cython.double][:, ::1],
-        high: cython.const[cython.double][:, ::1],
-    ):
-        """The least bound that the intervals prove, at least 0.
+    def least_bound(self, regions: tuple):
+        """The least bound that the intervals of these regions prove, at least 0; `require_intervals` has passed them.
 
-        Interval c is ``begins[c] <= s <= ends[c]`` for one sign of t. Its minorant has the cuts and weights from
-        ``starts[c]`` to ``starts[c + 1]`` and ``chords[c]`` times the chord of the box from ``low[c]`` to ``high[c]``;
-        where that is 0 the box is not read.
+        An interval is ``begin <= s <= end`` for one sign of t, and has a minorant; the last of a region has no end.
         """
-        c: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        chord: cython.double
         b: cython.double
         a: cython.double
         A: cython.double
         rise: cython.double
         least: cython.double = INFINITY
-        for c in range(signs.shape[0]):
-            self._combine(cuts[starts[c] : starts[c + 1]], weights[starts[c] : starts[c + 1]])
-            self.g0 = _times(_exact(signs[c]), self.g0)
-            rise = self._rise(cuts[starts[c] : starts[c + 1]]) if chords[c] == 0.0 else 0.0
-            if chords[c] > 0.0 and not self._add_chord(_exact(chords[c]), low[c], high[c]):
-                raise CertificateError("a chord is used for a box that is too wide for one")
-            b, a, A = _lower(self.b), _lower(self.g0), self._longest()
-            if ends[c] == INFINITY and not (a >= A or rise > 0.0):  # it falls towards infinity and proves nothing there
-                return 0.0
-            least = min(least, _end_value(b, a, A, rise, begins[c]))
-            if ends[c] < INFINITY:
-                least = min(least, _end_value(b, a, A, rise, ends[c]))
+        for region in regions:
+            nodes: list = region.nodes.ravel().tolist()
+            minorants: tuple = region.minorants
+            for i in range(len(nodes)):
+                minorant = minorants[i]
+                chord = minorant.chord
+                self._combine(minorant.cuts, minorant.weights)
+                self.g0 = _times(_exact(region.sign), self.g0)
+                rise = self._rise(minorant.cuts) if chord == 0.0 else 0.0
+                if chord > 0.0 and not self._add_chord(_exact(chord), minorant.box.low, minorant.box.high):
+                    raise CertificateError("a chord is used for a box that is too wide for one")
+                b, a, A = _lower(self.b), _lower(self.g0), self._longest()
+                least = min(least, _end_value(b, a, A, rise, nodes[i]))
+                if i < len(nodes) - 1:
+                    least = min(least, _end_value(b, a, A, rise, nodes[i + 1]))
+                elif not (a >= A or rise > 0.0):  # it falls towards infinity and proves nothing there
+                    return 0.0
         return max(0.0, least)  # neither the margin term nor the risk is ever negative
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _combine(
-        self, cuts: cython.const[cython.Py_ssize_t][::1], weights: cython.const[cython.double][::1]
-    ) -> cython.void:
+    def _combine(self, cuts: tuple, weights: tuple) -> cython.void:
         """The combination of cuts over sqrt2, and over the sum of its weights where that may be above 1."""
         k: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        cut: cython.Py_ssize_t
         weight: MidRad
         value: MidRad
         total: MidRad = _exact(0.0)
-        for i in range(weights.shape[0]):
+        for i in range(len(weights)):
             total = _plus(total, _exact(weights[i]))
         total = _exact(max(1.0, _upper(total)))
         for k in range(self.dim + 2):
             value = _exact(0.0)
-            for i in range(weights.shape[0]):
-                weight = _over(_exact(weights[i]), total)
-                value = _plus(value, _times(weight, MidRad(m=self.totals[cuts[i], k], r=self.errors[cuts[i], k])))
+            for i in range(len(weights)):
+                weight, cut = _over(_exact(weights[i]), total), cuts[i]
+                value = _plus(value, _times(weight, MidRad(m=self.totals[cut, k], r=self.errors[cut, k])))
             value = _times(_root(_exact(0.5)), value)
             if k == 0:
                 self.b = value
@@ -207,19 +227,21 @@ class Intervals:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def _rise(self, cuts: cython.const[cython.Py_ssize_t][::1]) -> cython.double:
+    def _rise(self, cuts: tuple) -> cython.double:
         """A lower bound of ``g0 - |gr|`` where it follows from where the points lie; 0 where it does not.
 
         If all samples are of one class, (g0, gr) is a sum of vectors of one light cone, of Minkowski length 1 at least
         and with weights that sum to b. So the length of the sum is at least b, and ``g0 - |gr| >= b^2/(g0 + |gr|)``.
         Far from the origin the difference itself is lost to rounding.
         """
-        i: cython.Py_ssize_t
+        cut: cython.Py_ssize_t
+        first: cython.Py_ssize_t
         b: cython.double = _lower(self.b)
         if not (b > 0.0 and _lower(self.g0) > 0.0):
             return 0.0
-        for i in range(cuts.shape[0]):
-            if not self.one_class[cuts[i]] or self.totals[cuts[i], 1] * self.totals[cuts[0], 1] <= 0.0:
+        for cut in cuts:
+            first = cuts[0]
+            if not self.one_class[cut] or self.totals[cut, 1] * self.totals[first, 1] <= 0.0:
                 return 0.0
         return _lower(
             _over(

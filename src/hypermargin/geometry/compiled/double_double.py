@@ -11,9 +11,9 @@ Rideau for the root, 2023). Compiled without fused operations, which these algor
 import cython
 
 if cython.compiled:
-    from cython.cimports.libc.math import sqrt
+    from cython.cimports.libc.math import fabs, sqrt
 else:
-    from math import sqrt
+    from math import fabs, sqrt
 
 SPLITTER = cython.declare(cython.double, 134217729.0)  # 2^27 + 1
 
@@ -138,6 +138,53 @@ def move_space_parts(
         for j in range(dim):
             moved = _plus(_exact(space[i, j]), _times(_exact(centre[j]), factor))
             out[i, j + 1] = moved.h + moved.l
+
+
+def move_normal(
+    w: cython.const[cython.double][:],
+    low: cython.const[cython.double][:],
+    centre: cython.const[cython.double][:],
+    moved: cython.double[::1],
+    errors: cython.double[::1],
+) -> cython.double:
+    """The normal ``w + low`` after the boost that takes `centre` to the origin: doubles, and bounds on their errors.
+
+    With c the space part of the centre and T its time part, ``w0' = T w0 - c.wr`` and
+    ``wr' = wr + c (c.wr/(1 + T) - w0)``. An empty `low` is 0. Returns a bound on the error before the rounding to
+    doubles, for all entries: T has one of ``(d + 2) 16 u^2`` and ``c.wr`` one of ``(d + 1) 16 u^2`` relative to its
+    terms, the factor of c one of ``(2 d + 8) 16 u^2 |w|``, since ``|c_k| < 1 + T``, and no more than three operations
+    follow; in all less than ``(64 d + 512) u^2 (T + |c|) |w|`` in sums of sizes, with room for underflow where
+    these sums are not tiny (`geometry.exact_normals` sees to that).
+    """
+    j: cython.Py_ssize_t
+    dim: cython.Py_ssize_t = centre.shape[0]
+    size: cython.double = fabs(w[0])
+    length: cython.double = 0.0
+    entry: Pair
+    along: Pair = _exact(0.0)
+    top: Pair = _exact(1.0)
+    time: Pair = _exact(w[0]) if low.shape[0] == 0 else _sum_of(w[0], low[0])
+    for j in range(dim):
+        top = _plus(top, _product_of(centre[j], centre[j]))
+        entry = _exact(w[j + 1]) if low.shape[0] == 0 else _sum_of(w[j + 1], low[j + 1])
+        along = _plus(along, _times(_exact(centre[j]), entry))
+        length += fabs(centre[j])
+        size += fabs(w[j + 1])
+    top = _root(top)
+    if low.shape[0] > 0:
+        for j in range(dim + 1):
+            size += fabs(low[j])
+    size = 1.0001 * (64 * dim + 512) * 2.0**-106 * (top.h + length) * size
+    entry = _plus(_times(top, time), _negative(along))
+    moved[0], errors[0] = entry.h, fabs(entry.l)
+    along = _plus(_over(along, _plus(_exact(1.0), top)), _negative(time))
+    for j in range(dim):
+        entry = _exact(w[j + 1]) if low.shape[0] == 0 else _sum_of(w[j + 1], low[j + 1])
+        entry = _plus(entry, _times(_exact(centre[j]), along))
+        moved[j + 1], errors[j + 1] = entry.h, fabs(entry.l)
+    for j in range(dim + 1):
+        errors[j] = (errors[j] + size) * (1.0 + 2.0**-50) + 1e-300
+    return size
 
 
 def move_jacobians(

@@ -6,40 +6,65 @@ Compiled by Cython at installation. Where there is no compiler `fingerprints.py`
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+else:
+    from struct import pack, unpack
+
 FIRST = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 SECOND = cython.declare(cython.ulonglong, 0xFF51AFD7ED558CCD)
 ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
 def hash_sums(
-    points: cython.const[cython.ulonglong][:, ::1],
+    rows: cython.const[cython.double][:, :],
+    first: cython.Py_ssize_t,
     sides: cython.const[cython.double][:],
-    weights: cython.const[cython.ulonglong][:],
-    sums: cython.ulonglong[::1],
+    weights: cython.const[cython.double][:],
 ):
-    """Add to `sums`, modulo 2^64, the hashes of points, of points with labels, and of those with weights.
+    """The sums modulo 2^64 of hashes of points, of points with labels, and of those with weights.
 
-    `points`, shape (n, d), and `weights` hold the bits of doubles; one weight only is that of all samples. Samples on
-    neither side (0) do not count.
+    A point is what a row holds from column `first` on; one weight only is that of all samples. Samples on neither side
+    (0) do not count. The last of the four numbers says whether a weight is not 1.
     """
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     value: cython.ulonglong
     label: cython.ulonglong
+    of_points: cython.ulonglong = 0
+    of_labels: cython.ulonglong = 0
+    of_weights: cython.ulonglong = 0
+    weighted: cython.bint = False
     each: cython.Py_ssize_t = 1 if weights.shape[0] > 1 else 0
-    for i in range(points.shape[0]):
+    for i in range(rows.shape[0]):
         if sides[i] == 0.0:
             continue
         value = FIRST
-        for j in range(points.shape[1]):
-            value = _mixed(value, points[i, j])
+        for j in range(first, rows.shape[1]):
+            value = _mixed(value, _bits(rows[i, j]))
         value = _finished(value)
-        sums[0] = (sums[0] + value) & ALL_BITS
+        of_points = (of_points + value) & ALL_BITS
         label = 1 if sides[i] > 0.0 else ALL_BITS
         value = _finished(_mixed(_mixed(FIRST, value), label))
-        sums[1] = (sums[1] + value) & ALL_BITS
-        value = _finished(_mixed(_mixed(FIRST, value), weights[i * each]))
-        sums[2] = (sums[2] + value) & ALL_BITS
+        of_labels = (of_labels + value) & ALL_BITS
+        value = _finished(_mixed(_mixed(FIRST, value), _bits(weights[i * each])))
+        of_weights = (of_weights + value) & ALL_BITS
+        weighted = weighted or weights[i * each] != 1.0
+    return of_points, of_labels, of_weights, weighted
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _bits(value: cython.double) -> cython.ulonglong:
+    """The bits of a double; 0 and -0 are the same number."""
+    bits: cython.ulonglong = 0
+    value += 0.0
+    if cython.compiled:
+        memcpy(cython.address(bits), cython.address(value), 8)
+    else:
+        (bits,) = unpack("<Q", pack("<d", value))
+    return bits
 
 
 @cython.cfunc

@@ -58,8 +58,6 @@ def _with_shares(
 
 
 def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int], share: float) -> RegionProof:
-    nodes, minorants = [], []
-    for node, cuts, weights, chord, box in leaf.region.proof_of(bound, numbers):
-        nodes.append(node)
-        minorants.append(Combination(cuts, tuple(share * v for v in weights), chord, box if chord else None))
-    return RegionProof(int(leaf.region.side()), leaf.box, np.array(nodes), tuple(minorants))
+    intervals = leaf.region.proof_of(bound, numbers, share)
+    minorants = tuple([Combination(*minorant) for _, *minorant in intervals])
+    return RegionProof(int(leaf.region.side()), leaf.box, np.array([node for node, *_ in intervals]), minorants)

@@ -218,7 +218,7 @@ class Exact(Solver):
         limit = self._limit_reached(oracle, search, deadline)
         aim = search.aim
         while relative_gap(search.upper, search.lower) > aim and limit is None:
-            search.step(0.5 * aim)
+            search.step(aim)
             limit = self._limit_reached(oracle, search, deadline)
         w, low = _answer(problem, tol, oracle, search)
         free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
@@ -268,14 +268,13 @@ def _answer(problem: MarginProblem, tol: float, oracle: HingeOracle, search: Sea
     It is pushed once in the frame, where a lightlike w may be far longer than outside, and once for the way out.
     """
     best, low = search.best, None
-    outside = oracle.to_original(best)[0]
-    if (
-        LAST_BITS * float(outside @ outside) > search.AIM[0] * tol * search.upper
-    ):  # its q would be rounded by more than that
-        low = np.zeros_like(best)
-    if problem.allow_timelike:
-        return oracle.to_original(best, low)
-    return pushed_out(*oracle.to_original(*pushed_out(best, low)))
+    outside, rest = oracle.to_original(best)
+    if LAST_BITS * float(outside @ outside) > search.AIM[0] * tol * search.upper:
+        low = np.zeros_like(best)  # its q would be rounded by more than that
+    inside = (best, low) if problem.allow_timelike else pushed_out(best, low)
+    if inside[0] is not best or inside[1] is not None:
+        outside, rest = oracle.to_original(*inside)
+    return (outside, rest) if problem.allow_timelike else pushed_out(outside, rest)
 
 
 def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle, search: Search, tol: float) -> bool:

@@ -1,15 +1,17 @@
 """The data pass of the exact method: risk and cut at a point, in the frame around the data's centre."""
 
 from copy import copy
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
 
-from hypermargin.arrays import Array, row_blocks
+from hypermargin.arrays import Array
 from hypermargin.compilation import is_compiled
+from hypermargin.geometry.compiled.frames import normal_out_of_frame
 from hypermargin.geometry.exact_normals import normal_from_frame
-from hypermargin.geometry.isometries import boost, inverse
-from hypermargin.geometry.lorentz import fixed_order_product
+from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.lorentz import covector, fixed_order_product
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.compiled import evaluator, passes
 from hypermargin.solvers.exact.compiled.passes import LANES
@@ -33,7 +35,11 @@ class HingeOracle:
         self._columns = _padded_columns(problem, frame)
         self._costs = problem.costs
         self._factor = sqrt(0.5)
-        self._outwards = boost(frame.centre)
+
+    @cached_property
+    def _outwards(self) -> Array:
+        """The matrix that takes normals out of the frame."""
+        return boost(self.frame.centre)
 
     @property
     def work(self) -> int:
@@ -94,18 +100,16 @@ class HingeOracle:
     def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
         """The normal ``w + low`` in the problem's coordinates: in a precise frame, or with `low`, as two vectors."""
         if low is None and not self.frame.precise:
-            return self._outwards @ w, None
+            return normal_out_of_frame(w, self.frame.centre), None
         return normal_from_frame(w, low, self.frame.centre[1:])
 
     def to_frame(self, w: Array) -> Array:
         """The inverse of `to_original`."""
-        return inverse(self._outwards) @ w
+        return normal_out_of_frame(w, covector(self.frame.centre))
 
 
 def _padded_columns(problem: MarginProblem, frame: Frame) -> Array:
     """The points z_i around the centre as columns, (d + 1, n) and zeros up to a multiple of `LANES`."""
-    n = problem.n_samples
-    columns = np.zeros((problem.dim + 1, -(-n // LANES) * LANES))
-    for rows in row_blocks(n):
-        columns[:, rows.start : min(rows.stop, n)] = problem.covectors_around(frame.centre, rows, frame.precise).T
+    columns = np.zeros((problem.dim + 1, -(-problem.n_samples // LANES) * LANES))
+    problem.covectors_around(frame.centre, precise=frame.precise, columns=columns)
     return columns

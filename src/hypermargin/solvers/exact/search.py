@@ -185,7 +185,7 @@ class Search:
         while rough.n_regions and not rough.exhausted and rough.n_passes < MOST_OF_PART:
             if relative_gap(rough.upper, rough.lower) <= PART_TOL or time.perf_counter() >= self.deadline:
                 break
-            rough.step(0.5 * PART_TOL)
+            rough.step(PART_TOL)
         self.evaluator.work += rough.full_passes * part.work / self._oracle.work
         points = rough.pool.points_of(list(range(LAST_TAIL_CUT + 1, rough.pool.count())))
         box = Box.around(rough.best, points[len(points) // 2 :])
@@ -221,7 +221,18 @@ class Search:
             other.evaluator.record(w, factor * risk, factor * b, factor * g)
         return other
 
-    def step(self, tol: float) -> None:
+    def step(self, aim: float) -> None:
+        """Advance the weakest region, and the next, until the relative gap is `aim` or some passes have been made.
+
+        A region counts as settled at half of it.
+        """
+        last = min(self.n_passes + self._passes_per_step, self.evaluator.most_passes)
+        while True:
+            self._advance(0.5 * aim)
+            if self.n_passes >= last or self.n_splits or self.exhausted or relative_gap(self.upper, self.lower) <= aim:
+                return
+
+    def _advance(self, tol: float) -> None:
         """Advance the weakest region. `tol` is the relative gap at which a region counts as settled."""
         _, _, leaf = heapq.heappop(self._heap)
         rival = self._heap[0][0] if self._heap else np.inf

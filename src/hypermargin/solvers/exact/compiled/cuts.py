@@ -62,9 +62,11 @@ class CutPool:
     """
 
     def __init__(self, width: cython.Py_ssize_t):
+        numbers: cython.double[:, ::1] = np.zeros((3, 64))
+        vectors: cython.double[:, ::1] = np.zeros((128, width))
         self.size, self.width = 1, width
-        self.b, self.risks, self.rises = np.zeros(64), np.zeros(64), np.zeros(64)
-        self.g, self.points = np.zeros((64, width)), np.zeros((64, width))
+        self.b, self.risks, self.rises = numbers[0], numbers[1], numbers[2]
+        self.g, self.points = vectors[:64], vectors[64:]
 
     def add(self, b: cython.double, g: cython.double[::1], point: cython.double[::1], risk: cython.double):
         """Append a cut and return its number."""

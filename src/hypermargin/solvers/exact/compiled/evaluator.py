@@ -99,7 +99,8 @@ class Evaluator:
         if self.in_memory:
             points, costs, self.factor, threshold = arrays
             self.data = Pass(points, costs, threshold)
-        self.g, self.ray, self.trial = np.zeros(pool.width), np.zeros(pool.width), np.zeros(pool.width)
+        room: cython.double[:, ::1] = np.zeros((3, pool.width))
+        self.g, self.ray, self.trial = room[0], room[1], room[2]
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
         self.work, self.settled = 0.0, []
 

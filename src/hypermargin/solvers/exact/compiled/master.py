@@ -46,20 +46,18 @@ class Master:
 
     def __init__(self, pool: CutPool):
         room: cython.Py_ssize_t = pool.width + 3
+        vectors: cython.double[:, ::1] = np.zeros((3, pool.width - 1))
+        numbers: cython.double[:, ::1] = np.zeros((3, room))
         self.pool, self.dim = pool, pool.width - 1
         self.sign, self.kappa, self.has_chord = 1.0, 0.0, False
-        self.u = np.zeros(self.dim)
+        self.u, self.wr, self.slope = vectors[0], vectors[1], vectors[2]
         self.count = 1
         self.active = np.zeros(room, dtype=np.intp)
-        self.lam = np.zeros(room)
+        self.lam, self.step, self.length = numbers[0], numbers[1], numbers[2]
         self.lam[0] = 1.0
-        self.step = np.zeros(room)
         self.K = np.zeros((room, room + 1))
         self.D = np.zeros((room, self.dim))
-        self.length = np.zeros(room)
         self.reference = 0
-        self.wr = np.zeros(self.dim)
-        self.slope = np.zeros(self.dim)
         self.b = self.a = self.A = self.level = self.noise = 0.0
         self.mu = 1.0
 

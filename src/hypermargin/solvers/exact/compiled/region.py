@@ -178,11 +178,11 @@ class Region:
         nodes.add(self.s[self.here])
         return sorted(nodes)
 
-    def proof_of(self, bound: cython.double, numbers: dict):
+    def proof_of(self, bound: cython.double, numbers: dict, share: cython.double):
         """The fewest intervals that prove `bound` (or the region's own bound if that is less).
 
-        A list of (node at which the interval begins, cuts, their weights, the weight of the chord, its box). Cuts get
-        new numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
+        A list of (node at which the interval begins, cuts, `share` of their weights, the weight of the chord, its box).
+        Cuts get new numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
         """
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
@@ -199,8 +199,8 @@ class Region:
                     chord = self.weights[k, j]
                 else:
                     cuts.append(numbers.setdefault(c, len(numbers)))
-                    weights.append(self.weights[k, j])
-            intervals.append((s, tuple(cuts), tuple(weights), chord, self.boxes[self.owner[k]]))
+                    weights.append(share * self.weights[k, j])
+            intervals.append((s, tuple(cuts), tuple(weights), chord, self.boxes[self.owner[k]] if chord else None))
         return intervals
 
     def _fewest_intervals(self, bound: cython.double):
