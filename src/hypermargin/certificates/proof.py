@@ -94,6 +94,9 @@ class EnvelopeProof:
         Further cuts, numbered from J + K on; for problems without an uncertainty set.
     precise : bool
         Whether samples are to be moved to the frame in double-double arithmetic; in doubles the bound would be lost.
+    cone_cuts : bool
+        Whether cuts at points in the light cone are those of `GeodesicBall.cone_factors`, which hold for spacelike
+        normals; for geodesic balls where no timelike w is allowed.
     """
 
     centre: Array
@@ -103,6 +106,7 @@ class EnvelopeProof:
     duals: Array | None = None
     shared: tuple[SharedCut, ...] = ()
     precise: bool = False
+    cone_cuts: bool = False
 
     @property
     def n_cuts(self) -> int:

@@ -40,6 +40,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             "regions": [_region_to_dict(region) for region in self.regions],
             **({"shared": [_shared_to_list(cut) for cut in self.shared]} if self.shared else {}),
             **({"precise": True} if self.precise else {}),
+            **({"cone_cuts": True} if self.cone_cuts else {}),
         }
 
     @classmethod
@@ -52,6 +53,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             duals=None if data["duals"] is None else as_numbers(data["duals"], ndim=2),
             shared=tuple(_shared_from_list(cut) for cut in data.get("shared", ())),
             precise=bool(data.get("precise", False)),
+            cone_cuts=bool(data.get("cone_cuts", False)),
         )
 
 

@@ -69,6 +69,8 @@ def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
         raise CertificateError("the certificate holds numbers that are not finite")
     if proof.duals is not None and (proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples):
         raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
+    if proof.cone_cuts and problem.allow_timelike:
+        raise CertificateError("the certificate's cuts hold for spacelike normals, but timelike ones are allowed")
     for cut in proof.shared:
         _check_shares(cut, proof, problem)
     for region in proof.regions:

@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from hypermargin.certificates import Combination, RegionProof, SharedCut, SoftMarginCertificate
-from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Leaf, Search
 
 
-def make_certificate(
-    search: Search, frame: Frame, threshold: float, bound: float, share: float = 1.0
-) -> SoftMarginCertificate:
+def make_certificate(search: Search, oracle: HingeOracle, bound: float, share: float = 1.0) -> SoftMarginCertificate:
     """The certificate that `search` holds for `bound` (at most its lower bound).
 
     A search with `share` of the problem's costs has cuts that are so much of the cuts at the same points.
@@ -21,11 +19,12 @@ def make_certificate(
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
     certificate = SoftMarginCertificate(
-        frame.centre[1:].copy(),
+        oracle.frame.centre[1:].copy(),
         search.pool.points_of(list(numbers)),
         regions,
-        threshold,
-        precise=frame.precise,
+        oracle.threshold,
+        precise=oracle.frame.precise,
+        cone_cuts=oracle.cone_cuts,
     )
     shared = [cut for cut in numbers if cut in search.shares]
     return _with_shares(certificate, search, numbers, shared) if shared else certificate

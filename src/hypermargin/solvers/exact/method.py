@@ -224,9 +224,7 @@ class Exact(Solver):
         free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
         if free is not None and problem.objective(free) <= search.upper:
             w, low = free, None
-        certificate = make_certificate(
-            search, oracle.frame, oracle.threshold, search.upper * (1.0 - PROVED * tol), share
-        )
+        certificate = make_certificate(search, oracle, search.upper * (1.0 - PROVED * tol), share)
         bound = _proved_bound(problem, certificate) if self.verify else search.lower
         otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
         return Outcome(
