@@ -97,6 +97,9 @@ class EnvelopeProof:
     cone_cuts : bool
         Whether cuts at points in the light cone are those of `GeodesicBall.cone_factors`, which hold for spacelike
         normals; for geodesic balls where no timelike w is allowed.
+    most_weight : float
+        Sample weights above this number count as this number only: ``a_i`` may be less than ``c_i/sqrt2``, and what a
+        sample costs that is far heavier than others would be lost in rounding.
     """
 
     centre: Array
@@ -107,6 +110,7 @@ class EnvelopeProof:
     shared: tuple[SharedCut, ...] = ()
     precise: bool = False
     cone_cuts: bool = False
+    most_weight: float = float("inf")
 
     @property
     def n_cuts(self) -> int:

@@ -1,6 +1,7 @@
 """The certificate of a lower bound for the soft margin: a finite object that anyone can check against the problem."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +42,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             **({"shared": [_shared_to_list(cut) for cut in self.shared]} if self.shared else {}),
             **({"precise": True} if self.precise else {}),
             **({"cone_cuts": True} if self.cone_cuts else {}),
+            **({"most_weight": self.most_weight} if self.most_weight < inf else {}),
         }
 
     @classmethod
@@ -54,6 +56,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             shared=tuple(_shared_from_list(cut) for cut in data.get("shared", ())),
             precise=bool(data.get("precise", False)),
             cone_cuts=bool(data.get("cone_cuts", False)),
+            most_weight=float(data.get("most_weight", inf)),
         )
 
 
