@@ -170,11 +170,13 @@ class Search:
         for k, point in enumerate((apex, -apex)):
             if tails[k][1] is None and self._oracle.arrays is None and self.n_passes < self.evaluator.most_passes:
                 evaluate(2.0 * point)  # sets may reach where their points do not, and here the cut is theirs
-                tails[k] = self.pool.count() - 1, self.pool.tail(self.pool.count() - 1, self.upper)
+                last = self.pool.count() - 1
+                if self.pool.cut(last)[1][0] * point[0] > 0.0:
+                    tails[k] = last, self.pool.tail(last, self.upper)
         if any(tail is None for _, tail in tails):
             return
         for sign, (cut, tail) in zip((1.0, -1.0), tails, strict=True):
-            self._add_half(sign, cut, *tail)  # type: ignore[misc]
+            self._add_half(sign, cut, *tail)
 
     def _deepen(self) -> None:
         """Cuts before there are regions: where samples are many, those that a search over a part of them ended with."""
