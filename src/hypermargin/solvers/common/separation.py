@@ -1,8 +1,8 @@
 """Whether a hyperplane separates the classes, by a linear programme in so many digits that rounding has no say.
 
-``max delta, z_i.w >= delta |z_i|, |w_j| <= 1`` by the dual simplex method: bases of d + 2 constraints, each solved by Arb
-from the rows as they are. If the optimum is 0 the samples of the basis have a positive relation, else w separates. What
-comes of it is checked elsewhere, so that nothing rests on when a number counts as 0.
+``max delta, z_i.w >= delta |z_i|, |w_j| <= 1`` by the dual simplex method: bases of d + 2 constraints, each solved by
+Arb from the rows as they are. If the optimum is 0 the samples of the basis have a positive relation, else w separates.
+What comes of it is checked elsewhere, so that nothing rests on when a number counts as 0.
 """
 
 from typing import NamedTuple

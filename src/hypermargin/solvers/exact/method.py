@@ -229,15 +229,16 @@ class Exact(Solver):
         free = (
             None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem, oracle.frame)
         )
-        if free is not None and problem.objective(free) <= search.upper:
-            w, low = free, None
+        judged_in = oracle.frame
+        if free is not None and problem.objective(free[0]) <= search.upper:
+            w, low, judged_in = free[0], None, free[1]
         certificate = make_certificate(search, oracle, search.upper * (1.0 - PROVED * tol), costs)
         bound = _proved_bound(problem, certificate) if self.verify else search.lower
         otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
         return Outcome(
             w=w,
             w_low=low,
-            frame=(oracle.frame.centre[1:], oracle.frame.precise),
+            frame=(judged_in.centre[1:], judged_in.precise),
             status=limit if limit is not None and bound > -np.inf else otherwise,
             status_if_met=Status.OPTIMAL if self.verify else Status.UNVERIFIED,
             lower_bound=bound,

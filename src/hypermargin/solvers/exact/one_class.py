@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.objective import enclose_objective
+from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.exact.frames import Frame
@@ -19,8 +20,8 @@ ABOVE = 1e-9
 LONGER = 2.0
 
 
-def best_along_axes(problem: MarginProblem, frame: Frame) -> Array | None:
-    """The best of these w, if the samples of positive weight are of one class; else None.
+def best_along_axes(problem: MarginProblem, frame: Frame) -> tuple[Array, Frame] | None:
+    """The best of these w and the frame to judge it in, if the samples of positive weight are of one class; else None.
 
     Where margins of all sets are positive along some axis that is one of no risk.
     """
@@ -30,32 +31,36 @@ def best_along_axes(problem: MarginProblem, frame: Frame) -> Array | None:
         return None
     apex, *axes = np.eye(problem.dim + 1)
     directions = [labels[0] * (apex + side * axis) for axis in axes for side in (1.0, -1.0)]
+    w, sample = _long_enough(problem, used, directions)
+    near = Frame(lift(problem.X[sample, 1:]), precise=True) if frame.precise else frame
     if problem.uncertainty is None or isinstance(problem.uncertainty, GeodesicBall):
-        return _long_enough(problem, used, directions)
-    for w in directions:
-        least = enclose_objective(problem, w, None, frame.centre[1:], frame.precise).least_margin
+        return w, near
+    for direction, around in ((w, near), *((axis, frame) for axis in directions)):
+        least = enclose_objective(problem, direction, None, around.centre[1:], around.precise).least_margin
         if least > 0.0:
-            return LONGER / least * w
+            return LONGER / least * direction, around
     scaled = [_scaled(problem.margins(w)[used], problem.costs[used]) * w for w in directions]
-    return min(scaled, key=problem.objective)
+    return min(scaled, key=problem.objective), frame
 
 
-def _long_enough(problem: MarginProblem, used: NDArray[np.bool_], directions: list[Array]) -> Array:
-    """The direction with the largest least margin, so long that no rounding takes a margin below 1.
+def _long_enough(problem: MarginProblem, used: NDArray[np.bool_], directions: list[Array]) -> tuple[Array, int]:
+    """The direction with the largest least margin, longer than that needs, and the sample that has it.
 
     Along ``(1, s e_j)`` the margin is ``x0 - s x_j``, without cancellation ``(x0^2 - x_j^2)/(x0 + |x_j|)`` where
-    ``s x_j > 0``, and that of the whole ball ``exp(-rho)`` times that.
+    ``s x_j > 0``, and that of a whole geodesic ball ``exp(-rho)`` times that.
     """
-    X = problem.X[used]
-    rho = 0.0 if problem.uncertainty is None else np.broadcast_to(problem.uncertainty.rho, used.shape)[used]
-    shrunk = np.exp(-np.asarray(rho))
-    least = []
+    X, shrunk = problem.X[used], 1.0
+    if isinstance(problem.uncertainty, GeodesicBall):
+        shrunk = np.exp(-np.broadcast_to(problem.uncertainty.rho, used.shape)[used])
+    least, samples = [], []
     for w in directions:
         along, across = X[:, 1:] @ (w[1:] / w[0]), X[:, 1:][:, w[1:] == 0.0]
         short = (1.0 + np.sum(across**2, axis=1)) / (X[:, 0] + np.abs(along))
-        least.append(float(np.min(shrunk * np.where(along > 0.0, short, X[:, 0] - along))))
+        margins = shrunk * np.where(along > 0.0, short, X[:, 0] - along)
+        samples.append(int(np.argmin(margins)))
+        least.append(float(margins[samples[-1]]))
     best = int(np.argmax(least))
-    return LONGER / least[best] * directions[best]
+    return LONGER / least[best] * directions[best], int(np.flatnonzero(used)[samples[best]])
 
 
 def _scaled(margins: Array, costs: Array) -> float:

@@ -39,8 +39,8 @@ def solve_asinh(
     """Minimise the asinh objective, from the points `starts` (in the coordinates of the problem)."""
     begin = time.perf_counter()
     free = best_along_axes(problem, first_frame(problem, tol))
-    if free is not None and problem.objective(free, "asinh") == 0.0:
-        return _outcome(problem, free, _nothing_claimed(problem), None, verify, None)
+    if free is not None and problem.objective(free[0], "asinh") == 0.0:
+        return _outcome(problem, free[0], _nothing_claimed(problem), None, verify, None)
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     points = [np.zeros(problem.dim + 1), *starts]
     # A search that ends with a better point than it began with has proofs for several cutoffs, of which the check knows
