@@ -25,6 +25,6 @@ def partial_certificate(problem, best, factor=1.01):
                 break
             leaf.region.absorb(search.evaluator.evaluate(leaf.region.query_point()), factor * best)
         proved.append(leaf.region.lower_bound() >= factor * best)
-    certificate = make_certificate(search, oracle.frame, oracle.threshold, factor * best)
+    certificate = make_certificate(search, oracle, factor * best)
     kept = tuple(region for region, good in zip(certificate.regions, proved, strict=True) if good)
     return replace(certificate, regions=kept)

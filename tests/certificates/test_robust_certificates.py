@@ -143,7 +143,9 @@ def ball_coefficients(path, problem, W, around):
         block = BallMembers(problem, np.eye(problem.dim + 1)[0], slice(None), np.inf)
         n = problem.n_samples
         return block._coefficients(np.arange(n), block.Z, W, np.full(n, around), np.zeros(n, dtype=bool))
-    cosh, sinh, _ = (np.broadcast_to(part, problem.n_samples) for part in _ball_parts(problem.uncertainty, slice(None)))
+    cosh, sinh, *_ = (
+        np.broadcast_to(part, problem.n_samples) for part in _ball_parts(problem.uncertainty, slice(None))
+    )
     found = [
         KERNELS[path].ball_member(z, W[None], 0, form_bound(W), *own, around, False)
         for z, *own in zip(problem.signed_covectors, cosh, sinh, strict=True)
@@ -438,3 +440,81 @@ def test_explicit_weights_are_for_the_observed_points():
     bound = explicit.bound_for(plain)
     assert bound == pytest.approx(proof.bound_for(plain), rel=1e-9)
     assert explicit.bound_for(replace(plain, uncertainty=GeodesicBall(0.2))) == pytest.approx(bound, rel=1e-9)
+
+
+class TestConeCuts:
+    """Cuts at points inside the light cone, which hold for spacelike normals only."""
+
+    def proof(self, problem, seed=0):
+        proof = some_certificate(problem, seed)
+        inside = np.random.default_rng(seed).normal(size=(8, problem.dim + 1)) * [3.0, *[0.5] * problem.dim]
+        return replace(proof, points=np.vstack([proof.points, inside]), cone_cuts=True)
+
+    @pytest.mark.parametrize("rho", [0.0, 1e-9, 0.3, 16.0])
+    @pytest.mark.parametrize("data", [clouds, far_clouds])
+    @pytest.mark.parametrize("precise", [False, True])
+    def test_bound_the_worst_margins_of_spacelike_normals(self, precise, data, rho):
+        """The sums in fifty digits: less their errors they are below the risk of all v with ``q >= 0``."""
+        X, y = data(3, n=6)
+        problem = MarginProblem(X, y, sample_weight=np.arange(1.0, 7.0), uncertainty=GeodesicBall(rho))
+        proof = replace(self.proof(problem), precise=precise)
+        totals, errors = robust_cut_sums(proof, problem)
+        points = [mp_point(x) for x in X]
+        moved = [_mp_boosted(p, -proof.centre) for p in points]
+        rng = np.random.default_rng(1)
+        for total, error in zip(totals.tolist(), errors.tolist(), strict=True):
+            for v in rng.normal(size=(20, 3)).tolist():
+                scale = mp.mpf(10) ** rng.integers(-6, 3)
+                space = [scale * mp.mpf(u) for u in v[1:]]
+                longest = mp.sqrt(mp.fdot(space, space))
+                v = [max(-longest, min(longest, scale * mp.mpf(v[0]))), *space]
+                q = mp.fdot(space, space) - v[0] ** 2
+                risk = mp.mpf(0)
+                for x, label, cost in zip(moved, y, problem.costs, strict=True):
+                    m = int(label) * mp_dot(x, v)
+                    worst = mp.cosh(rho) * m - mp.sinh(rho) * mp.sqrt(max(q, 0) + m * m)
+                    risk += mp.mpf(float(cost)) * max(0, 1 - worst)
+                cut = (
+                    total[0]
+                    - error[0]
+                    - sum((s + e if u > 0 else s - e) * u for s, e, u in zip(total[1:], error[1:], v, strict=True))
+                )
+                assert cut <= risk * (1 + mp.mpf(10) ** -30)
+
+    def test_touch_the_risk_of_lightlike_normals_of_the_same_signs(self):
+        X, y = clouds(4, n=6)
+        problem = MarginProblem(lift(0.01 * X[:, 1:]), y, uncertainty=GeodesicBall(0.7))
+        proof = replace(self.proof(problem), centre=np.zeros(2), points=np.array([[0.4, 0.01, 0.02]]), threshold=1.0)
+        (total,), _ = robust_cut_sums(proof, problem)
+        for angle in np.linspace(0.0, 6.0, 9):
+            v = 0.1 * np.array([1.0, np.cos(angle), np.sin(angle)])
+            assert total[0] - total[1:] @ v == pytest.approx(np.sum(1.0 - problem.margins(v)), rel=1e-12)
+
+    def test_are_refused_where_they_do_not_hold(self):
+        X, y = clouds(5)
+        problem = MarginProblem(X, y, uncertainty=GeodesicBall(0.2))
+        certificate = solve(problem).certificate
+        assert certificate.cone_cuts
+        with pytest.raises(CertificateError, match="spacelike normals"):
+            certificate.bound_for(replace(problem, allow_timelike=True))
+
+    @needs_compiler
+    def test_arrays_and_the_kernel_agree(self, monkeypatch):
+        X, y = clouds(6, n=40)
+        for rho in (0.3, np.linspace(0.0, 1.0, 40)):
+            problem = MarginProblem(X, y, uncertainty=GeodesicBall(rho))
+            proof = self.proof(problem)
+            compiled = robust_cut_sums(proof, problem)
+            with monkeypatch.context() as patch:
+                patch.setattr(robust_sums, "compiled_members", PLAIN)
+                arrays = robust_cut_sums(proof, problem)
+            np.testing.assert_allclose(arrays[0], compiled[0], rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(arrays[1], compiled[1], rtol=0.2)
+
+
+def _mp_boosted(x, centre):
+    """A point after the boost that takes the origin to the point over `centre`."""
+    c = [mp.mpf(float(v)) for v in centre]
+    time = mp.sqrt(1 + mp.fdot(c, c))
+    along = mp.fdot(c, x[1:])
+    return [time * x[0] + along, *(v + u * (along / (1 + time) + x[0]) for v, u in zip(x[1:], c, strict=True))]

@@ -87,7 +87,7 @@ class TestExact:
 
     def test_cuts_bound_the_risk_from_below_and_touch_it(self, name):
         X, y = clouds(6, n=30)
-        problem = MarginProblem(X, y, uncertainty=SETS[name])
+        problem = MarginProblem(X, y, uncertainty=SETS[name], allow_timelike=True)
         oracle = make_robust_oracle(problem)
         rng = np.random.default_rng(0)
         for w in rng.normal(size=(20, 3)):
@@ -103,6 +103,19 @@ class TestExact:
         for sign in (1.0, -1.0):
             _, _, g = oracle(np.array([sign, 0.0, 0.0]))
             assert sign * g[0] > np.linalg.norm(g[1:])
+
+    def test_cuts_at_timelike_points_bound_the_risk_of_spacelike_normals(self, name):
+        X, y = clouds(6, n=30)
+        problem = MarginProblem(X, y, uncertainty=SETS[name])
+        oracle = make_robust_oracle(problem)
+        rng = np.random.default_rng(0)
+        for w in rng.normal(size=(20, 3)) * [2.0, 0.5, 0.5]:
+            risk, b, g = oracle(w)
+            assert b + g @ w == pytest.approx(risk, rel=1e-8)
+            assert risk >= problem.risk(oracle.to_original(w)[0]) * (1 - 1e-12)
+            for v in rng.normal(size=(50, 3)):
+                v[0] = np.clip(v[0], -np.linalg.norm(v[1:]), np.linalg.norm(v[1:]))  # many are lightlike
+                assert b + g @ v <= problem.risk(oracle.to_original(v)[0]) * (1 + 1e-12) + 1e-12
 
     @pytest.mark.parametrize("own_sizes", [False, True])
     @pytest.mark.parametrize(("n", "d"), [(2, 2), (30, 1), (30, 2), (256, 3), (259, 2), (520, 5)])
@@ -348,3 +361,37 @@ class TestRelaxations:
 def test_the_baseline_refuses():
     with pytest.raises(ValueError, match="solver 'euclidean' does not handle an uncertainty set"):
         solve(MarginProblem(*clouds(0), uncertainty=Box(0.1)), "euclidean")
+
+
+class TestBallsAroundOnePlace:
+    """Wide balls around points that lie together: the optimum is nearly lightlike, in all directions nearly alike."""
+
+    @pytest.mark.parametrize("C", [1e-2, 1.0, 1e3])
+    @pytest.mark.parametrize("rho", [0.01, 0.3, 1.5])
+    @pytest.mark.parametrize("d", [2, 3, 5, 8])
+    def test_are_proved(self, d, rho, C):
+        rng = np.random.default_rng([d, int(100 * rho)])
+        X = lift(10.0 ** rng.uniform(-6.0, -1.0) * rng.normal(size=(40, d)))
+        y = np.where(rng.random(40) < rng.uniform(0.1, 0.5), 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        solution = solve(MarginProblem(X, y, C, uncertainty=GeodesicBall(rho)), max_iter=1000)
+        assert solution.status is Status.OPTIMAL
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_no_better_point_is_found_by_chance(self, seed):
+        """Random spacelike and lightlike normals around the answer and elsewhere."""
+        rng = np.random.default_rng(seed)
+        X = lift(0.05 * rng.normal(size=(6, 2)))
+        y = np.array([1.0, -1.0, 1.0, -1.0, -1.0, -1.0])
+        problem = MarginProblem(X, y, 2.0, uncertainty=GeodesicBall(0.6))
+        solution = solve(problem)
+        directions = rng.normal(size=(4000, 2))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        lengths = 10.0 ** rng.uniform(-3.0, 2.0, size=4000)
+        ratios = np.where(rng.random(4000) < 0.5, rng.choice([-1.0, 1.0], 4000), rng.uniform(-1.0, 1.0, 4000))
+        tried = lengths[:, None] * np.column_stack([ratios * (1.0 - 1e-12), directions])
+        assert min(problem.objective(w) for w in tried) >= solution.lower_bound
+        nearby = solution.w * (1.0 + 1e-3 * rng.normal(size=(500, 1))) + 1e-3 * rng.normal(size=(500, 3))
+        nearby[:, 0] = np.clip(nearby[:, 0], *(s * np.linalg.norm(nearby[:, 1:], axis=1) for s in (-1.0, 1.0)))
+        nearby[:, 0] *= 1.0 - 1e-12
+        assert min(problem.objective(w) for w in nearby) >= solution.lower_bound

@@ -94,6 +94,12 @@ class EnvelopeProof:
         Further cuts, numbered from J + K on; for problems without an uncertainty set.
     precise : bool
         Whether samples are to be moved to the frame in double-double arithmetic; in doubles the bound would be lost.
+    cone_cuts : bool
+        Whether cuts at points in the light cone are those of `GeodesicBall.cone_factors`, which hold for spacelike
+        normals; for geodesic balls where no timelike w is allowed.
+    most_weight : float
+        Sample weights above this number count as this number only: ``a_i`` may be less than ``c_i/sqrt2``, and what a
+        sample costs that is far heavier than others would be lost in rounding.
     """
 
     centre: Array
@@ -103,6 +109,8 @@ class EnvelopeProof:
     duals: Array | None = None
     shared: tuple[SharedCut, ...] = ()
     precise: bool = False
+    cone_cuts: bool = False
+    most_weight: float = float("inf")
 
     @property
     def n_cuts(self) -> int:

@@ -1,6 +1,7 @@
 """The certificate of a lower bound for the soft margin: a finite object that anyone can check against the problem."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +41,8 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             "regions": [_region_to_dict(region) for region in self.regions],
             **({"shared": [_shared_to_list(cut) for cut in self.shared]} if self.shared else {}),
             **({"precise": True} if self.precise else {}),
+            **({"cone_cuts": True} if self.cone_cuts else {}),
+            **({"most_weight": self.most_weight} if self.most_weight < inf else {}),
         }
 
     @classmethod
@@ -52,6 +55,8 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
             duals=None if data["duals"] is None else as_numbers(data["duals"], ndim=2),
             shared=tuple(_shared_from_list(cut) for cut in data.get("shared", ())),
             precise=bool(data.get("precise", False)),
+            cone_cuts=bool(data.get("cone_cuts", False)),
+            most_weight=float(data.get("most_weight", inf)),
         )
 
 

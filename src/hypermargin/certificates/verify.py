@@ -11,6 +11,7 @@ from hypermargin.certificates.compiled import intervals as compiled_intervals
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.sums import cut_sums
 from hypermargin.compilation import is_compiled
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 
 #: The corners ``low`` and ``high`` of a box of directions.
@@ -22,6 +23,8 @@ def verified_lower_bound(proof: EnvelopeProof, problem: MarginProblem, by_arb: b
     _check_shape(proof, problem)
     for sign in (-1, 1):
         _check_cover([region for region in proof.regions if region.sign == sign], problem)
+    if proof.most_weight < inf:
+        problem = problem.with_weights_up_to(proof.most_weight)
     with np.errstate(all="ignore"):  # what overflows proves nothing
         sums = cut_sums(proof, problem)
         if by_arb or not is_compiled(compiled_intervals):
@@ -44,6 +47,12 @@ def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
         raise CertificateError("the certificate holds numbers that are not finite")
     if proof.duals is not None and (proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples):
         raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
+    if proof.cone_cuts and problem.allow_timelike:
+        raise CertificateError("the certificate's cuts hold for spacelike normals, but timelike ones are allowed")
+    if not proof.most_weight > 0.0:
+        raise CertificateError("the largest weight that counts must be positive")
+    if proof.most_weight < inf and isinstance(problem, SpreadProblem):
+        raise CertificateError("a certificate with a largest weight is for a problem in memory")
     for cut in proof.shared:
         _check_shares(cut, proof, problem)
     compiled_intervals.require_intervals(proof.regions, proof.n_cuts)

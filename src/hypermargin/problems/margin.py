@@ -238,6 +238,13 @@ class MarginProblem:
         weight = None if np.all(self.sample_weight > 0.0) else (self.sample_weight > 0.0).astype(np.float64)
         return self.unchecked(self.X, self.y, self.C, weight, self.uncertainty, self.allow_timelike)
 
+    def with_weights_up_to(self, most: float) -> "MarginProblem":
+        """The same problem with every larger weight replaced by `most`: its objective is nowhere larger."""
+        if self.weight_range[1] <= most:
+            return self
+        weight = np.full(self.n_samples, most) if self.sample_weight is None else np.minimum(self.sample_weight, most)
+        return self.unchecked(self.X, self.y, self.C, weight, self.uncertainty, self.allow_timelike)
+
     @classmethod
     def unchecked(
         cls,

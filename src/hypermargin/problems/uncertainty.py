@@ -24,6 +24,8 @@ CANCELLING = 1e-4
 FLOOR = 1e-7
 #: Tangent parts shorter than this share of ``x0 |w|`` have lost so many digits that they are not followed at all.
 FLAT = 2.0**-24
+#: A normal is in the light cone if ``|wr|^2`` is below ``t^2``, or above by less than this share.
+ON_CONE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +133,23 @@ class GeodesicBall(UncertaintySet):
             across = np.where(inside, 1.0 / np.sqrt(max(-q, np.finfo(float).tiny)), across)
         return along, across
 
+    def cone_factors(self, m: Array) -> Array:
+        """Numbers a of every sample such that no spacelike w has a worst margin above ``a`` times its nominal one.
+
+        For ``q >= 0`` the root is at least ``|m|``: the worst margin ``cosh(rho) m - sinh(rho) sqrt(q + m^2)`` is at
+        most ``a m`` for all a from ``exp(-rho)`` to ``exp(rho)``. For lightlike w it is the least of these, for all
+        their directions at once. Which of the two that is goes by the sign of the given margins.
+        """
+        return np.where(m > 0.0, np.exp(-np.asarray(self.rho)), np.exp(self.rho))
+
     def _holds_normal(self, m: Array, q: float, tangent: Array) -> NDArray[np.bool_]:
         """Whether w is timelike and ``y w / sqrt(-q)`` a point of the ball."""
         return (q < 0.0) & (m > 0.0) & (tangent < np.tanh(self.rho) * m)
+
+
+def in_cone(w: Array) -> NDArray[np.bool_]:
+    """Whether normals, shape (..., d + 1), are timelike, or lightlike up to rounding."""
+    return np.asarray(np.sum(w[..., 1:] ** 2, axis=-1) < (1.0 + ON_CONE) * w[..., 0] ** 2)
 
 
 def _margins(X: Array, y: Array, w: Array) -> Array:

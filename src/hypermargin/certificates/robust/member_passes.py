@@ -4,7 +4,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.robust.compiled import members as compiled_members
-from hypermargin.certificates.robust.members import form_bound, noise_errors, x0_errors
+from hypermargin.certificates.robust.members import cone_multiples, form_bound, noise_errors, x0_errors
 from hypermargin.geometry.isometries import frame_entry
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian
@@ -18,10 +18,10 @@ AllSums = tuple[Array, Array, Array, Array]
 class CompiledMembers:
     """Cuts at the rows w of `points`, in the frame around `centre`; those of `outside` are W (`Members.worst`).
 
-    Cuts that are marked as `nominal` take the observed points.
+    `kinds` says which members cuts have (`members`).
     """
 
-    def __init__(self, problem: MarginProblem, centre: Array, points: Array, outside: Array, nominal: Array):
+    def __init__(self, problem: MarginProblem, centre: Array, points: Array, outside: Array, kinds: Array):
         self.X, self.y, self.costs, self.noise = problem.X, problem.y, problem.costs, problem.uncertainty
         frame = frame_entry(centre)
         self.outside = outside
@@ -30,7 +30,7 @@ class CompiledMembers:
         else:
             at_points = [covector(outside)]
         self.cuts = [np.ascontiguousarray(rows, dtype=np.float64) for rows in (frame, points, *at_points)]
-        self.cuts.append(np.ascontiguousarray(nominal, dtype=np.intp))
+        self.cuts.append(np.ascontiguousarray(kinds, dtype=np.intp))
 
     def sums(self, rows: slice, threshold: float) -> AllSums:
         """The sums over those of these samples whose margins are below the threshold."""
@@ -56,9 +56,9 @@ class CompiledMembers:
 
 
 def _ball_parts(noise: GeodesicBall, rows: slice) -> tuple[Array, ...]:
-    """cosh, sinh and tanh of rho."""
+    """cosh, sinh and tanh of rho, and the multiples of cuts that hold for spacelike normals."""
     rho = _own(noise.rho, rows)
-    return np.cosh(rho), np.sinh(rho), np.tanh(rho)
+    return np.cosh(rho), np.sinh(rho), np.tanh(rho), *cone_multiples(rho)
 
 
 def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:

@@ -18,6 +18,10 @@ timelike W with m > 0 may itself, normalised, be in the ball: A = 0, ``B^2 (-q) 
 bounded as the length of the tangent part of W itself, ``T^2 = |vr|^2 - (xr.vr)^2/x0^2``, a norm of ``vr = Wr - (x * W)
 xr`` of at most ``|vr|``: errors of vr count in full.
 
+*Cuts for spacelike normals* take ``p = A x`` with A between ``exp(-rho)`` and ``exp(rho)``. That is no member, but
+where ``q(v) >= 0`` the worst margin, ``cosh(rho) m - sinh(rho) sqrt(q(v) + m^2) <= cosh(rho) m - sinh(rho) |m|``, is at
+most ``A m``. A is rounded towards 1 by more than exp errs, and so is a double between these two, exactly.
+
 *Linearised sets.* ``p = x + J z``. The z of a box are doubles that lie in it exactly, and those of a cross-polytope as
 well, shortened by 2^-40 where entries share rho. Those of a ball or an ellipsoid are ``rho S u`` with the computed u at
 most ``(1 - 2^-40)(1 + (d + 8) u) < 1`` long: its length errs by (d/2 + 1) u, and its inverse and three products by u
@@ -57,6 +61,8 @@ from hypermargin.problems.uncertainty import CANCELLING, FLAT, FLOOR, GeodesicBa
 
 #: Members are taken this much (relatively) inside their sets.
 INSIDE = 1.0 - 2.0**-40
+#: What the members of a cut are: near the worst ones, the observed points, or multiples of them (`cone_multiples`).
+WORST, NOMINAL, CONE = 0, 1, 2
 #: More than a sum can lose to underflow, and the shortest length that vectors are divided by.
 UNDERFLOW, SHORTEST = 1e-290, 1e-130
 
@@ -69,6 +75,11 @@ def form_bound(W: Array) -> float:
     """An upper bound on q(W); infinite where W is so short that its square may underflow."""
     square = float(W @ W)
     return float(quadratic_form(W)) + (4 * W.size + 28) * U * square if square >= SHORTEST**2 else np.inf
+
+
+def cone_multiples(rho: Array) -> tuple[Array, Array]:
+    """The least and the largest A of cuts for spacelike normals, rounded towards 1 (see above)."""
+    return np.minimum((1.0 + 16.0 * U) * np.exp(-rho), 1.0), np.maximum((1.0 - 16.0 * U) * np.exp(rho), 1.0)
 
 
 def x0_errors(magnitudes: Array) -> Array:
@@ -124,6 +135,17 @@ class BallMembers(Members):
         assert isinstance(problem.uncertainty, GeodesicBall)
         rho = self.own(problem.uncertainty.rho, rows)
         self.cosh, self.sinh, self.tanh = np.cosh(rho), np.sinh(rho), np.tanh(rho)
+        self.shrunk, self.grown = cone_multiples(rho)
+
+    def cone(self, w: Array) -> Sums:
+        """The cut for spacelike normals at w in the frame of the certificate."""
+        m = self.frame_margins(w)
+        multiples = np.where(m > 0.0, self.shrunk, self.grown)
+        chosen = np.flatnonzero(multiples * m < self.threshold)
+        costs, Z = self.costs[chosen], self.Z[chosen]
+        along = costs * multiples[chosen]
+        magnitude = _row(costs, along @ np.abs(Z))
+        return chosen.size, _row(costs, along @ Z), magnitude, x0_errors(magnitude)
 
     def worst(self, w: Array, W: Array) -> Sums:
         m, q = self.frame_margins(w), float(quadratic_form(w))

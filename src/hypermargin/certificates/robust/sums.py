@@ -21,7 +21,14 @@ from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.image_members import ImageMembers
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
-from hypermargin.certificates.robust.members import BallMembers, LinearisedMembers, Members
+from hypermargin.certificates.robust.members import (
+    CONE,
+    NOMINAL,
+    WORST,
+    BallMembers,
+    LinearisedMembers,
+    Members,
+)
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.compilation import is_compiled
@@ -29,7 +36,7 @@ from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import GeodesicBall
+from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 
 #: From some samples to their sums for all points of a certificate.
 SumsOf = Callable[[slice], AllSums]
@@ -132,7 +139,7 @@ def _dot(a: list[arb], b: list[arb]) -> arb:
 def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
     """The function from samples to their sums for all points of a certificate."""
     centre = lift(proof.centre)
-    members = CompiledMembers(problem, centre, proof.points, _outside(proof), _nominal(proof))
+    members = CompiledMembers(problem, centre, proof.points, _outside(proof), _kinds(proof, problem))
     return lambda rows: members.sums(rows, proof.threshold)
 
 
@@ -140,7 +147,7 @@ def array_sums(
     proof: EnvelopeProof, problem: MarginProblem, members_of: Callable[[slice, float], Members] | None = None
 ) -> SumsOf:
     """`compiled.sums` without a compiler; `members_of` makes members of other kinds from rows and threshold."""
-    points, outside, nominal = proof.points, _outside(proof), _nominal(proof)
+    points, outside, kinds = proof.points, _outside(proof), _kinds(proof, problem)
     if members_of is None:
         of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
         members_of = partial(of_set, problem, lift(proof.centre))
@@ -150,7 +157,10 @@ def array_sums(
         counts, width = np.zeros(len(points)), problem.dim + 2
         values, magnitudes, distances = (np.zeros((len(points), width)) for _ in range(3))
         for j, (w, W) in enumerate(zip(points, outside, strict=True)):
-            cut = members.nominal(w) if nominal[j] else members.worst(w, W)
+            cut = members.nominal(w) if kinds[j] == NOMINAL else None
+            if kinds[j] == CONE and isinstance(members, BallMembers):
+                cut = members.cone(w)
+            cut = members.worst(w, W) if cut is None else cut
             counts[j], values[j], magnitudes[j], distances[j] = cut
         return counts, values, magnitudes, distances
 
@@ -168,6 +178,8 @@ def _outside(proof: EnvelopeProof) -> Array:
     return proof.points @ boost(lift(proof.centre))
 
 
-def _nominal(proof: EnvelopeProof) -> Array:
-    """Which points are ``+-(1, 0, ..., 0)``."""
-    return (np.abs(proof.points[:, 0]) == 1.0) & ~np.any(proof.points[:, 1:], axis=1)
+def _kinds(proof: EnvelopeProof, problem: MarginProblem) -> Array:
+    """What the members of the cut at each point are: at ``+-(1, 0, ..., 0)`` the observed points."""
+    nominal = (np.abs(proof.points[:, 0]) == 1.0) & ~np.any(proof.points[:, 1:], axis=1)
+    in_the_cone = CONE if proof.cone_cuts and isinstance(problem.uncertainty, GeodesicBall) else WORST
+    return np.where(nominal, NOMINAL, np.where(in_cone(proof.points), in_the_cone, WORST))

@@ -5,27 +5,28 @@ from dataclasses import replace
 import numpy as np
 
 from hypermargin.certificates import Combination, RegionProof, SharedCut, SoftMarginCertificate
-from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.costs import ALL, Costs
+from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Leaf, Search
 
 
-def make_certificate(
-    search: Search, frame: Frame, threshold: float, bound: float, share: float = 1.0
-) -> SoftMarginCertificate:
+def make_certificate(search: Search, oracle: HingeOracle, bound: float, costs: Costs = ALL) -> SoftMarginCertificate:
     """The certificate that `search` holds for `bound` (at most its lower bound).
 
-    A search with `share` of the problem's costs has cuts that are so much of the cuts at the same points.
+    A search with a share of the problem's `costs` has cuts that are so much of the cuts at the same points.
     """
     numbers: dict[int, int] = {}  # cut of the pool -> cut of the certificate, in order of use
-    regions = tuple(_region_proof(leaf, bound, numbers, share) for leaf in search.leaves)
+    regions = tuple(_region_proof(leaf, bound, numbers, costs.share) for leaf in search.leaves)
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
     certificate = SoftMarginCertificate(
-        frame.centre[1:].copy(),
+        oracle.frame.centre[1:].copy(),
         search.pool.points_of(list(numbers)),
         regions,
-        threshold,
-        precise=frame.precise,
+        oracle.threshold,
+        precise=oracle.frame.precise,
+        cone_cuts=oracle.cone_cuts,
+        most_weight=costs.most_weight,
     )
     shared = [cut for cut in numbers if cut in search.shares]
     return _with_shares(certificate, search, numbers, shared) if shared else certificate

@@ -4,7 +4,7 @@ Points are not moved to the frame. With M the matrix of the frame, ``z_i = y_i x
 and slopes ``-(sum c_i y_i x_i) M``: the normal is moved out and the slope is moved in, and the data is read once.
 """
 
-from math import sqrt
+from math import exp, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,15 @@ from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.passes import fused
 from hypermargin.passes.device import Block, DeviceSamples, to_numpy
-from hypermargin.problems.uncertainty import GeodesicBall
+from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.frames import Frame
 
 
 class DeviceOracle:
     """``W -> [(risk, b, g), ...]`` for samples on a device with ``C = 1``, without the factor of the hinge."""
 
-    def __init__(self, piece: DeviceSamples, frame: Frame, threshold: float):
-        self.piece, self.threshold = piece, threshold
+    def __init__(self, piece: DeviceSamples, frame: Frame, threshold: float, cone_cuts: bool = False):
+        self.piece, self.threshold, self.cone_cuts = piece, threshold, cone_cuts
         self._matrix = covector(translation_to_origin(frame.centre).T)
 
     def __call__(self, W: Array) -> list[tuple[float, float, Array]]:
@@ -60,12 +60,18 @@ class DeviceOracle:
         """The pass with the worst points of geodesic balls, ``z' = a z + b covector(w)`` (`GeodesicBall`)."""
         xp, q, total = self.piece.xp, float(quadratic_form(w)), None
         apex = abs(w[0]) == 1.0 and not np.any(w[1:])
+        cone = self.cone_cuts and bool(in_cone(w))
         outside = self.piece.array(self._matrix @ w)
         for block in self.piece.blocks(8):
             m = block.products(outside[:, None])[:, 0]
-            worst, along, across = _worst_in_balls(xp, m, q, float(rho))
             zero = xp.zeros_like(m)
-            losses = block.weight * xp.where(worst < 1.0, 1.0 - worst, zero)
+            worst, along, across = _worst_in_balls(xp, m, q, float(rho))
+            risky = worst
+            if cone:  # as `GeodesicBall.cone_factors` has it
+                along, across = xp.where(m > 0.0, zero + exp(-float(rho)), zero + exp(float(rho))), zero
+                worst = along * m
+                risky = worst if q < 0.0 else risky
+            losses = block.weight * xp.where(risky < 1.0, 1.0 - risky, zero)
             if apex:  # cuts at the apexes take the observed points, as the certificate does
                 worst, along, across = m, zero + 1.0, zero
             cost = xp.where(worst < self.threshold, block.weight, zero)

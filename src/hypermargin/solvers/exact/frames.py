@@ -12,6 +12,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_from_origin
 from hypermargin.geometry.lorentz import lift, quadratic_form
+from hypermargin.geometry.mean import onto_hyperboloid
 from hypermargin.geometry.metric import distance
 from hypermargin.problems.margin import MarginProblem
 
@@ -51,6 +52,13 @@ def next_frame(frame: Frame, w: Array) -> Frame | None:
     if foot is not None and float(distance(foot, lift(np.zeros(foot.size - 1)))) > NEAR:
         return Frame(move_from_origin(foot[None], frame.centre)[0], precise=True)
     return None if frame.precise else Frame(frame.centre, precise=True)
+
+
+def between(one: Frame, other: Frame) -> Frame | None:
+    """The frame halfway between two; None where they are near each other."""
+    if float(distance(one.centre, other.centre)) <= 2.0 * NEAR:
+        return None
+    return Frame(onto_hyperboloid(one.centre + other.centre), precise=True)
 
 
 def _foot(w: Array) -> Array | None:

@@ -19,7 +19,7 @@ from hypermargin.solvers.exact.begin import fresh_search
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.exact.separators import first_separator, scaled_to_margin, small_enough
+from hypermargin.solvers.exact.separators import first_separator, scaled_to_margin, small_enough, widest_separator
 
 GROWTH = 5.0
 MAX_ROUNDS = 30
@@ -28,7 +28,7 @@ OVERLAP_ROUND = 1
 #: A soft margin that needs less than this share of its C is solved with that share.
 LESS_OF_C = 0.01
 #: The largest C to begin with.
-LARGEST_C = 1e12
+LARGEST_C = 1e60
 LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 
 SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
@@ -41,9 +41,12 @@ def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver
     while tried < MOST_FRAMES and _lacks_digits(problem, outcome, tol):
         assert outcome.frame is not None
         centre, precise = outcome.frame
-        if precise and np.isinf(_objective(problem, outcome)):
-            break  # no C has found a separator: to look for one elsewhere is no use
         frame = next_frame(Frame(lift(centre), precise), normal_to_frame(outcome.w, outcome.w_low, centre)[0])
+        if np.isinf(_objective(problem, outcome)):  # no C has found a separator: it takes more digits to see one
+            easy = widest_separator(problem) if tried == 1 else None
+            if easy is None or easy[0].frame is None:
+                break
+            frame = Frame(lift(easy[0].frame[0]), precise=True)
         if frame is None:
             break
         other = _in_frame(problem, tol, solve_soft, frame, cuts)

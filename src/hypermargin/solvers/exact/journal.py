@@ -30,6 +30,7 @@ class Journal(HingeOracle):
     def __init__(self, path: str | os.PathLike[str], oracle: HingeOracle, problem: MarginProblem):
         self.path, self.oracle = Path(path), oracle
         self.frame, self.threshold, self._outwards = oracle.frame, oracle.threshold, oracle._outwards
+        self.cone_cuts = oracle.cone_cuts
         self._scale = 1.0
         self._name = _name(problem, oracle)
         self._answers = self._read()
@@ -91,6 +92,8 @@ def _name(problem: MarginProblem, oracle: HingeOracle) -> str:
     """A name for the problem in this frame: other samples, weights, sets or another C have another one."""
     frame = oracle.frame
     facts = (fingerprints(problem), problem.C, problem.uncertainty, frame.centre.tolist(), frame.precise)
+    if oracle.cone_cuts:
+        facts = (*facts, "cone cuts")  # type: ignore[assignment]
     return sha256(repr(facts).encode()).hexdigest()[:16]
 
 

@@ -22,12 +22,13 @@ from hypermargin.solvers.base import Outcome, Solver, Status, register, relative
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
 from hypermargin.solvers.exact.begin import CUTS, fresh_search
 from hypermargin.solvers.exact.certify import make_certificate
-from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
+from hypermargin.solvers.exact.costs import ALL, Costs, enough_costs
+from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, next_frame
 from hypermargin.solvers.exact.hard import solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.exact.separators import first_separator, small_enough, without_risk
+from hypermargin.solvers.exact.separators import first_separator, without_risk
 
 #: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
 PROVED = 0.5
@@ -37,6 +38,8 @@ LAST_BITS = 2.0**-50
 CLEARLY = 0.9
 #: A problem that needs less than this share of its C is solved with that share.
 LESS_OF_C = 0.01
+#: The same where there is no other frame to try.
+MUCH_OF_C = 0.5
 #: The gap to which the hinge is solved before a search for the asinh optimum.
 ROUGH_START = 1e-4
 
@@ -114,37 +117,39 @@ class Exact(Solver):
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
     ) -> Outcome:
         """`run_from`, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
-        share, separator = 1.0, None
+        costs, separator = ALL, None
         if self.verify and oracle.frame.precise:  # far out the objective may be smaller than C by many orders
             separator = first_separator(problem, oracle)
-            share = 1.0 if separator is None else small_enough(problem, separator[1].upper)
-            share = share if share < LESS_OF_C else 1.0
-            if share < 1.0:
-                oracle, search = self._search(problem.with_C(share * problem.C), oracle.frame)
-        best = self.run_from(deadline, problem, tol, oracle, search, share)
-        if not self.verify or not (share < 1.0 or _lacks_digits(problem, best, oracle, search, tol)):
+            costs = ALL if separator is None else enough_costs(problem, separator[1])
+            costs = costs if costs.largest(problem) < LESS_OF_C else ALL
+            if costs is not ALL:
+                oracle, search = self._search(costs.of(problem), oracle.frame)
+        best = self.run_from(deadline, problem, tol, oracle, search, costs)
+        if not self.verify or not (costs is not ALL or _lacks_digits(problem, best, oracle, search, tol)):
             return best
         best, enclosure = without_risk(problem, best)
         if separator is None and relative_gap(enclosure.upper, best.lower_bound) > tol:
             separator = first_separator(problem, oracle)
         if separator is not None and separator[1].upper < enclosure.upper:
             best, enclosure = replace(best, w=separator[0].w, w_low=separator[0].w_low), separator[1]
-        passes, tried, outcome = search.n_passes, 1, best
+        passes, tried, outcome, best_frame = search.n_passes, 1, best, oracle.frame
         while tried < MOST_FRAMES and relative_gap(enclosure.upper, best.lower_bound) > tol:
-            before, share = share, small_enough(problem, enclosure.upper) if enclosure.least_margin >= 1.0 else 1.0
-            frame = next_frame(oracle.frame, search.best)
-            if share < LESS_OF_C * before:
-                frame = oracle.frame  # the same once more, with a C that the objective is not lost beside
+            before, costs = costs, ALL if isinstance(problem, SpreadProblem) else enough_costs(problem, enclosure)
+            less = costs.largest(problem) / before.largest(problem)
+            better = outcome is best
+            frame = next_frame(oracle.frame, search.best) if better else between(best_frame, oracle.frame)
+            if less < LESS_OF_C or (frame is None and less < MUCH_OF_C):
+                frame = best_frame  # the same once more, with costs that the objective is not lost beside
             if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
                 break
             work = search.evaluator.work
-            oracle, search = self._search(problem.with_C(share * problem.C), frame)
+            oracle, search = self._search(costs.of(problem), frame)
             search.evaluator.passes, search.evaluator.work = passes, work
-            outcome = self.run_from(deadline, problem, tol, oracle, search, share)
+            outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
             passes, tried = search.n_passes, tried + 1
             outcome, other = without_risk(problem, outcome)
             if relative_gap(other.upper, outcome.lower_bound) < relative_gap(enclosure.upper, best.lower_bound):
-                best, enclosure = outcome, other
+                best, enclosure, best_frame = outcome, other, frame
         return replace(
             best,
             n_iter=passes,
@@ -207,11 +212,11 @@ class Exact(Solver):
         tol: float,
         oracle: HingeOracle,
         search: Search,
-        share: float = 1.0,
+        costs: Costs = ALL,
     ) -> Outcome:
         """The main loop, from a search that may already hold cuts (see `Search.rescaled`).
 
-        The oracle may have `share` of the problem's C only: what it proves holds for all of it.
+        The oracle may have a part of the problem's `costs` only: what it proves holds for all of them.
         """
         search.limit(tol, self.max_iter, deadline)
         search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
@@ -221,18 +226,19 @@ class Exact(Solver):
             search.step(aim)
             limit = self._limit_reached(oracle, search, deadline)
         w, low = _answer(problem, tol, oracle, search)
-        free = None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem)
-        if free is not None and problem.objective(free) <= search.upper:
-            w, low = free, None
-        certificate = make_certificate(
-            search, oracle.frame, oracle.threshold, search.upper * (1.0 - PROVED * tol), share
+        free = (
+            None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem, oracle.frame)
         )
+        judged_in = oracle.frame
+        if free is not None and problem.objective(free[0]) <= search.upper:
+            w, low, judged_in = free[0], None, free[1]
+        certificate = make_certificate(search, oracle, search.upper * (1.0 - PROVED * tol), costs)
         bound = _proved_bound(problem, certificate) if self.verify else search.lower
         otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
         return Outcome(
             w=w,
             w_low=low,
-            frame=(oracle.frame.centre[1:], oracle.frame.precise),
+            frame=(judged_in.centre[1:], judged_in.precise),
             status=limit if limit is not None and bound > -np.inf else otherwise,
             status_if_met=Status.OPTIMAL if self.verify else Status.UNVERIFIED,
             lower_bound=bound,

@@ -27,7 +27,12 @@ CHECK_TIME = 5e-9
 
 
 class HingeOracle:
-    """``w -> (risk, b, g)`` for the hinge risk of a problem; w and g in the frame that has `centre` at the origin."""
+    """``w -> (risk, b, g)`` for the hinge risk of a problem; w and g in the frame that has `centre` at the origin.
+
+    `cone_cuts` says whether cuts at timelike points are those that hold for spacelike normals only.
+    """
+
+    cone_cuts = False
 
     def __init__(self, problem: MarginProblem, frame: Frame):
         self.frame = frame

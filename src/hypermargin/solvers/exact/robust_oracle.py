@@ -3,6 +3,9 @@
 The worst margin is concave in w, so the risk is convex; the worst points at w give the cut ``sum k_i (1 - z'_i.v)``.
 At the two points ``(1, 0, ..., 0)`` and ``(-1, 0, ..., 0)``, which begin a search, the cut takes the nominal points
 instead: they belong to every set, and the slope of that cut is sure to be timelike, which proves the tails of t.
+
+For geodesic balls there are better cuts than those of the worst points at a timelike or lightlike w: cuts that hold for
+spacelike normals only, and are tight for many lightlike ones (`GeodesicBall.cone_factors`).
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +18,7 @@ from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import GeodesicBall
+from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.compiled import image_passes, robust_passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
@@ -59,10 +62,30 @@ class BallOracle(RobustOracle):
 
     def __init__(self, problem: MarginProblem, ball: GeodesicBall, frame: Frame):
         super().__init__(problem, frame)
-        self._ball = ball
-        self._pass = robust_passes.BallPass(*self._data, _sizes(np.cosh(ball.rho)), _sizes(np.sinh(ball.rho)))
+        self._ball, self.cone_cuts = ball, has_cone_cuts(problem)
+        sizes = (_sizes(of_rho) for of_rho in (np.cosh(ball.rho), np.sinh(ball.rho), np.exp(-np.asarray(ball.rho))))
+        self._pass = robust_passes.BallPass(*self._data, *sizes)
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
+        if not (self.cone_cuts and in_cone(w)):
+            return self._of_balls(w)
+        risk, b, g = self._of_cone(w)
+        return (risk if quadratic_form(w) < 0.0 else self._of_balls(w)[0]), b, g
+
+    def _of_cone(self, w: Array) -> tuple[float, float, Array]:
+        """What bounds risk and cut of all spacelike normals."""
+        if is_compiled(robust_passes):
+            g = np.empty_like(w)
+            risk, b = self._pass.cone(w, g)
+            return risk, b, g
+        nominal = fixed_order_product(self._Z, w[:, None])[:, 0]
+        factors = self._ball.cone_factors(nominal)
+        margins = factors * nominal
+        chosen = np.where(margins < self.threshold, self._costs, 0.0)
+        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), -((chosen * factors) @ self._Z)
+
+    def _of_balls(self, w: Array) -> tuple[float, float, Array]:
+        """Risk and cut of the worst points."""
         if is_compiled(robust_passes):
             g = np.empty_like(w)
             risk, b = self._pass(w, float(quadratic_form(w)), g)
@@ -139,6 +162,11 @@ class ImageOracle(LinearisedOracle):
         risk, chosen, steps = self._worst_steps(w, self._images @ w, image_sizes(self._images) @ np.abs(w))
         noise = np.einsum("n,nkj,nk->j", chosen * self._y, self._images, steps)
         return risk, float(chosen.sum()), -(chosen @ self._Z) - noise
+
+
+def has_cone_cuts(problem: MarginProblem) -> bool:
+    """Whether cuts at timelike points are those that hold for spacelike normals only."""
+    return isinstance(problem.uncertainty, GeodesicBall) and not problem.allow_timelike
 
 
 def make_robust_oracle(problem: MarginProblem, frame: Frame | None = None) -> RobustOracle:

@@ -166,11 +166,17 @@ class Search:
                 evaluate(lift(first))
         self._deepen()
         self.master = Master(self.pool)
-        ahead, behind = (self.pool.tail(cut, self.upper) for cut in TAIL_CUTS)
-        if ahead is None or behind is None:
+        tails = [(cut, self.pool.tail(cut, self.upper)) for cut in TAIL_CUTS]
+        for k, point in enumerate((apex, -apex)):
+            if tails[k][1] is None and self._oracle.arrays is None and self.n_passes < self.evaluator.most_passes:
+                evaluate(2.0 * point)  # sets may reach where their points do not, and here the cut is theirs
+                last = self.pool.count() - 1
+                if self.pool.cut(last)[1][0] * point[0] > 0.0:
+                    tails[k] = last, self.pool.tail(last, self.upper)
+        if any(tail is None for _, tail in tails):
             return
-        self._add_half(1.0, TAIL_CUTS[0], *ahead)
-        self._add_half(-1.0, TAIL_CUTS[1], *behind)
+        for sign, (cut, tail) in zip((1.0, -1.0), tails, strict=True):
+            self._add_half(sign, cut, *tail)
 
     def _deepen(self) -> None:
         """Cuts before there are regions: where samples are many, those that a search over a part of them ended with."""

@@ -13,14 +13,15 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.objective import Enclosure
-from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
-from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.exact_normals import normal_to_frame, pushed_out, scaled_normal
+from hypermargin.geometry.lorentz import covector, lift
 from hypermargin.geometry.mean import onto_hyperboloid
 from hypermargin.passes.device import DeviceSamples, on_host
+from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective
-from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.frames import Frame, next_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
@@ -31,8 +32,8 @@ MOST_ABOVE, SCALINGS = 1e-6, 8
 LONGEST = 1e100
 #: An objective that is known no better than this is tried with w longer by these factors.
 BLURRED, LONGER = 1e-9, (2.0**-48, 2.0**-44, 2.0**-40)
-#: The most samples for which a linear programme is solved.
-MOST_ROWS = 2000
+#: The most samples for which a linear programme is solved, and for which it is solved in many digits.
+MOST_ROWS, QUICK = 2000, 200
 #: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
 ROOM = 2.0
 
@@ -77,13 +78,36 @@ def first_separator(problem: MarginProblem, oracle: HingeOracle) -> tuple[Outcom
         w = normal(problem, oracle.frame)
         if w is None or not np.all(np.abs(w) < LONGEST):
             continue
-        w, low = oracle.to_original(w, np.zeros_like(w))
-        frame = oracle.frame.centre[1:], oracle.frame.precise
-        outcome = Outcome(w=w, w_low=low, status=Status.GAP_REMAINS, frame=frame, checked=False)
-        found = scaled_to_margin(problem, outcome, enclosed_objective(problem, outcome).least_margin)
+        found = _scaled_in(oracle.frame, problem, *oracle.to_original(w, np.zeros_like(w)))
         if found is not None:
             return found
-    return None
+    return widest_separator(problem) if problem.n_samples <= QUICK else None
+
+
+def widest_separator(problem: MarginProblem) -> tuple[Outcome, Enclosure] | None:
+    """The hyperplane with the largest least margin of the points, found in many digits.
+
+    It is judged around its foot and around the sample nearest to it, which nearly equal ones may have beside them.
+    """
+    from hypermargin.solvers.common.separation import separation  # needs Arb, and few problems need it
+
+    found = None if isinstance(problem, SpreadProblem) else separation(problem)
+    if found is None or found.w is None:
+        return None
+    around = Frame(problem.centre, precise=True)
+    foot = next_frame(around, normal_to_frame(found.w, found.low, problem.centre[1:])[0]) or around
+    used = np.flatnonzero(problem.costs > 0.0)
+    nearest = used[np.argmin(np.abs(problem.X[used] @ covector(found.w)) / problem.X[used, 0])]
+    frames = foot, Frame(lift(problem.X[nearest, 1:]), precise=True)
+    tried = (_scaled_in(frame, problem, found.w, found.low) for frame in frames)
+    return next((scaled for scaled in tried if scaled is not None), None)
+
+
+def _scaled_in(frame: Frame, problem: MarginProblem, w: Array, low: Array | None) -> tuple[Outcome, Enclosure] | None:
+    """The normal scaled to margins of 1, with its objective, computed in a frame."""
+    where = frame.centre[1:], frame.precise
+    outcome = Outcome(w=w, w_low=low, status=Status.GAP_REMAINS, frame=where, checked=False)
+    return scaled_to_margin(problem, outcome, enclosed_objective(problem, outcome).least_margin)
 
 
 def _bisector(problem: MarginProblem, frame: Frame) -> Array | None:
@@ -97,7 +121,7 @@ def _bisector(problem: MarginProblem, frame: Frame) -> Array | None:
 
 def _widest(problem: MarginProblem, frame: Frame) -> Array | None:
     """The w with ``|w_j| <= 1`` for which the least of ``z_i.w / |z_i|`` is largest; None where it is not positive."""
-    if problem.n_samples > MOST_ROWS:
+    if not QUICK < problem.n_samples <= MOST_ROWS:
         return None
     from scipy.optimize import linprog  # takes a while to import, and few problems need it
 

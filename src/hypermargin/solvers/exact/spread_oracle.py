@@ -19,7 +19,7 @@ from hypermargin.solvers.exact.device_oracle import DeviceOracle
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.joint_pass import joint_cuts, same_points
 from hypermargin.solvers.exact.oracle import MARGIN_SLACK, HingeOracle
-from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
+from hypermargin.solvers.exact.robust_oracle import has_cone_cuts, make_robust_oracle
 
 #: ``(risk, b, g)`` at one w.
 Cut = tuple[float, float, Array]
@@ -28,19 +28,19 @@ Cut = tuple[float, float, Array]
 class PieceOracle:
     """The pass over one piece, for several w at once; made from its parts again where it is sent elsewhere."""
 
-    def __init__(self, piece: MarginProblem | DeviceSamples, frame: Frame, threshold: float):
-        self.piece, self.frame, self.threshold = piece, frame, threshold
+    def __init__(self, piece: MarginProblem | DeviceSamples, frame: Frame, threshold: float, cone_cuts: bool = False):
+        self.piece, self.frame, self.threshold, self.cone_cuts = piece, frame, threshold, cone_cuts
         self.n_samples = piece.n_samples
         self._passes: list[Any] = []
         if isinstance(piece, DeviceSamples) and not frame.precise:
-            self._passes = [DeviceOracle(piece, frame, threshold)]
+            self._passes = [DeviceOracle(piece, frame, threshold, cone_cuts)]
 
     def __sizeof__(self) -> int:
         """Bytes with the samples twice: the piece, and its points in the frame."""
         return object.__sizeof__(self) + 2 * sys.getsizeof(self.piece)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PieceOracle, (self.piece, self.frame, self.threshold)
+        return PieceOracle, (self.piece, self.frame, self.threshold, self.cone_cuts)
 
     @property
     def shared_points(self) -> tuple[Any, ...] | None:
@@ -57,15 +57,18 @@ class PieceOracle:
         if isinstance(self.piece, DeviceSamples):
             if self._passes:
                 return self._passes[0](W)
-            parts = [_host_cuts(_host_oracle(p, self.frame), W) for p in on_host(self.piece)]
+            parts = [_host_cuts(self._host_oracle(p), W) for p in on_host(self.piece)]
             return [_sum(cuts) for cuts in zip(*parts, strict=True)]
         if not self._passes:
-            self._passes = [_host_oracle(self.piece, self.frame)]
+            self._passes = [self._host_oracle(self.piece)]
         return _host_cuts(self._passes[0], W)
 
-
-def _host_oracle(piece: MarginProblem, frame: Frame) -> HingeOracle:
-    return HingeOracle(piece, frame) if piece.uncertainty is None else make_robust_oracle(piece, frame)
+    def _host_oracle(self, piece: MarginProblem) -> HingeOracle:
+        if piece.uncertainty is None:
+            return HingeOracle(piece, self.frame)
+        oracle = make_robust_oracle(piece, self.frame)
+        oracle.cone_cuts = self.cone_cuts  # pieces are not told whether timelike w are allowed
+        return oracle
 
 
 def _host_cuts(oracle: HingeOracle, W: Array) -> list[Cut]:
@@ -85,10 +88,11 @@ class SpreadOracle(HingeOracle):
     def __init__(self, problem: SpreadProblem, frame: Frame):
         self.frame = frame
         self.threshold = 1.0 - MARGIN_SLACK
+        self.cone_cuts = has_cone_cuts(problem)
         self._factor = SQRT_HALF * problem.C
         self._outwards = boost(frame.centre)
         self._size = problem.n_samples * (problem.dim + 1)
-        self._pieces = problem.home.map(PieceOracle, frame, self.threshold)
+        self._pieces = problem.home.map(PieceOracle, frame, self.threshold, self.cone_cuts)
         self._clock = {"seconds": 0.0, "passes": 0.0}
         first = np.zeros((3, problem.dim + 1))
         first[1:, 0] = 1.0, -1.0

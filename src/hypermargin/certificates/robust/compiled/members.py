@@ -47,12 +47,14 @@ def ball_sums(
     cosh: cython.const[cython.double][::1],
     sinh: cython.const[cython.double][::1],
     tanh: cython.const[cython.double][::1],
+    shrunk: cython.const[cython.double][::1],
+    grown: cython.const[cython.double][::1],
     frame: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     forms: cython.const[cython.double][::1],
     outside: cython.const[cython.double][:, ::1],
     form_bounds: cython.const[cython.double][::1],
-    nominal: cython.const[cython.Py_ssize_t][::1],
+    kinds: cython.const[cython.Py_ssize_t][::1],
     threshold: cython.double,
     values: cython.double[:, ::1],
     magnitudes: cython.double[:, ::1],
@@ -64,8 +66,8 @@ def ball_sums(
 
     A is known up to a number per sample; `slack` gets the sums of ``c_i x_i0`` times it.
 
-    `forms` are q of the `points`, `form_bounds` those of `outside` (`members.form_bound`). Cuts marked as `nominal`
-    take the observed points.
+    `forms` are q of the `points`, `form_bounds` those of `outside` (`members.form_bound`). Cuts of the kind NOMINAL
+    take the observed points, those of the kind CONE multiples of them (`members.cone_multiples`).
     """
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
@@ -96,8 +98,12 @@ def ball_sums(
             for k in range(1, width):
                 m += in_frame[k] * points[j, k]
             member = (1.0, 0.0, 0.0)
-            if nominal[j]:
+            if kinds[j] == 1:
                 if not m < threshold:
+                    continue
+            elif kinds[j] == 2:
+                member = (shrunk[r] if m > 0.0 else grown[r], 0.0, 0.0)
+                if not member[0] * m < threshold:
                     continue
             else:
                 tangent = forms[j] + m * m

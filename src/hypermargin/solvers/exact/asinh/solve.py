@@ -16,6 +16,7 @@ from hypermargin.solvers.exact.asinh.box import LEAF, SETTLED, Box, Objective
 from hypermargin.solvers.exact.asinh.frames import frame_around, margins_matrix
 from hypermargin.solvers.exact.asinh.outside import Pieces, find_half_side
 from hypermargin.solvers.exact.asinh.search import Search, polish
+from hypermargin.solvers.exact.frames import first_frame
 from hypermargin.solvers.exact.one_class import best_along_axes
 
 #: The share of the tolerance that the search aims at; the rest is room for the check, which rounds to the safe side.
@@ -37,9 +38,9 @@ def solve_asinh(
 ) -> Outcome:
     """Minimise the asinh objective, from the points `starts` (in the coordinates of the problem)."""
     begin = time.perf_counter()
-    free = best_along_axes(problem)
-    if free is not None and problem.objective(free, "asinh") == 0.0:
-        return _outcome(problem, free, _nothing_claimed(problem), None, verify, None)
+    free = best_along_axes(problem, first_frame(problem, tol))
+    if free is not None and problem.objective(free[0], "asinh") == 0.0:
+        return _outcome(problem, free[0], _nothing_claimed(problem), None, verify, None)
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     points = [np.zeros(problem.dim + 1), *starts]
     # A search that ends with a better point than it began with has proofs for several cutoffs, of which the check knows

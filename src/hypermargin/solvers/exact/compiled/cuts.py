@@ -54,6 +54,10 @@ def lift_into(lifted: cython.double[::1], w: cython.double[::1]) -> cython.void:
     push_out(lifted)
 
 
+# Numbers of the cuts at ``+-(1, 0, ..., 0)``, which begin a search, are 2 and 3.
+LAST_OF_ONE_CLASS = cython.declare(cython.Py_ssize_t, 3)
+
+
 @cython.cclass
 class CutPool:
     """All cuts found so far, ``b + g.w`` from a pass at `point` with that `risk`, in growing tables that regions share.
@@ -103,16 +107,20 @@ class CutPool:
         return points
 
     def rise(self, c: cython.Py_ssize_t) -> cython.double:
-        """``|g0| - |gr|`` of a cut whose samples are of one class; 0 if its slope is not timelike.
+        """``|g0| - |gr|`` of a cut that proves a tail; 0 if its slope is not timelike.
 
-        The slope is then a sum of vectors in one light cone, each of Minkowski length 1 at least, with weights that sum
-        to b: ``g0^2 - |gr|^2 >= b^2``. Far from the origin this has more digits than the difference itself.
+        The samples of the first cuts are of one class: the slope is a sum of vectors in one light cone, each of
+        Minkowski length 1 at least, with weights that sum to b, and ``g0^2 - |gr|^2 >= b^2``. Far from the origin this
+        has more digits than the difference itself.
         """
         length: cython.double = self._length(c)
         time: cython.double = fabs(self.g[c, 0])
+        difference: cython.double = time - length if time - length > 1e-9 * time else 0.0
+        if c > LAST_OF_ONE_CLASS:
+            return difference
         if time <= (1.0 - 1e-9) * length or time + length == 0.0:
             return 0.0
-        return max(time - length if time - length > 1e-9 * time else 0.0, self.b[c] * self.b[c] / (time + length))
+        return max(difference, self.b[c] * self.b[c] / (time + length))
 
     def _length(self, c: cython.Py_ssize_t) -> cython.double:
         """``|gr|``."""
@@ -123,7 +131,7 @@ class CutPool:
         return sqrt(total)
 
     def tail(self, c: cython.Py_ssize_t, upper: cython.double):
-        """The s beyond which a share of cut c, whose samples are of one class, proves `upper`, and that share.
+        """The s beyond which a share of cut c proves `upper`, and that share.
 
         None if its slope is not timelike, which is so where it has no samples.
 

@@ -35,7 +35,7 @@ TINY = cython.declare(cython.double, 1e-200)
 
 @cython.cclass
 class BallPass(Pass):
-    """Geodesic balls (`GeodesicBall`), from `cosh` and `sinh` of their radii."""
+    """Geodesic balls (`GeodesicBall`), from `cosh` and `sinh` of their radii and ``shrunk = exp(-rho)``."""
 
     def __init__(
         self,
@@ -44,9 +44,10 @@ class BallPass(Pass):
         threshold: cython.double,
         cosh: cython.double[::1],
         sinh: cython.double[::1],
+        shrunk: cython.double[::1],
     ):
         super().__init__(Z, costs, threshold)
-        self.cosh, self.sinh = cosh, sinh
+        self.cosh, self.sinh, self.shrunk = cosh, sinh, shrunk
 
     def __call__(self, w: cython.double[::1], q: cython.double, g: cython.double[::1]):
         """Risk at w and offset b of the cut there; the slope is written to g. ``q = q(w)``."""
@@ -111,6 +112,35 @@ class BallPass(Pass):
         g[0] -= total * w[0]
         for j in range(1, g.shape[0]):
             g[j] += total * w[j]
+        return self.risk, self.b
+
+    def cone(self, w: cython.double[::1], g: cython.double[::1]):
+        """The same with what bounds worst margins of all spacelike normals (`GeodesicBall.cone_factors`)."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        shrunk = cython.declare(cython.double[256])
+        margin = cython.declare(cython.double[256])
+        worst = cython.declare(cython.double[256])
+        factor = cython.declare(cython.double[256])
+        costs = cython.declare(cython.double[256])
+        chosen = cython.declare(cython.double[256])
+        self.risk = self.b = 0.0
+        for j in range(g.shape[0]):
+            g[j] = 0.0
+        for i in range(0, self.n, 256):
+            m = min(256, self.Z.shape[1] - i)
+            self.combine(self.Z, w, i, m, margin)
+            self.load(self.shrunk, i, m, shrunk)
+            for e in range(m):  # behind the last sample there are zeros
+                factor[e] = shrunk[e] if margin[e] > 0.0 or shrunk[e] == 0.0 else 1.0 / shrunk[e]
+                worst[e] = factor[e] * margin[e]
+            self.load_costs(i, m, costs)
+            self.choose(worst, costs, m, chosen)
+            for e in range(m):
+                factor[e] *= chosen[e]
+            self.subtract_columns(factor, i, m, g)
         return self.risk, self.b
 
     def tangents(
