@@ -1,6 +1,7 @@
 """The independent check of a proof. Imports no solver; everything but the long sums is ball arithmetic."""
 
 from collections.abc import Sequence
+from math import inf
 from operator import le
 
 import numpy as np
