@@ -1,10 +1,13 @@
 """Problems far from the origin are proved, and what is said of the answer holds in sixty digits."""
 
+from dataclasses import replace
+
 import mpmath as mp
 import numpy as np
 import pytest
 
 from hypermargin import Ball, Box, Certificate, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem, Status, solve
+from hypermargin.certificates import CertificateError
 from hypermargin.geometry import lift, lorentz_centroid, move_from_origin, move_to_origin
 
 
@@ -166,3 +169,37 @@ def test_triples_on_a_line_that_separate(seed):
     x = np.sort(np.sinh(rng.uniform(14.0, 17.8) + rng.uniform(0.0, 0.1, 3)))
     for noise in (None, GeodesicBall(0.0)):
         assert solve(MarginProblem(lift(x[:, None]), [1.0, -1.0, -1.0], np.inf, uncertainty=noise)).is_proved
+
+
+@pytest.mark.parametrize("d", [1, 3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_sample_among_the_others_far_out(d, seed):
+    """Centred at radius 18, one sample of the other class at the rim; and labels at random, which no margin separates."""
+    rng = np.random.default_rng([d, seed, 18])
+    X = cluster(rng, d, 60, 18.0, 0.0)
+    y = -np.ones(60)
+    y[np.argsort(X[:, 0])[-4]] = 1.0
+    check(MarginProblem(X, y, 100.0))
+    overlapping = rng.choice([-1.0, 1.0], 60)
+    assert solve(MarginProblem(X, overlapping, np.inf)).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_samples_far_heavier_than_the_optimum(seed):
+    """A heavy pair that separates and light ones between: the proof counts what the optimum can use of a weight."""
+    rng = np.random.default_rng(seed)
+    X = lift(np.vstack([[[0.5, 0.0], [-0.5, 0.1]], 0.2 * rng.standard_normal((4, 2))]))
+    weight = np.r_[1e9, 3e11, 10.0 ** rng.uniform(-6.0, -3.0, 4)]
+    problem = MarginProblem(X, [1.0, -1.0, -1.0, 1.0, -1.0, 1.0], 1.0, sample_weight=weight)
+    solution = check(problem)
+    assert Certificate.from_dict(solution.certificate.to_dict()).verify(problem) == solution.lower_bound
+
+
+def test_a_largest_weight_must_be_positive():
+    X = lift(np.array([[0.5], [-0.4], [0.1]]))
+    problem = MarginProblem(X, [1.0, -1.0, 1.0], sample_weight=[1.0, 2.0, 3.0])
+    certificate = solve(problem).certificate
+    assert replace(certificate, most_weight=1.5).bound_for(problem) <= certificate.bound_for(problem)
+    for wrong in (0.0, -1.0, np.nan):
+        with pytest.raises(CertificateError, match="largest weight"):
+            replace(certificate, most_weight=wrong).bound_for(problem)
