@@ -222,6 +222,8 @@ class _SmoothedObjective:
             low, at_low = high, at_high
             high *= 4.0
             at_high = slope(high)
+        if at_high < 0.0:  # the objective is bounded below: such a slope is rounding
+            return 0.0
         first = abs(at_low)
         for k in range(40):
             middle = low + (high - low) * (at_low / (at_low - at_high) if k % 3 else 0.5)
