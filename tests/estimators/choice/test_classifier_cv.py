@@ -137,8 +137,8 @@ def test_average_precision_decides_for_rare_classes():
 # -- the rule --------------------------------------------------------------------------------------------------------
 
 
-def tried(family, scores):
-    certain = np.tile([[1.0, 0.0]], (2, 1))
+def tried(family, scores, first_class=1.0):
+    certain = np.tile([[first_class, 1.0 - first_class]], (2, 1))
     return Tried(family, {}, [Answers(certain)] * len(scores), np.array(scores, dtype=float))
 
 
@@ -160,6 +160,12 @@ class TestRule:
         # Differences 0.2, -0.1, 0.2, -0.1: mean 0.05, standard deviation 0.173, standard error 0.087.
         assert self.chosen([0.7, 0.8, 0.7, 0.8], [0.9, 0.7, 0.9, 0.7]) == ["neighbours", "geodesic"]
         assert self.chosen([0.7, 0.8, 0.7, 0.8], [0.9, 0.7, 0.9, 0.7], with_blend=False) == ["neighbours"]
+
+    def test_a_blend_that_is_clearly_worse_is_not_chosen(self):
+        # As above, but the mean of the probabilities answers with the wrong class everywhere.
+        flat = [tried(self.simple, [0.7, 0.8, 0.7, 0.8], 0.5), tried(self.later, [0.9, 0.7, 0.9, 0.7], 0.4)]
+        choice = choose(flat, self.folds, self.judge, with_blend=True)
+        assert [family.name for family, _ in choice.members] == ["neighbours"]
 
     def test_equal_scores_go_to_the_simplest(self):
         assert self.chosen([0.9, 0.9, 1.0, 1.0], [0.9, 0.9, 1.0, 1.0]) == ["geodesic"]

@@ -174,7 +174,7 @@ def test_triples_on_a_line_that_separate(seed):
 @pytest.mark.parametrize("d", [1, 3, 5])
 @pytest.mark.parametrize("seed", range(3))
 def test_one_sample_among_the_others_far_out(d, seed):
-    """Centred at radius 18, one sample of the other class at the rim; and labels at random, which no margin separates."""
+    """Centred at radius 18, one sample of the other class at the rim; and random labels, which no margin separates."""
     rng = np.random.default_rng([d, seed, 18])
     X = cluster(rng, d, 60, 18.0, 0.0)
     y = -np.ones(60)

@@ -1,9 +1,11 @@
 """Which candidate is chosen from the scores of all, and the sentence that says so.
 
 The rule: of each family the best candidate stands; families that the folds cannot tell from the best one, within a
-standard error of the difference of their scores, are blended, and where there is one only it is chosen as it is. On the
-data that the rule was made with (docs/benchmarks/choice.md) this was ahead of the best single candidate on taxonomies,
-and level with it on graphs. Families whose scores are the same on every fold are represented by the simplest of them.
+standard error of the difference of their scores, are blended, unless the folds can tell the blend from the best one:
+probabilities of margin classifiers that separate the classes may be so flat that their mean is worse than each of them.
+Where there is one such family only it is chosen as it is. On the data that the rule was made with
+(docs/benchmarks/choice.md) this was ahead of the best single candidate on taxonomies, and level with it on graphs.
+Families whose scores are the same on every fold are represented by the simplest of them.
 """
 
 from collections.abc import Sequence
@@ -78,9 +80,12 @@ def choose(tried: Sequence[Tried], folds: Folds, judge: Judge, with_blend: bool)
     words = [f"{each.family.name} ({each.family.in_words(each.parameters)})" for each in tried]
     best = best_of_each_family(tried)
     members = indistinguishable(best) if with_blend and folds else best[:1]
+    if len(members) > 1:
+        scores = judge.scores(blended([each.answers for each in members]), [test for _, test in folds])
+        if not is_near(scores, best[0].scores):
+            members = best[:1]
     if len(members) == 1:
         return Choice(rows, tried.index(members[0]), [(members[0].family, members[0].parameters)], words)
-    scores = judge.scores(blended([each.answers for each in members]), [test for _, test in folds])
     parameters = {"members": [{"family": each.family.name, **each.parameters} for each in members]}
     rows.append(Row(BLEND, parameters, scores, np.nan, 0.0))
     parts = [words[tried.index(each)] for each in members]
@@ -101,12 +106,17 @@ def indistinguishable(best: Sequence[Tried]) -> list[Tried]:
     """Of the best of each family those that are within a standard error of the first, without their doubles."""
     found: list[Tried] = []
     for each in best:
-        difference = best[0].scores - each.scores
-        known = difference[np.isfinite(difference)]
-        near = each is best[0] or (known.size > 1 and known.mean() <= _standard_error(known) + TIE)
+        near = each is best[0] or is_near(each.scores, best[0].scores)
         if near and not any(np.allclose(each.scores, other.scores, TIE, TIE, equal_nan=True) for other in found):
             found.append(each)
     return found
+
+
+def is_near(scores: Array, best: Array) -> bool:
+    """Whether scores on folds are at most a standard error (of the differences) behind the best ones."""
+    behind = best - scores
+    known = behind[np.isfinite(behind)]
+    return known.size > 1 and bool(known.mean() <= _standard_error(known) + TIE)
 
 
 def _standard_error(scores: Array) -> float:
