@@ -191,6 +191,8 @@ def main() -> None:
         f"Relative gap {TOL:g}; every fit of the exact method includes the check of its certificate.",
         f"LinearSVC is timed to a relative objective of {THEIR_TOL:g} of its own problem, which knows no bound.",
         "Passes of deep cuts are products with all the data, two per pass; products with a part of it count as such.",
+        "Set OPENBLAS_NUM_THREADS=1 where other work runs beside: threads of BLAS that wait for a busy core cost "
+        "many times more than they gain.",
     ]
     # A part of the lines must not replace the table that the documentation shows.
     complete = len(options.only) == len(LINES)
