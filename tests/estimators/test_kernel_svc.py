@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
@@ -130,6 +131,15 @@ def test_problems_that_one_call_leaves_open_are_solved_alone(monkeypatch):
     np.testing.assert_allclose(patched.decision_function(X), usual.decision_function(X), atol=1e-2)
     own = np.flatnonzero(patched.dual_coef_[3])
     assert own.size == patched.solutions_[3].info["support"]
+
+
+def test_one_call_that_leaves_everything_open():
+    """A tolerance beyond what doubles prove: each problem is solved alone, to the same answer."""
+    X, y = make_gaussian_mixture(30, 3, scale=0.8, random_state=0, return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="3 of 3 binary problems"):
+        model = HyperbolicKernelSVC(tol=1e-15).fit(X, y)
+    usual = HyperbolicKernelSVC(tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), usual.decision_function(X), rtol=0.0, atol=1e-7)
 
 
 def test_threads_do_not_change_the_answer():

@@ -79,8 +79,8 @@ class KernelAnswers:
         matrix = np.zeros((len(self.code), bounds[-1]))
         for k, (solution, _) in self.alone.items():
             matrix[k, np.repeat(self.code[k] != 0.0, sizes)] = solution.w
-        if self.together is not None:
-            of_members = [k for k in range(len(self.members)) if int(self.members[k]) not in self.alone]
+        of_members = [k for k in range(len(self.members)) if int(self.members[k]) not in self.alone]
+        if self.together is not None and of_members:
             used = np.zeros_like(matrix, dtype=bool)
             used[self.members[of_members]] = np.repeat(self.code[self.members[of_members]] != 0.0, sizes, axis=1)
             own = self.together.beta
