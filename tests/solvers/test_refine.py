@@ -128,3 +128,14 @@ def test_an_intercept_is_refused():
     problem = MarginProblem(*clouds(0))
     with pytest.raises(ValueError, match="intercept"):
         refine_solution(problem, solve(problem, "euclidean", fit_intercept=True, allow_timelike=True))
+
+
+def test_a_mean_that_weights_put_too_far_from_a_sample():
+    """Around the mean of these samples the first one would lie at radius 19.6; found by `make fuzz`."""
+    X = lift(np.array([[-7000.0, 3000.0], [-20000.0, 60000.0]]))
+    problem = MarginProblem(X, [1.0, -1.0], 4.0, sample_weight=[0.01, 1e7])
+    start = np.array([0.2, -0.1, 0.3])
+    w, history = refine(problem, start)
+    assert w[1:] @ w[1:] >= w[0] ** 2 * (1.0 - 1e-12)
+    assert problem.objective(w) <= problem.objective(start)
+    assert history == sorted(history, reverse=True)

@@ -21,7 +21,9 @@ from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import boost, move_to_origin, transform_normal, translation_to_origin
+from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import frechet_mean
+from hypermargin.geometry.validation import PointError
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution, Status
@@ -67,7 +69,10 @@ def refine(
     if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
         raise ValueError(f"w must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
     mean = frechet_mean(problem.X, problem.sample_weight)
-    centred = replace(problem, X=move_to_origin(problem.X, mean))
+    try:
+        centred = replace(problem, X=move_to_origin(problem.X, mean))
+    except PointError:  # weights put the mean too far from other points: the descent stays where the data lies
+        mean, centred = lift(np.zeros(problem.dim)), problem
     mended = project(transform_normal(start, translation_to_origin(mean)))
     best, history = _descend(centred, mended, loss, max_iter, tol)
     refined = project(transform_normal(best, boost(mean)))

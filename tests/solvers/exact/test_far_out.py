@@ -203,3 +203,17 @@ def test_a_largest_weight_must_be_positive():
     for wrong in (0.0, -1.0, np.nan):
         with pytest.raises(CertificateError, match="largest weight"):
             replace(certificate, most_weight=wrong).bound_for(problem)
+
+
+def test_frames_that_double_double_does_not_reach_are_not_tried():
+    """Contradictory equal points, timelike normals allowed: feet ran away until numbers overflowed."""
+    X = lift(np.tile([9813.539818851228, 185888.7618373144, -155004.33228778688], (4, 1)))
+    weight = [0.3760407401785203, 2.285401273075318, 0.28047869763590033, 1.9445132892979582]
+    noise = CrossPolytope(0.9585985959125789)
+    problem = MarginProblem(
+        X, [1.0, -1.0, 1.0, -1.0], 0.10964764426932813, sample_weight=weight, uncertainty=noise, allow_timelike=True
+    )
+    solution = solve(problem, "exact")
+    with mp.workdps(60):
+        exact = exact_objective(problem, solution)
+        assert solution.lower_bound <= exact <= solution.objective

@@ -24,6 +24,8 @@ NEAR = 0.5
 NO_FOOT = 1e-12
 #: The farthest that a frame is moved for a lightlike normal.
 FARTHEST = 20.0
+#: The largest time coordinate of a centre that data can be moved to: double-double arithmetic ends beyond.
+OUT_OF_REACH = 1e20
 #: What rounding may cost, as a share of the tolerance, before double-double arithmetic is worth its price.
 ROUNDING_SHARE = 0.01
 
@@ -50,7 +52,7 @@ def next_frame(frame: Frame, w: Array) -> Frame | None:
     """Where to try again after a search in `frame` that ended with w there, short of a proof; None for nowhere."""
     foot = _foot(w)
     if foot is not None and float(distance(foot, lift(np.zeros(foot.size - 1)))) > NEAR:
-        return Frame(move_from_origin(foot[None], frame.centre)[0], precise=True)
+        return _precise(move_from_origin(foot[None], frame.centre)[0])
     return None if frame.precise else Frame(frame.centre, precise=True)
 
 
@@ -58,7 +60,12 @@ def between(one: Frame, other: Frame) -> Frame | None:
     """The frame halfway between two; None where they are near each other."""
     if float(distance(one.centre, other.centre)) <= 2.0 * NEAR:
         return None
-    return Frame(onto_hyperboloid(one.centre + other.centre), precise=True)
+    return _precise(onto_hyperboloid(one.centre + other.centre))
+
+
+def _precise(centre: Array) -> Frame | None:
+    """The frame around a centre in double-double arithmetic; None where that does not reach."""
+    return Frame(centre, precise=True) if centre[0] < OUT_OF_REACH else None
 
 
 def _foot(w: Array) -> Array | None:
