@@ -215,7 +215,7 @@ def test_a_class_with_fewer_members_than_folds():
     np.testing.assert_array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X))
     with pytest.warns(UserWarning, match="least populated class in y has only 1 members"):
         search = GridSearchCV(HyperbolicKernelSVC(), {"C": [1.0, 10.0]}, cv=5).fit(X, y)
-    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+    assert np.all(search.cv_results_["mean_test_score"] > 0.9)
     chosen = HyperbolicClassifierCV(candidates=["kernel"], cv=3, random_state=0).fit(X, y)
     assert chosen.best_score_ > 0.9
     with pytest.raises(ValueError, match="cannot be greater than the number of members in each class"):

@@ -9,7 +9,7 @@ from hypermargin.certificates.compiled.kernel_bounds import enclose_family, form
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.kernels import Kernel
 from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
-from hypermargin.problems.kernel_family import KernelFamily
+from hypermargin.problems.kernel_family import KernelProblemFamily
 
 #: Terms that are summed at once; the error of a sum grows with their number.
 TERMS = 4096
@@ -33,7 +33,7 @@ def enclosed_objectives(problem: DualProblem, beta: Array, intercept: float) -> 
         return (lower, upper) if isfinite(lower) and isfinite(upper) else (-np.inf, np.inf)
 
 
-def enclosed_family(family: KernelFamily, beta: Array, intercepts: Array) -> tuple[Array, Array]:
+def enclosed_family(family: KernelProblemFamily, beta: Array, intercepts: Array) -> tuple[Array, Array]:
     """The same for all problems of a family; `beta` is flat, and the bounds have shape (n_problems,).
 
     Bounds are infinite where coefficients are out of their box or do not add up to exactly 0.

@@ -19,7 +19,7 @@ from hypermargin.estimators.kernel_answers import KernelAnswers
 from hypermargin.kernels import Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.problems.kernel import FeatureProblem, KernelFunction, KernelProblem
-from hypermargin.problems.kernel_family import KernelFamily
+from hypermargin.problems.kernel_family import KernelProblemFamily
 from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel.family import FamilyAnswers, solve_family
 from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
@@ -155,7 +155,7 @@ class KernelProblems:
         beta, last = None, 1.0
         for i in sorted(range(len(Cs)), key=Cs.__getitem__):
             C = float(Cs[i])
-            family = KernelFamily(
+            family = KernelProblemFamily(
                 self.gram, self.kernel, self.dim, self.samples.bounds, self.code[members], C, self.samples.weight
             )
             found[i] = solve_family(family, AIM * tol, None if beta is None else beta * (C / last))

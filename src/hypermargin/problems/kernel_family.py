@@ -19,7 +19,7 @@ Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFamily:
+class KernelProblemFamily:
     """Problems in which class c has the rows ``bounds[c] : bounds[c + 1]`` of one kernel matrix.
 
     Parameters

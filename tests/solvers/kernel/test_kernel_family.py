@@ -11,7 +11,7 @@ from hypermargin.certificates.kernel_sums import enclosed_family
 from hypermargin.geometry import lift
 from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel
 from hypermargin.problems.kernel import KernelProblem
-from hypermargin.problems.kernel_family import KernelFamily
+from hypermargin.problems.kernel_family import KernelProblemFamily
 from hypermargin.solvers.kernel.compiled import ending, pairs
 from hypermargin.solvers.kernel.compiled import family as compiled_family
 from hypermargin.solvers.kernel.family import solve_family
@@ -30,7 +30,7 @@ def random_family(kernel, code, C=3.0, weighted=False, seed=0):
     X = lift(centres + 0.8 * rng.normal(size=centres.shape))
     weight = rng.uniform(0.2, 3.0, size=len(X)) if weighted else None
     bounds = [0, *np.cumsum(sizes).tolist()]
-    return X, KernelFamily(kernel(X), kernel, 2, bounds, code, C, weight)
+    return X, KernelProblemFamily(kernel(X), kernel, 2, bounds, code, C, weight)
 
 
 def problems_of(X, family):
@@ -68,7 +68,7 @@ def test_optima_and_bounds_are_those_of_the_problems_one_by_one(kernel, code, we
 def test_bounds_hold_in_rationals():
     """For the matrix as it is (a callable's has no rounding), with intercepts and coefficients of any quality."""
     X, family = random_family(HeatKernel(0.3), PAIRS, weighted=True)
-    plain = KernelFamily(family.gram, lambda X, Y: family.gram, 2, family.bounds, PAIRS, 3.0, family.weight)
+    plain = KernelProblemFamily(family.gram, lambda X, Y: family.gram, 2, family.bounds, PAIRS, 3.0, family.weight)
     rng = np.random.default_rng(1)
     beta = np.zeros(plain.y.size)
     for first, past in zip(plain.starts[:-1], plain.starts[1:], strict=True):

@@ -13,8 +13,15 @@ if cython.compiled:
 else:
     from math import fabs
 
-#: The unit roundoff 2^-53, and ``n gamma`` beyond `gamma_n` for the products and the charge itself.
+#: The unit roundoff.
 UNIT: cython.double = 2.0**-53
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _gamma(n: cython.double) -> cython.double:
+    """``gamma_n``, rounded up: the bound of `certificates/rounding.py`, for loops that have no interpreter."""
+    return 1.0001 * n * UNIT / (1.0 - n * UNIT)
 
 
 def risk_above(
@@ -37,7 +44,7 @@ def risk_above(
             risk += costs[i] * short
         elif not short <= 0.0:  # NaN proves nothing
             return float("inf")
-    return risk * (1.0 + 1.0001 * (n + 16) * UNIT / (1.0 - (n + 16) * UNIT))
+    return risk * (1.0 + _gamma(n + 16))  # 16: the products, and the charge itself
 
 
 def form_bounds(
@@ -53,7 +60,7 @@ def form_bounds(
     product: cython.double = 0.0
     products: cython.double = 0.0
     slack: cython.double = 0.0
-    gamma: cython.double = 1.0001 * (n + 16) * UNIT / (1.0 - (n + 16) * UNIT)
+    gamma: cython.double = _gamma(n + 16)
     for i in range(n):
         size = fabs(beta[i])
         total += size
@@ -81,7 +88,7 @@ def enclose_family(
     lower: cython.double[::1],
     upper: cython.double[::1],
 ):
-    """A lower bound of the dual objective and an upper bound of the primal one for every problem of a `KernelFamily`.
+    """Below the dual objective and above the primal one, for every problem of a `KernelProblemFamily`.
 
     Kernel values are within ``relative |k| + absolute`` of the true ones. Coefficients that are no point of the dual
     prove nothing: bounds are infinite then, and where the sum of the coefficients is 0 but not seen to be by additions
@@ -190,6 +197,6 @@ def _family_scores(
                 for k in range(begins[r], begins[r + 1]):
                     scores[k] += weight * K[row, k + ahead]
                     errors[k] += size * fabs(K[row, k + ahead])
-    factor = 1.0001 * m * UNIT / (1.0 - m * UNIT) + 1.01 * relative
+    factor = _gamma(m) + 1.01 * relative
     for k in range(n):
         errors[k] = (factor * errors[k] + absolute * total) * (1.0 + 1e-9) + 1e-300

@@ -7,7 +7,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.kernel_sums import enclosed_family
-from hypermargin.problems.kernel_family import KernelFamily
+from hypermargin.problems.kernel_family import KernelProblemFamily
 from hypermargin.solvers.kernel.compiled.family import minimise_family
 
 #: The violation that the first steps stop at.
@@ -42,7 +42,7 @@ class FamilyAnswers:
         return values[self.starts[p] : self.starts[p + 1]]
 
 
-def solve_family(family: KernelFamily, aim: float, start_at: Array | None = None) -> FamilyAnswers:
+def solve_family(family: KernelProblemFamily, aim: float, start_at: Array | None = None) -> FamilyAnswers:
     """Solve and check all problems, aiming at the relative gap `aim`; `gaps` tells which are solved.
 
     `start_at` are coefficients to begin with, flat; those of another C, scaled.

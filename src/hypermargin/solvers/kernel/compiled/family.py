@@ -35,7 +35,7 @@ def minimise_family(
     gaps: cython.double[::1],
     steps: cython.Py_ssize_t[::1],
 ):
-    """Bring every problem of a `KernelFamily` to the relative gap `aim`, or as near as `most_steps` of each bring it.
+    """Bring every problem of a `KernelProblemFamily` to the relative gap `aim`, as near as `most_steps` of each do.
 
     Begins with the coefficients `beta` and ends with such whose sum is exactly 0; `gradient`, which need not be set, is
     ``K beta - y``. `intercepts`, `gaps` and `steps` have an entry for each problem. Steps go on until no pair violates
