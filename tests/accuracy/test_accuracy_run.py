@@ -8,6 +8,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
+from hypermargin.accuracy import contestants
 from hypermargin.accuracy.cells import Cell, load, run_cell
 from hypermargin.accuracy.contestants import OURS, PEERS
 from hypermargin.cli.main import main
@@ -77,3 +78,14 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, options, message):
     err = capsys.readouterr().err
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_large_data_chooses_parameters_on_some_samples_and_fits_all(monkeypatch):
+    """Counted from outside: the grid sees the cap, the last fit every training sample, classes keep their shares."""
+    monkeypatch.setattr(contestants, "CHOSEN_ON", 60)
+    X, y = load(SMALL)
+    model, _ = contestants.fitted_peer("neighbours, disk", from_lorentz(X, "poincare"), y, "average_precision")
+    assert model.n_samples_fit_ == len(y)
+    few = contestants._some(y)
+    assert len(set(few.tolist())) == 60
+    assert np.bincount(y[few])[1] == pytest.approx(0.6 * np.bincount(y)[1], abs=1.0)

@@ -1,10 +1,12 @@
 """Ranks, tests and the report of the accuracy measurement, against values worked out by hand or by others."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare, wilcoxon
 
-from hypermargin.accuracy.cells import Cell, measures, moved, scoring_of, taxonomy_name
+from hypermargin.accuracy.cells import Cell, measures, moved, scoring_of, splits, taxonomy_name
 from hypermargin.accuracy.picture import joined
 from hypermargin.accuracy.report import against_best_peer, findings, report_markdown, write_report
 from hypermargin.accuracy.results_page import write_results_page
@@ -138,7 +140,9 @@ def test_measures_of_a_classifier_without_probabilities_that_misses_a_class():
 
 
 def test_a_plan_compares_all_on_one_fold_before_the_next():
-    cells = plan(["taxonomy_30_0.2_seed1", "taxonomy_20_0.2_seed1"], ["ours", "linear SVM"], 1, with_moved=True)
+    cells = plan(
+        ["taxonomy_30_0.2_seed1", "taxonomy_20_0.2_seed1"], ["ours", "linear SVM"], with_moved=True, repetitions=1
+    )
     assert len(cells) == 2 * 2 * 5 * 2
     assert [c.dataset for c in cells[:4]] == ["taxonomy_20_0.2_seed1"] * 2 + ["taxonomy_30_0.2_seed1"] * 2
     assert not any(c.is_moved for c in cells[:20])
@@ -167,3 +171,15 @@ def test_the_report_and_the_head_of_the_results(tmp_path):
     assert results_md.read_text(encoding="utf-8") == once
     assert once.index("most accurate") < once.index("The paper.")
     assert once.count("The paper.") == 1
+
+
+def test_small_data_is_split_more_often_and_large_data_once():
+    """Every set is tested on at least as many samples as it has, up to 500 for those that are split again."""
+    assert len(splits(34)) == 25  # no more than five repetitions, though 34 samples are few
+    assert len(splits(105)) == 20  # 420 samples tested
+    assert splits(319) == splits(20_000) == [(0, fold) for fold in range(5)]
+    assert splits(60_000) == [(0, 0)]
+    assert splits(60_000, repetitions=2, folds=2) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    cells = plan(["taxonomy_100_0.2_seed1", "taxonomy_400_0.2_seed1"], ["linear SVM"], with_moved=True)
+    counts = Counter((cell.dataset, cell.is_moved) for cell in cells)
+    assert sorted(counts.values()) == [5, 5, 5, 25]

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, average_precision_score, f1_score, l
 from sklearn.model_selection import StratifiedKFold
 
 from hypermargin import __version__
-from hypermargin.accuracy.contestants import OURS, PEERS, features_for, fitted_ours, fitted_peer
+from hypermargin.accuracy.contestants import CHOSEN_ON, OURS, PEERS, features_for, fitted_ours, fitted_peer
 from hypermargin.arrays import Array
 from hypermargin.datasets import list_embeddings, make_taxonomy
 from hypermargin.datasets.by_name import load as load_by_name
@@ -23,6 +23,10 @@ from hypermargin.geometry.lorentz import lift
 #: Changes when what a cell records changes.
 RECORD_FORMAT = 1
 OUTER_FOLDS = 5
+#: Small data is split anew until this many samples were tested, but so often at most: a fold of it says little.
+ENOUGH_TESTED, MOST_REPETITIONS = 500, 5
+#: Of larger data one fold is measured: the error of its score is below half a percent.
+LARGE = 20_000
 #: How far the random isometry moves the origin.
 RADIUS = 2.0
 #: The name under which all of ours are fitted together.
@@ -87,6 +91,8 @@ class Cell:
         peer = None if self.contestant == TOGETHER else [PEERS[self.contestant].features, PEERS[self.contestant].grid]
         content = {**asdict(self), "data": data.hexdigest(), "peer": peer, "version": __version__}
         content |= {"format": RECORD_FORMAT}
+        if peer is not None and _train_size(len(y)) > CHOSEN_ON:
+            content["chosen_on"] = CHOSEN_ON
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,6 +100,19 @@ class Cell:
 
     def in_words(self) -> str:
         return f"{self.dataset}{' moved' if self.is_moved else ''}, {self.contestant}, fold {self.fold + 1}"
+
+
+def _train_size(n_samples: int) -> int:
+    return n_samples - n_samples // OUTER_FOLDS
+
+
+def splits(n_samples: int, repetitions: int | None = None, folds: int | None = None) -> list[tuple[int, int]]:
+    """Repetitions and outer folds to measure on data of this size, in this order, unless their numbers are given."""
+    if repetitions is None:
+        repetitions = min(MOST_REPETITIONS, max(1, ENOUGH_TESTED // n_samples))
+    if folds is None:
+        folds = 1 if n_samples > LARGE else OUTER_FOLDS
+    return [(repetition, fold) for repetition in range(repetitions) for fold in range(folds)]
 
 
 def contestants(cell: Cell) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,6 +25,8 @@ from hypermargin.geometry.models import from_lorentz
 
 #: Folds inside the training samples that choose the parameters of peers.
 INNER_FOLDS = 5
+#: The most samples on which peers choose their parameters; the last fit is on all of them.
+CHOSEN_ON = 5000
 #: Weights of the risk that peers may choose from, the same as ours.
 CS = [0.1, 1.0, 10.0, 100.0, 1000.0]
 #: Trees of peers that have trees, while parameters are chosen and in the end: as many as ours.
@@ -139,8 +141,17 @@ def fitted_peer(name: str, X: Array, y: np.ndarray, scoring: str) -> tuple[Any, 
         peer.build(), peer.grid, scoring=scoring, cv=StratifiedKFold(folds, shuffle=True, random_state=0)
     )
     began = time.process_time()
-    search.fit(X, y)
+    few = _some(y)
+    search.fit(X[few], y[few])
     model = search.best_estimator_
-    if "n_estimators" in model.get_params():
-        model = clone(model).set_params(n_estimators=FINAL_TREES).fit(X, y)
+    trees = {"n_estimators": FINAL_TREES} if "n_estimators" in model.get_params() else {}
+    if trees or len(few) < len(y):
+        model = clone(model).set_params(**trees).fit(X, y)
     return model, time.process_time() - began
+
+
+def _some(y: np.ndarray) -> np.ndarray:
+    """Indices of at most `CHOSEN_ON` samples, with the classes in the same shares."""
+    if len(y) <= CHOSEN_ON:
+        return np.arange(len(y))
+    return train_test_split(np.arange(len(y)), train_size=CHOSEN_ON, stratify=y, random_state=0)[0]

@@ -6,7 +6,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from hypermargin.accuracy.cells import OUTER_FOLDS, TOGETHER, Cell, load, run_cell
+from hypermargin.accuracy.cells import TOGETHER, Cell, load, run_cell, splits
 from hypermargin.workers.environment import commit
 from hypermargin.workers.limits import LimitedWorker
 from hypermargin.workers.records import Records
@@ -16,20 +16,26 @@ Results = dict[Cell, dict[str, Any]]
 
 
 def plan(
-    datasets: Sequence[str], contestants: Sequence[str], repetitions: int, *, with_moved: bool, folds: int = OUTER_FOLDS
+    datasets: Sequence[str],
+    contestants: Sequence[str],
+    *,
+    with_moved: bool,
+    repetitions: int | None = None,
+    folds: int | None = None,
 ) -> list[Cell]:
     """All cells: a fold of every data set before the next fold, and data as it lies before data that was moved.
 
     So a run that is ended early has compared all contestants on as many data sets as it could. Small sets come first.
-    `contestants` are peers, and `TOGETHER` for all of ours.
+    `contestants` are peers, and `TOGETHER` for all of ours. Moved data is measured once, whatever the repetitions.
     """
-    order = sorted(datasets, key=lambda name: len(load(name)[1]))
+    sizes = sorted((len(load(name)[1]), name) for name in datasets)
+    rounds = {name: splits(size, repetitions, folds) for size, name in sizes}
     return [
-        Cell(dataset, contestant, is_moved, repetition, fold)
+        Cell(name, contestant, is_moved, *rounds[name][k])
         for is_moved in ((False, True) if with_moved else (False,))
-        for repetition in range(repetitions)
-        for fold in range(folds)
-        for dataset in order
+        for k in range(max(map(len, rounds.values())))
+        for _, name in sizes
+        if k < len(rounds[name]) and not (is_moved and rounds[name][k][0])
         for contestant in contestants
     ]
 

@@ -1,6 +1,7 @@
 """`hypermargin accuracy`: all models and their peers in nested cross-validation, on the paper's data and taxonomies."""
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
 from hypermargin.cli.console import CommandError, say, show_table, warn
@@ -24,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", default="accuracy", metavar="FOLDER", help="where results go (%(default)s)")
     parser.add_argument("--data", metavar="A,B,...", help="the data sets (default: all embeddings, and taxonomies)")
     parser.add_argument("--models", metavar="A;B;...", help="contestants, separated by semicolons (default: all)")
-    parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="of the five outer folds (%(default)s)")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="of the outer folds (more for small data)")
+    parser.add_argument("--folds", type=int, metavar="N", help="of the five outer ones (one of large data)")
     parser.add_argument("--not-moved", action="store_true", help="leave out the same data after a random isometry")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (%(default)s)")
     parser.add_argument("--time-limit", type=float, default=3600.0, metavar="S", help="seconds per cell (%(default)g)")
@@ -49,15 +51,18 @@ def run(args: argparse.Namespace) -> None:
         say(f"ours: {'; '.join(OURS)}")
         say(f"peers: {'; '.join(PEERS)}")
         return
-    if args.repetitions < 1 or args.jobs < 1 or not args.time_limit > 0.0:
-        raise CommandError("--repetitions, --jobs and --time-limit must be positive")
+    counts = (args.repetitions, args.folds, args.jobs, args.time_limit)
+    if not all(count is None or count > 0 for count in counts):
+        raise CommandError("--repetitions, --folds, --jobs and --time-limit must be positive")
+    if args.folds is not None and args.folds > OUTER_FOLDS:
+        raise CommandError(f"there are {OUTER_FOLDS} outer folds, so --folds is at most that")
     datasets = _datasets(args, QUICK if args.quick else default_datasets())
     cells = plan(
         datasets,
         _contestants(args.models),
-        args.repetitions,
         with_moved=not args.not_moved,
-        folds=2 if args.quick else OUTER_FOLDS,
+        repetitions=1 if args.quick and args.repetitions is None else args.repetitions,
+        folds=2 if args.quick and args.folds is None else args.folds,
     )
     folder = Path(args.output)
     kept = folder / "cells"
@@ -124,13 +129,21 @@ def _datasets(args: argparse.Namespace, usual: tuple[str, ...]) -> tuple[str, ..
     return names
 
 
+def _folds_in_words(cells) -> str:
+    """How many outer folds of each data set as it lies are in the plan: "5 each; 25 of karate"."""
+    counts = Counter(name for name, _, _ in {(cell.dataset, cell.repetition, cell.fold) for cell in cells})
+    usual = Counter(counts.values()).most_common(1)[0][0]
+    others = (f"{count} of {name}" for name, count in sorted(counts.items()) if count != usual)
+    return "; ".join([f"{usual} each", *others])
+
+
 def _facts(args: argparse.Namespace, cells, results) -> dict[str, str]:
     from hypermargin.workers.environment import describe_environment
 
     commits = sorted({str(record.get("commit")) for record in results.values()})
     return {
         "cells": f"{len(results)} of {len(cells)} measured",
-        "outer folds": f"{max(cell.fold for cell in cells) + 1}, repeated {args.repetitions} time(s)",
+        "outer folds": _folds_in_words(cells),
         "measured at commit": ", ".join(commits),
         **describe_environment(),
     }
