@@ -68,6 +68,7 @@ LEVERS = {
     "groups around two seed classes": forest(grouping="seeds"),
     "one class against the rest": forest(grouping="one-vs-rest"),
     "two classes only": forest(grouping="pairs"),
+    "groups by lowest common ancestors of class centroids": forest(grouping="hierarchy"),
     "scikit-learn's random forest, leaves of 1": rival(),
     "scikit-learn's random forest, leaves of 5": rival(min_samples_leaf=5),
 }

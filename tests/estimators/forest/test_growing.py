@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from hypermargin import MarginProblem, solve
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators.forest.compiled import frame, grower, separator, sorting, threshold, traversal
+from hypermargin.estimators.forest.compiled import frame, groups, grower, separator, sorting, threshold, traversal
 from hypermargin.estimators.forest.tree import Tree
 from interpreted import load_source
 from reference.objective import lift
@@ -18,7 +18,7 @@ SETTINGS = {
     "n_candidates": 2,
     "split_samples": 8,
     "C": 1.0,
-    "chances": (1.0, 1.0, 1.0, 1.0),
+    "chances": (1.0, 1.0, 1.0, 1.0, 1.0),
     "curve_chance": 0.5,
     "by_entropy": False,
 }
@@ -121,6 +121,69 @@ def grown(seed, module=grower, n=60, **changes):
     return module.Grower(*samples(seed, n), 3, SETTINGS | changes, seed).grow()
 
 
+def product(x, y):
+    return x[..., 0] * y[..., 0] - np.sum(x[..., 1:] * y[..., 1:], axis=-1)
+
+
+def sides_of_classes(X, labels, way, seed):
+    """+1 or -1 for each class, as a node that holds all samples draws them."""
+    chances = np.eye(5)[way]
+    growing = grower.Grower(
+        X, labels, np.ones(len(X)), labels.max() + 1, SETTINGS | {"chances": chances, "split_samples": 1000}, seed
+    )
+    growing.open_next()
+    rows, signs, _ = growing.draw()
+    return np.array([signs[labels[rows] == k][0] for k in range(labels.max() + 1)])
+
+
+def scattered(seed, n_classes=7, dim=3):
+    rng = np.random.default_rng(seed)
+    means = rng.normal(scale=1.5, size=(n_classes, dim))
+    labels = np.repeat(np.arange(n_classes), 4).astype(np.intc)
+    X = lift(means[labels] + 0.1 * rng.normal(size=(len(labels), dim)))
+    sums = np.array([X[labels == k].sum(axis=0) for k in range(n_classes)])
+    root = X.sum(axis=0)
+    return X, labels, sums / np.sqrt(product(sums, sums))[:, None], root / np.sqrt(product(root, root))
+
+
+def ancestor(p, q, root, steps=4001):
+    """The point between p and q that is nearest to the root, by walking the geodesic."""
+    length = np.arccosh(product(p, q))
+    t = np.linspace(0.0, 1.0, steps)[:, None]
+    walk = (np.sinh((1.0 - t) * length) * p + np.sinh(t * length) * q) / np.sinh(length)
+    distances = np.arccosh(np.maximum(product(walk, root), 1.0))
+    return walk[np.argmin(distances)], distances.min()
+
+
+class TestGroups:
+    def test_each_class_goes_with_the_nearer_of_two_seeds(self):
+        """Whichever two classes were drawn as seeds, they must explain the sides of all others."""
+        for seed in range(20):
+            X, labels, centroids, _ = scattered(seed)
+            sides = sides_of_classes(X, labels, 1, seed)
+            far = np.arccosh(np.maximum(product(centroids[:, None], centroids[None]), 1.0))
+            explained = [
+                np.all((far[:, a] < far[:, b]) == (sides > 0.0))
+                for a in np.flatnonzero(sides > 0.0)
+                for b in np.flatnonzero(sides < 0.0)
+            ]
+            assert any(explained)
+
+    def test_the_hierarchy_merges_what_has_the_deepest_ancestor(self):
+        for seed in range(20):
+            X, labels, centroids, root = scattered(seed)
+            groups_left = [({k}, centroids[k]) for k in range(len(centroids))]
+            while len(groups_left) > 2:
+                pairs = [(i, j) for i in range(len(groups_left)) for j in range(i)]
+                found = [ancestor(groups_left[i][1], groups_left[j][1], root) for i, j in pairs]
+                best = int(np.argmax([depth for _, depth in found]))
+                i, j = pairs[best]
+                merged = (groups_left[i][0] | groups_left[j][0], found[best][0])
+                groups_left = [group for k, group in enumerate(groups_left) if k not in (i, j)] + [merged]
+            sides = sides_of_classes(X, labels, 4, seed)
+            assert set(np.flatnonzero(sides == sides[0]).tolist()) in [members for members, _ in groups_left]
+
+
 class TestGrower:
     @pytest.mark.parametrize(("rare", "limit"), [(2, 2), (4, 4), (5, 8)])
     def test_a_class_of_a_few_samples_can_have_a_leaf(self, rare, limit):
@@ -147,7 +210,7 @@ class TestGrower:
 
     @pytest.mark.parametrize("by_entropy", [False, True])
     def test_the_interpreter_grows_the_same_tree(self, by_entropy):
-        modules = (sorting, separator, threshold, frame, grower)
+        modules = (sorting, separator, threshold, frame, groups, grower)
         plain = load_source(*modules)[-1]
         for seed in range(3):
             ours = grown(seed, by_entropy=by_entropy)

@@ -15,13 +15,14 @@ from hypermargin.estimators.forest.compiled.grower import Grower
 from hypermargin.estimators.forest.tree import Tree
 
 #: Chances of the ways to put the classes of a node in two groups: at random; each class with the nearer of two seed
-#: classes; one class against the rest; two classes only.
+#: classes; one class against the rest; two classes only; by the hierarchy of the classes' centroids.
 GROUPINGS = {
-    "mixed": (1.0, 1.0, 1.0, 0.0),
-    "random": (1.0, 0.0, 0.0, 0.0),
-    "seeds": (0.0, 1.0, 0.0, 0.0),
-    "one-vs-rest": (0.0, 0.0, 1.0, 0.0),
-    "pairs": (0.0, 0.0, 0.0, 1.0),
+    "mixed": (1.0, 1.0, 1.0, 0.0, 0.0),
+    "random": (1.0, 0.0, 0.0, 0.0, 0.0),
+    "seeds": (0.0, 1.0, 0.0, 0.0, 0.0),
+    "one-vs-rest": (0.0, 0.0, 1.0, 0.0, 0.0),
+    "pairs": (0.0, 0.0, 0.0, 1.0, 0.0),
+    "hierarchy": (0.0, 0.0, 0.0, 0.0, 1.0),
 }
 #: The chance that a candidate is a level set of ``x * w`` rather than a hyperplane.
 BOUNDARIES = {"hyperplane": 0.0, "curve": 1.0, "mixed": 0.5}

@@ -29,9 +29,10 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         Share of the weight of all samples of the tree that a leaf holds at least.
     criterion : {"gini", "entropy"}, default="gini"
         What the threshold makes small.
-    grouping : {"mixed", "random", "seeds", "one-vs-rest", "pairs"}, default="mixed"
+    grouping : {"mixed", "random", "seeds", "one-vs-rest", "pairs", "hierarchy"}, default="mixed"
         How three or more classes are put in two groups: at random; each with the nearer of two random classes; one
-        against the rest; two classes only, the others sit out; "mixed" is one of the first three at each node.
+        against the rest; two classes only, the others sit out; those that part last when the classes whose centroids
+        have the lowest common ancestors are merged; "mixed" is one of the first three at each node.
     boundary : {"hyperplane", "curve", "mixed"}, default="mixed"
         What a split is: a hyperplane ``x * (w - s c) = 0``, where c is the centroid of the sample; a level set
         ``x * w = s``, which is a hypercycle, horocycle or circle; either of them at random for each candidate.

@@ -1,6 +1,7 @@
 cdef void find_centre(
     const double[:, ::1] X, int[::1] rows, double[::1] costs, Py_ssize_t count, double[::1] centre
 ) noexcept nogil
+cdef void onto_hyperboloid(double[::1] centre) noexcept nogil
 cdef void to_frame(
     const double[:, ::1] X,
     const int[::1] labels,

@@ -22,18 +22,24 @@ def find_centre(
     """Write the centroid of the sample, the first `count` of `rows` with their costs as weights, to `centre`."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    factor: cython.double
-    space: cython.double = 0.0
     for j in range(X.shape[1]):
         centre[j] = 0.0
     for i in range(count):
         for j in range(X.shape[1]):
             centre[j] += costs[i] * X[rows[i], j]
-    for j in range(1, X.shape[1]):
+    onto_hyperboloid(centre)
+
+
+def onto_hyperboloid(centre: cython.double[::1]) -> cython.void:
+    """Divide a sum of points by its Lorentz length; what rounding has made lightlike becomes the origin."""
+    j: cython.Py_ssize_t
+    factor: cython.double
+    space: cython.double = 0.0
+    for j in range(1, centre.shape[0]):
         space += centre[j] * centre[j]
     factor = centre[0] * centre[0] - space
     factor = 1.0 / sqrt(factor) if factor > 1e-14 * centre[0] * centre[0] else 0.0
-    for j in range(1, X.shape[1]):
+    for j in range(1, centre.shape[0]):
         centre[j] *= factor
     centre[0] = sqrt(1.0 + space * factor * factor)
 

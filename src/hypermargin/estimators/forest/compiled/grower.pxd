@@ -28,7 +28,7 @@ cdef class Grower:
     cdef Py_ssize_t n_present
     cdef int[::1] present  # classes in the node
     cdef double[::1] side  # +1, -1, or 0 where a class sits out, of each class
-    cdef double[:, ::1] class_sums
+    cdef double[:, ::1] centroids  # of the classes in the node
     cdef Py_ssize_t sampled
     cdef int[::1] sample  # rows of X
     cdef double[::1] centre
@@ -50,7 +50,7 @@ cdef class Grower:
     cdef void _leaf(self) noexcept nogil
     cdef void _draw(self) noexcept nogil
     cdef void _choose_groups(self) noexcept nogil
-    cdef void _groups_by_seeds(self) noexcept nogil
+    cdef void _find_centroids(self) noexcept nogil
     cdef void _choose_sample(self) noexcept nogil
     cdef void _separate(self) noexcept nogil
     cdef void _try_normal(self) noexcept nogil

@@ -9,14 +9,18 @@ import cython
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.hypermargin.estimators.forest.compiled.frame import find_centre, from_frame, to_frame
+    from cython.cimports.hypermargin.estimators.forest.compiled.frame import (
+        find_centre,
+        from_frame,
+        onto_hyperboloid,
+        to_frame,
+    )
+    from cython.cimports.hypermargin.estimators.forest.compiled.groups import groups_by_ancestors, groups_by_seeds
     from cython.cimports.hypermargin.estimators.forest.compiled.separator import Separator
     from cython.cimports.hypermargin.estimators.forest.compiled.threshold import ThresholdSearch
-    from cython.cimports.libc.math import sqrt
 else:
-    from math import sqrt
-
-    from hypermargin.estimators.forest.compiled.frame import find_centre, from_frame, to_frame
+    from hypermargin.estimators.forest.compiled.frame import find_centre, from_frame, onto_hyperboloid, to_frame
+    from hypermargin.estimators.forest.compiled.groups import groups_by_ancestors, groups_by_seeds
     from hypermargin.estimators.forest.compiled.separator import Separator
     from hypermargin.estimators.forest.compiled.threshold import ThresholdSearch
 
@@ -24,7 +28,8 @@ else:
 SEEDS = cython.declare(cython.Py_ssize_t, 1)  # 0: at random
 ONE_AGAINST_REST = cython.declare(cython.Py_ssize_t, 2)
 PAIR = cython.declare(cython.Py_ssize_t, 3)
-WAYS = cython.declare(cython.Py_ssize_t, 4)
+ANCESTORS = cython.declare(cython.Py_ssize_t, 4)
+WAYS = cython.declare(cython.Py_ssize_t, 5)
 FEW = cython.declare(cython.Py_ssize_t, 5)  # leaves beside a class of fewer samples may be as small as that class
 ALL_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 SCRAMBLE = cython.declare(cython.ulonglong, 2685821657736338717)
@@ -60,7 +65,7 @@ class Grower:
         self.start = self.end = self.depth = self.node = 0
         self.present, self.n_present = np.zeros(n_classes, dtype=np.intc), 0
         self.side = np.zeros(n_classes)
-        self.class_sums = np.zeros((n_classes, self.width))
+        self.centroids = np.zeros((n_classes, self.width))
         self.sample, self.sampled = np.zeros(2 * self.most_per_group, dtype=np.intc), 0
         self.centre, self.curve_chance = np.zeros(self.width), settings["curve_chance"]
         self.normal, self.best_normal = np.zeros(self.width), np.zeros(self.width)
@@ -265,7 +270,11 @@ class Grower:
                 self.side[self.present[i]] = 1.0 if i == one else -1.0
         elif way == SEEDS:
             self.side[self.present[one]], self.side[self.present[other]] = 1.0, -1.0
-            self._groups_by_seeds()
+            self._find_centroids()
+            groups_by_seeds(self.centroids, self.present, self.n_present, self.side)
+        elif way == ANCESTORS:
+            self._find_centroids()
+            groups_by_ancestors(self.centroids, self.present, self.n_present, self.centre, self.side)
         else:
             while plus == 0 or plus == self.n_present:
                 plus = 0
@@ -274,46 +283,24 @@ class Grower:
                     self.side[self.present[i]] = 2.0 * k - 1.0
                     plus += k
 
-    def _groups_by_seeds(self) -> cython.void:
-        """Put each class with the nearer of two seeds, which have their sides already, by distances of centroids.
-
-        Distances d of centroids are compared by cosh d: the product of the sums of points, over the seed's length.
-        """
+    def _find_centroids(self) -> cython.void:
+        """Centroids of the classes of the node, and of all its samples: sums of points, divided by their lengths."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        s: cython.Py_ssize_t
         row: cython.Py_ssize_t
-        n: cython.Py_ssize_t = self.end - self.start
-        product: cython.double
-        length: cython.double
-        nearest: cython.double
-        winner: cython.double
-        for i in range(self.n_present):
-            for j in range(self.width):
-                self.class_sums[self.present[i], j] = 0.0
-        for i in range(n):
+        for j in range(self.width):
+            self.centre[j] = 0.0
+            for i in range(self.n_present):
+                self.centroids[self.present[i], j] = 0.0
+        for i in range(self.end - self.start):
             row, k = self.order[self.start + i], self.search.labels[i]
             for j in range(self.width):
-                self.class_sums[k, j] += self.search.weights[i] * self.X[row, j]
+                self.centroids[k, j] += self.search.weights[i] * self.X[row, j]
+                self.centre[j] += self.search.weights[i] * self.X[row, j]
         for i in range(self.n_present):
-            k = self.present[i]
-            if self.side[k] != 0.0:
-                continue
-            nearest, winner = INFINITY, 1.0
-            for s in range(self.n_classes):
-                if self.side[s] == 1.0 or self.side[s] == -1.0:
-                    product = self.class_sums[k, 0] * self.class_sums[s, 0]
-                    length = self.class_sums[s, 0] * self.class_sums[s, 0]
-                    for j in range(1, self.width):
-                        product -= self.class_sums[k, j] * self.class_sums[s, j]
-                        length -= self.class_sums[s, j] * self.class_sums[s, j]
-                    product /= sqrt(max(length, 1e-300))
-                    if product < nearest:
-                        nearest, winner = product, self.side[s]
-            self.side[k] = 2.0 * winner  # marked, so that only seeds attract
-        for k in range(self.n_classes):
-            self.side[k] = max(-1.0, min(1.0, self.side[k]))
+            onto_hyperboloid(self.centroids[self.present[i]])
+        onto_hyperboloid(self.centre)
 
     def _choose_sample(self) -> cython.void:
         """At most `most_per_group` samples of each side, every one with the same chance; both sides cost the same."""
