@@ -2,11 +2,14 @@
 
 python benchmarks/bench_passes.py                      the table in docs/benchmarks/passes.md
 python benchmarks/bench_passes.py --points 300000      smaller
+python benchmarks/bench_passes.py --only dask          the rows of Dask, printed
 
 Times are of `HyperbolicSVC.fit`, certificate checked and probabilities calibrated. Dask runs on processes with one
 thread each: strong scaling keeps the points, weak scaling the points per process. What more workers would do is
-computed from the parts of a pass, which are measured: what it costs at all, what each task costs the scheduler, and how
-many points a worker gets through in a second.
+computed from the parts of a pass, which are measured: what it costs at all, what each worker adds to that, and how many
+points a worker gets through in a second. The first two are those of pieces of two points, on few and on many workers
+that are threads of one process, speak TCP, and have nothing to do but to answer; on machines of their own they would not
+take turns.
 """
 
 import argparse
@@ -28,6 +31,8 @@ ROWS_PER_CHUNK = 1 << 18
 PIECES_PER_WORKER = 4
 #: A normal at which passes are timed.
 WHERE = np.array([[0.1, 0.3, -0.2]])
+#: Numbers of workers that have nothing to do, by which the cost of one more is measured.
+FEW, MANY = 2, 32
 #: Points that are thought of where more workers are.
 LARGE = 10**9
 
@@ -48,9 +53,11 @@ def row(what: str, time: float, reference: float, model: HyperbolicSVC, truth: H
     return Row(what, seconds(time), f"in memory {seconds(reference)}", f"{time / reference:.1f}x", "", note)
 
 
-def measure(n: int, folder: Path) -> list[Row]:
+def measure(n: int, folder: Path, only: str | None) -> list[Row]:
     X, y = data(n)
     memory, truth = best_of(lambda: fitted(X, y), 2)
+    if only == "dask":
+        return _cluster(X, y, memory, truth)
     rows = [Row(f"NumPy array, {n:,} points, d = 2", seconds(memory), "", "", "", f"{int(truth.n_iter_[0])} passes")]
     np.save(folder / "X.npy", X)
     mapped = np.load(folder / "X.npy", mmap_mode="r")
@@ -96,7 +103,6 @@ def _cluster(X, y, memory: float, truth: HyperbolicSVC) -> list[Row]:
     from distributed import Client, LocalCluster
 
     rows, times = [], {}
-    parts = {}
     for processes, share in ((1, 1.0), (2, 1.0), (1, 0.5)):
         n = int(share * len(y)) // 2 * 2
         part = np.r_[: n // 2, len(y) // 2 : len(y) // 2 + n // 2]
@@ -107,54 +113,80 @@ def _cluster(X, y, memory: float, truth: HyperbolicSVC) -> list[Row]:
             chunk = -(-n // (PIECES_PER_WORKER * processes))
             dX = da.from_array(X[part], chunks=(chunk, 3)).persist()
             dy = da.from_array(y[part], chunks=chunk).persist()
-            times[processes, share], model = best_of(lambda: fitted(dX, dy), 2)  # noqa: B023
-            if (processes, share) == (2, 1.0):
-                parts = _parts_of_a_pass(X, y)
+            times[processes, share], model = best_of(lambda: fitted(dX, dy), 3)  # noqa: B023
         time = times[processes, share]
         if share == 1.0:
             rows.append(row(f"Dask, {processes} process(es)", time, memory, model, truth))
     strong, weak = times[1, 1.0] / times[2, 1.0], times[1, 0.5] / times[2, 1.0]
     rows.append(Row("Dask, strong scaling, 1 to 2 processes", f"{strong:.2f}x", "", "", "", "2.00x would be perfect"))
     rows.append(Row("Dask, weak scaling, 1 to 2 processes", f"{weak:.2f}", "", "", "", "1.00 would be perfect"))
-    return rows + _on_paper(parts, int(truth.n_iter_[0]))
+    (few, few_tasks), (many, many_tasks) = _empty_pass(FEW), _empty_pass(MANY)
+    for workers, message, tasks in ((FEW, few, few_tasks), (MANY, many, many_tasks)):
+        what = f"Dask, a pass over nothing, {workers} workers of {PIECES_PER_WORKER} pieces"
+        rows.append(Row(what, seconds(message), f"as tasks {seconds(tasks)}", f"{tasks / message:.1f}x", "", ""))
+    worker = max(0.0, (many - few) / (MANY - FEW))
+    return rows + _on_paper(max(0.0, few - FEW * worker), worker, _rate(X, y), int(truth.n_iter_[0]))
 
 
-def _parts_of_a_pass(X, y) -> dict[str, float]:
-    """Seconds that a pass takes for nothing, seconds of a task, and points that a worker gets through in a second."""
+def _empty_pass(workers: int) -> tuple[float, float]:
+    """Seconds of a pass over pieces of two points: as it is made, and as one task for every worker."""
     import dask.array as da
+    from distributed import Client, LocalCluster
 
-    tiny = X[:: max(1, len(X) // 128)][:128]
-    few, many = (
-        _pass_time(da.from_array(tiny, chunks=(128 // k, 3)), da.from_array(np.arange(128) % 2, chunks=128 // k))
-        for k in (2, 64)
-    )
+    pieces = PIECES_PER_WORKER * workers
+    X, y = data(2 * pieces)
+    with (
+        LocalCluster(
+            workers, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.wait_for_workers(workers)
+        rows = dask_home(da.from_array(X, chunks=(2, 3)), da.from_array(np.arange(len(X)) % 2, chunks=2))
+        problem = SpreadProblem(rows.map(_problem), 1.0)
+        oracle = make_oracle(problem, Frame(problem.centre))
+        home = rows.map(_oracle, Frame(problem.centre))
+
+        def by_tasks() -> None:
+            client.gather([bundle.future for bundle in home.map(_ask_cuts).bundles])
+
+        return best_of(lambda: oracle.cuts(WHERE), 5)[0], best_of(by_tasks, 5)[0]
+
+
+def _rate(X, y) -> float:
+    """Points that a worker gets through in a second."""
     problem = MarginProblem.unchecked(X, 2.0 * y - 1.0, 1.0)
-    alone = PieceOracle(problem, Frame(problem.centre), 1.0)
+    alone = _oracle_of(problem, Frame(problem.centre))
     alone(WHERE)  # moves the points to the frame, once
-    task = max(0.0, (many - few) / 62.0)
-    return {"start": max(0.0, few - 2.0 * task), "task": task, "rate": len(X) / best_of(lambda: alone(WHERE), 5)[0]}
+    return len(X) / best_of(lambda: alone(WHERE), 5)[0]
 
 
-def _pass_time(dX, dy) -> float:
-    problem = SpreadProblem(dask_home(dX, dy).map(_problem), 1.0)
-    oracle = make_oracle(problem, Frame(problem.centre))
-    return best_of(lambda: oracle.cuts(WHERE), 5)[0]
+def _oracle_of(problem: MarginProblem, frame: Frame) -> PieceOracle:
+    return PieceOracle(problem, frame, 1.0)
+
+
+def _oracle(rows, frame: Frame) -> PieceOracle:
+    return _oracle_of(_problem(rows), frame)
+
+
+def _ask_cuts(oracle: PieceOracle):
+    return oracle(WHERE)
 
 
 def _problem(rows) -> MarginProblem:
     return MarginProblem.unchecked(rows.X, 2.0 * rows.y - 1.0, 1.0)
 
 
-def _on_paper(parts: dict[str, float], passes: int) -> list[Row]:
+def _on_paper(start: float, worker: float, rate: float, passes: int) -> list[Row]:
     """A billion points by the parts of a pass, with as many passes as were made here."""
     note = (
-        f"{passes} passes of {seconds(parts['start'])}, {seconds(parts['task'])} a task and {parts['rate']:.2g} points "
-        "a second and worker"
+        f"{passes} passes of {seconds(start)}, {seconds(worker)} for each worker, and {rate:.2g} points a second and "
+        "worker"
     )
     rows = []
     for workers in (1, 10, 100):
-        busy = LARGE / (workers * parts["rate"])
-        whole = passes * (parts["start"] + PIECES_PER_WORKER * workers * parts["task"] + busy)
+        busy = LARGE / (workers * rate)
+        whole = passes * (start + workers * worker + busy)
         what = f"on paper: {LARGE:.0e} points, {workers} worker(s)"
         rows.append(Row(what, seconds(whole), "", f"{passes * busy / whole:.0%} of it busy", "", note))
         note = ""
@@ -164,10 +196,14 @@ def _on_paper(parts: dict[str, float], passes: int) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="The same fit from different homes.")
     parser.add_argument("--points", type=int, default=2_000_000, help="number of points (%(default)s)")
+    parser.add_argument("--only", choices=["dask"], help="the rows of this home alone, printed and not written")
     parser.add_argument("--output", type=Path, default=TABLES / "passes.md", help="where the table goes")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = measure(arguments.points, Path(folder))
+        rows = measure(arguments.points, Path(folder), arguments.only)
+    if arguments.only:
+        print("\n".join("  ".join(filter(None, row)) for row in rows))
+        return
     write_table(arguments.output, "The same fit from different homes", rows, "python benchmarks/bench_passes.py")
 
 

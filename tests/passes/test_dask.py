@@ -10,6 +10,7 @@ from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, MarginProblem
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.passes import ArrayChunks, SpreadProblem
 from hypermargin.passes.cluster import Cluster, Graph, dask_home
+from hypermargin.passes.rows import Rows
 
 da = pytest.importorskip("dask.array")
 pd = pytest.importorskip("pandas")
@@ -117,18 +118,61 @@ def test_a_worker_killed_in_the_middle_of_a_fit_costs_a_retry(data, client):
                 os.kill(killed[0], signal.SIGKILL)
             return super().ask(question, *arguments)
 
-        def map(self, change, *arguments):
-            return Watched(self.client, super().map(change, *arguments).futures)
-
     rows = dask_home(da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40))
     assert isinstance(rows, Cluster)
-    pieces = Watched(client, rows.map(_problem).futures)
+    pieces = Watched(client, rows.map(_problem).bundles)
     solution = solve(SpreadProblem(pieces, 2.0))
     reference = solve(MarginProblem(X, np.where(y == "bee", 1.0, -1.0), 2.0))
     assert killed
     assert len(asked) > 20
     assert solution.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
+
+
+def test_questions_travel_as_messages_and_as_tasks_where_bundles_have_moved(client):
+    """The same answers in the order of the pieces, also where the home is wrong about who has which bundle."""
+    client.wait_for_workers(2)
+    parts = [np.arange(k, 2 * k + 1.0) for k in range(7)]
+    home = dask_home(da.concatenate([da.from_array(part[:, None], chunks=-1) for part in parts]))
+    doubled = home.map(_doubled, 2.0)
+    sent, submitted = [], []
+
+    class Spy:
+        """A client that counts what goes by message and what by task."""
+
+        def __getattr__(self, name):
+            {"run": sent, "submit": submitted}.get(name, []).append(name)
+            return getattr(client, name)
+
+    watched = Cluster(Spy(), doubled.bundles)
+    expected = [2.0 * part.sum() + 1.0 for part in parts]
+    assert watched.ask(_total, 1.0) == expected
+    assert (len(sent), len(submitted)) == (1, 0)
+    assert len(doubled.bundles) == len({worker for workers in client.who_has().values() for worker in workers})
+    workers, keys = zip(*watched._holders.items(), strict=True)
+    watched._holders = dict(zip(workers, keys[::-1], strict=True))  # as if the bundles had changed places since
+    assert watched.ask(_total, 1.0) == expected
+    assert (len(sent), len(submitted)) == (2, len(doubled.bundles))
+    with pytest.raises(ZeroDivisionError, match="piece of 7"):
+        watched.ask(_failing)
+    assert home.grouped(_total, _listed, [1.0, 2.0]) == [[k, *(part.sum() + k for part in parts)] for k in (1.0, 2.0)]
+
+
+def _doubled(rows, factor):
+    return Rows(factor * rows.X)
+
+
+def _total(rows, offset):
+    return rows.X.sum() + offset
+
+
+def _failing(rows):
+    if len(rows) == 7:
+        raise ZeroDivisionError("in the piece of 7")
+
+
+def _listed(answers, item):
+    return [item, *answers]
 
 
 def _problem(rows) -> MarginProblem:

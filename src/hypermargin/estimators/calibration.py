@@ -89,13 +89,11 @@ def _fit_group(scores: Array, positive: np.ndarray, weight: Array | None, length
     # Least squares on the log-odds of the targets is a better start than the prior, if they are not too large.
     odds = [np.clip(2.0 * np.arctanh(side), -LARGEST_START, LARGEST_START) for side in tilt]
     start = np.stack([sums(by_label(*odds) * z), total_positive * odds[0] + (total - total_positive) * odds[1]]) / total
-    slope, offset = _fit_logistic(z, by_label(*tilt), weight, lengths, total, start)
+    slope, offset = fit_logistic(z, by_label(*tilt), weight, lengths, total, start)
     return np.stack([-slope / scale, slope * mean / scale - offset])
 
 
-def _fit_logistic(
-    z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, total: Array, start: Array
-) -> Array:
+def fit_logistic(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, total: Array, start: Array) -> Array:
     """Minimise ``sum w (log(1 + exp(s)) - t s)``, ``s = a z + b``, ``t = (1 + tilt)/2``, for every problem.
 
     `start` and the answer hold a and b, shape (2, n_problems); `total` is the weight of a problem. A round evaluates
@@ -108,7 +106,7 @@ def _fit_logistic(
     direction, slope, step = np.zeros_like(point), np.zeros(total.size), np.ones(total.size)
     for _ in range(MAX_ROUNDS):
         trial = point + step * direction
-        sums = _logistic_sums(z, tilt, weight, lengths, trial)
+        sums = logistic_sums(z, tilt, weight, lengths, trial)
         value, gradient, hessian = sums[0], sums[1:3], sums[3:]
         accepted = value <= loss + 1e-4 * step * slope + 1e-15 * np.abs(value)
         newton = _newton_direction(gradient, hessian, total)
@@ -134,7 +132,7 @@ def _fit_logistic(
     return answer
 
 
-def _logistic_sums(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, point: Array) -> Array:
+def logistic_sums(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, point: Array) -> Array:
     """Loss, gradient (a, b) and Hessian (aa, ab, bb) of every problem at ``point = (a, b)``: (2, P) to (6, P).
 
     With ``h = tanh(s/2)`` the probability is ``(1 + h)/2``, and ``log(1 + exp(s)) = s/2 + |s|/2 - log((1 + |h|)/2)``. A
@@ -144,7 +142,7 @@ def _logistic_sums(z: Array, tilt: Array, weight: Array | None, lengths: np.ndar
         pieces = [slice(start, start + LOCKSTEP_SAMPLES) for start in range(0, z.size, LOCKSTEP_SAMPLES)]
         weights = [None if weight is None else weight[p] for p in pieces]
         parts = zip(pieces, weights, strict=True)
-        return np.sum([_logistic_sums(z[p], tilt[p], own, np.array([z[p].size]), point) for p, own in parts], axis=0)
+        return np.sum([logistic_sums(z[p], tilt[p], own, np.array([z[p].size]), point) for p, own in parts], axis=0)
     half = np.repeat(0.5 * point[0], lengths) * z
     half += np.repeat(0.5 * point[1], lengths)
     terms = np.empty((6, z.size))

@@ -1,40 +1,132 @@
 """Pieces on the workers of a Dask cluster, or in the tasks of a Dask graph where there is none.
 
-Nothing is collected: questions are sent as tasks to where the pieces lie. With `dask.distributed` pieces are kept by
-the workers, and the scheduler makes those of a lost worker again; a question that was lost on the way is asked again.
+Nothing is collected: questions travel to where the pieces lie. With `dask.distributed` a worker keeps its pieces in
+bundles, one for each of its threads, and a question is one message to each worker: the scheduler passes it on and has
+no tasks to place, which would cost more than a pass does. Bundles are results of tasks all the same. So the scheduler
+makes those of a lost worker again, and where a message comes back without its answer, the question is put as tasks.
 """
 
+import asyncio
+import queue
+import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from hypermargin.passes.home import Home, Question, Together
 from hypermargin.passes.rows import Rows
 
 #: How often a question is repeated when workers die, and the seconds to wait before.
 RETRIES, PAUSE = 5, 0.5
+#: Seconds without an answer after which workers are looked for.
+PATIENCE = 1.0
+
+
+class Bundle(NamedTuple):
+    """Pieces that lie together: the future of their list, their numbers among all pieces, and where they belong."""
+
+    future: Any
+    numbers: tuple[int, ...]
+    worker: str
 
 
 class Cluster(Home):
-    """Pieces as futures of a `distributed.Client`."""
+    """Pieces in the bundles of a `distributed.Client`."""
 
     together = Together.SAME_POINTS
 
-    def __init__(self, client: Any, futures: Sequence[Any]):
-        self.client, self.futures = client, list(futures)
+    def __init__(self, client: Any, bundles: Iterable[Bundle]):
+        self.client, self.bundles = client, list(bundles)
+        self._holders: dict[str, list[Any]] = {}  # the keys of the bundles that each worker has, once that is known
+
+    @classmethod
+    def of(cls, client: Any, pieces: Sequence[Any]) -> "Cluster":
+        """The pieces that these futures are, bundled where they were made."""
+        from distributed import wait
+
+        wait(pieces)
+        members: dict[str, list[int]] = {}
+        for number, holders in enumerate(client.who_has(pieces).values()):
+            members.setdefault(min(holders, default=""), []).append(number)
+        home = cls(client, [])
+        threads = client.nthreads()
+        for worker, numbers in members.items():
+            count = min(len(numbers), threads.get(worker, 1))
+            for share in (tuple(numbers[k::count]) for k in range(count)):
+                bundle = Bundle(None, share, worker)
+                home.bundles.append(bundle._replace(future=home._task(bundle, _bundled, *(pieces[k] for k in share))))
+        return home
 
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
-        return self._gathered(lambda: self._submitted(question, arguments))
+        answers = self._by_message(question, arguments)
+        if answers is None:
+            answers = self._gathered(lambda: self._by_task(question, arguments))
+        return _in_order(answers, [bundle.numbers for bundle in self.bundles])
+
+    def map(self, change: Question, *arguments: Any) -> "Cluster":
+        futures = self._by_task(change, arguments)
+        return type(self)(
+            self.client, [b._replace(future=future) for b, future in zip(self.bundles, futures, strict=True)]
+        )
 
     def grouped(
         self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
     ) -> list[Any]:
         """Every item is finished by one worker, to which the answers of all pieces go."""
+        numbers = [bundle.numbers for bundle in self.bundles]
 
         def tasks() -> list[Any]:
-            return [self._task(finish, self._submitted(question, (item,)), item) for item in items]
+            return [self._task(None, _finished, self._by_task(question, (k,)), numbers, finish, k) for k in items]
 
         return self._gathered(tasks)
+
+    def _by_message(self, question: Question, arguments: tuple[Any, ...]) -> list[list[Any]] | None:
+        """The answers of all bundles; None where a bundle is not yet made or lost, or the question failed."""
+        self._holders = self._holders or self._found()
+        if not self._holders:
+            return None
+        told = self._told(question, arguments)
+        if any(isinstance(part, BaseException) for part in told.values()):
+            self._holders = {}
+            return None
+        answers = {key: answer for part in told.values() for key, answer in part}
+        return [answers[bundle.future.key] for bundle in self.bundles]
+
+    def _told(self, question: Question, arguments: tuple[Any, ...]) -> dict[str, Any]:
+        """What every worker says, an error where it says nothing.
+
+        The scheduler tries for half a minute to reach a worker that has just died, which nobody waits for here.
+        """
+        box: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+
+        def send() -> None:
+            try:
+                box.put(self.client.run(_answers_here, *message, workers=list(message[0]), on_error="return"))
+            except BaseException as error:  # the scheduler itself is out of reach, which the tasks will tell
+                box.put({"": error})
+
+        message = self._holders, question, arguments
+        threading.Thread(target=send, daemon=True).start()
+        while True:
+            try:
+                return box.get(timeout=PATIENCE)
+            except queue.Empty:
+                lost = self._holders.keys() - self.client.nthreads().keys()
+                if lost:
+                    return {worker: OSError(f"the worker {worker} has gone") for worker in lost}
+
+    def _found(self) -> dict[str, list[Any]]:
+        """The bundles by the workers that have them, as soon as all are made; nothing where one is lost."""
+        from distributed import wait
+
+        futures = [bundle.future for bundle in self.bundles]
+        wait(futures)
+        holders: dict[str, list[Any]] = {}
+        for key, workers in self.client.who_has(futures).items():
+            if not workers:
+                return {}
+            holders.setdefault(min(workers), []).append(key)
+        return holders
 
     def _gathered(self, tasks: Callable[[], list[Any]]) -> list[Any]:
         """The results of tasks, which are begun again where workers died."""
@@ -48,17 +140,48 @@ class Cluster(Home):
                 if attempt == RETRIES:
                     raise
                 time.sleep(PAUSE)
-                self.client.retry(self.futures)
+                self.client.retry([bundle.future for bundle in self.bundles])
         raise AssertionError("not reached")
 
-    def map(self, change: Question, *arguments: Any) -> "Cluster":
-        return Cluster(self.client, self._submitted(change, arguments))
+    def _by_task(self, function: Question, arguments: tuple[Any, ...]) -> list[Any]:
+        return [self._task(bundle, _of_pieces, bundle.future, function, arguments) for bundle in self.bundles]
 
-    def _submitted(self, function: Question, arguments: tuple[Any, ...]) -> list[Any]:
-        return [self._task(function, piece, *arguments) for piece in self.futures]
+    def _task(self, bundle: Bundle | None, function: Question, *arguments: Any) -> Any:
+        """A task, done where the bundle belongs if that worker is still there."""
+        workers = [bundle.worker] if bundle is not None and bundle.worker else None
+        return self.client.submit(
+            function, *arguments, pure=False, retries=RETRIES, workers=workers, allow_other_workers=workers is not None
+        )
 
-    def _task(self, function: Question, *arguments: Any) -> Any:
-        return self.client.submit(function, *arguments, pure=False, retries=RETRIES)
+
+def _bundled(*pieces: Any) -> list[Any]:
+    return list(pieces)
+
+
+def _of_pieces(pieces: list[Any], function: Question, arguments: tuple[Any, ...]) -> list[Any]:
+    return [function(piece, *arguments) for piece in pieces]
+
+
+async def _answers_here(
+    holders: dict[str, list[Any]], question: Question, arguments: tuple[Any, ...], dask_worker: Any
+) -> list[tuple[Any, list[Any]]]:
+    """The answers of a worker's own bundles, each with its key; in threads, so that the worker stays in touch."""
+    keys = holders[dask_worker.address]
+    bundles = [dask_worker.data[key] for key in keys]
+    asked = [asyncio.to_thread(_of_pieces, pieces, question, arguments) for pieces in bundles]
+    return list(zip(keys, await asyncio.gather(*asked), strict=True))
+
+
+def _in_order(answers: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]]) -> list[Any]:
+    """The answers of bundles in the order of the pieces."""
+    by_number = {
+        number: answer for pair in zip(numbers, answers, strict=True) for number, answer in zip(*pair, strict=True)
+    }
+    return [by_number[number] for number in range(len(by_number))]
+
+
+def _finished(answers: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]], finish: Question, item: Any) -> Any:
+    return finish(_in_order(answers, numbers), item)
 
 
 class Graph(Home):
@@ -105,7 +228,7 @@ def dask_home(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
     beside = [_aligned(values, name, blocks) for values, name in ((y, "y"), (sample_weight, "sample_weight"))]
     tasks = [dask.delayed(_rows)(X, *(None if v is None else v[k] for v in beside)) for k, X in enumerate(blocks)]
     client = _client()
-    return Graph(tasks) if client is None else Cluster(client, client.compute(tasks, retries=RETRIES))
+    return Graph(tasks) if client is None else Cluster.of(client, client.compute(tasks, retries=RETRIES))
 
 
 def _client() -> Any:
