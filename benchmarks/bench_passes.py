@@ -6,14 +6,14 @@ python benchmarks/bench_passes.py --only dask          the rows of Dask, printed
 
 Times are of `HyperbolicSVC.fit`, certificate checked and probabilities calibrated. Dask runs on processes with one
 thread each: strong scaling keeps the points, weak scaling the points per process. What more workers would do is
-computed from the parts of a pass, which are measured: what it costs at all, what each worker adds to that, and how many
-points a worker gets through in a second. The first two are those of pieces of two points, on few and on many workers
-that are threads of one process, speak TCP, and have nothing to do but to answer; on machines of their own they would not
-take turns.
+computed from the parts of a pass, which are measured: how many points a worker gets through in a second, and what a
+pass over nothing takes where one worker after the other gets the message from one place, as on every level of the tree.
+Those workers share one process and speak TCP; on machines of their own they would not take turns.
 """
 
 import argparse
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from harness import TABLES, Row, best_of, seconds, write_table
 from hypermargin import HyperbolicSVC, MarginProblem
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.passes import ArrayChunks, SpreadProblem
-from hypermargin.passes.cluster import dask_home
+from hypermargin.passes.cluster import BRANCHES, dask_home
 from hypermargin.solvers.exact.begin import make_oracle
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.spread_oracle import PieceOracle
@@ -31,8 +31,6 @@ ROWS_PER_CHUNK = 1 << 18
 PIECES_PER_WORKER = 4
 #: A normal at which passes are timed.
 WHERE = np.array([[0.1, 0.3, -0.2]])
-#: Numbers of workers that have nothing to do, by which the cost of one more is measured.
-FEW, MANY = 2, 32
 #: Points that are thought of where more workers are.
 LARGE = 10**9
 
@@ -107,25 +105,23 @@ def _cluster(X, y, memory: float, truth: HyperbolicSVC) -> list[Row]:
         n = int(share * len(y)) // 2 * 2
         part = np.r_[: n // 2, len(y) // 2 : len(y) // 2 + n // 2]
         with (
-            LocalCluster(processes, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=processes, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
             Client(cluster),
         ):
             chunk = -(-n // (PIECES_PER_WORKER * processes))
             dX = da.from_array(X[part], chunks=(chunk, 3)).persist()
             dy = da.from_array(y[part], chunks=chunk).persist()
             times[processes, share], model = best_of(lambda: fitted(dX, dy), 3)  # noqa: B023
-        time = times[processes, share]
         if share == 1.0:
-            rows.append(row(f"Dask, {processes} process(es)", time, memory, model, truth))
+            rows.append(row(f"Dask, {processes} process(es)", times[processes, share], memory, model, truth))
     strong, weak = times[1, 1.0] / times[2, 1.0], times[1, 0.5] / times[2, 1.0]
     rows.append(Row("Dask, strong scaling, 1 to 2 processes", f"{strong:.2f}x", "", "", "", "2.00x would be perfect"))
     rows.append(Row("Dask, weak scaling, 1 to 2 processes", f"{weak:.2f}", "", "", "", "1.00 would be perfect"))
-    (few, few_tasks), (many, many_tasks) = _empty_pass(FEW), _empty_pass(MANY)
-    for workers, message, tasks in ((FEW, few, few_tasks), (MANY, many, many_tasks)):
+    for workers in (2, BRANCHES):
+        message, tasks = _empty_pass(workers)
         what = f"Dask, a pass over nothing, {workers} workers of {PIECES_PER_WORKER} pieces"
         rows.append(Row(what, seconds(message), f"as tasks {seconds(tasks)}", f"{tasks / message:.1f}x", "", ""))
-    worker = max(0.0, (many - few) / (MANY - FEW))
-    return rows + _on_paper(max(0.0, few - FEW * worker), worker, _rate(X, y), int(truth.n_iter_[0]))
+    return rows + _on_paper(message, _rate(X, y), int(truth.n_iter_[0]))
 
 
 def _empty_pass(workers: int) -> tuple[float, float]:
@@ -134,14 +130,15 @@ def _empty_pass(workers: int) -> tuple[float, float]:
     from distributed import Client, LocalCluster
 
     pieces = PIECES_PER_WORKER * workers
-    X, y = data(2 * pieces)
+    X, _ = data(2 * pieces)
     with (
         LocalCluster(
-            workers, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
+            n_workers=workers, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
-        client.wait_for_workers(workers)
+        while len(client.nthreads()) < workers:
+            time.sleep(0.05)
         rows = dask_home(da.from_array(X, chunks=(2, 3)), da.from_array(np.arange(len(X)) % 2, chunks=2))
         problem = SpreadProblem(rows.map(_problem), 1.0)
         oracle = make_oracle(problem, Frame(problem.centre))
@@ -177,17 +174,16 @@ def _problem(rows) -> MarginProblem:
     return MarginProblem.unchecked(rows.X, 2.0 * rows.y - 1.0, 1.0)
 
 
-def _on_paper(start: float, worker: float, rate: float, passes: int) -> list[Row]:
+def _on_paper(level: float, rate: float, passes: int) -> list[Row]:
     """A billion points by the parts of a pass, with as many passes as were made here."""
-    note = (
-        f"{passes} passes of {seconds(start)}, {seconds(worker)} for each worker, and {rate:.2g} points a second and "
-        "worker"
-    )
-    rows = []
+    note = f"{passes} passes of {seconds(level)} for each level of the tree, and {rate:.2g} points a second and worker"
+    rows, levels, reached = [], 1, BRANCHES
     for workers in (1, 10, 100):
+        while reached < workers:
+            levels, reached = levels + 1, BRANCHES * (reached + 1)
         busy = LARGE / (workers * rate)
-        whole = passes * (start + workers * worker + busy)
-        what = f"on paper: {LARGE:.0e} points, {workers} worker(s)"
+        whole = passes * (levels * level + busy)
+        what = f"on paper: {LARGE:.0e} points, {workers} worker(s), {levels} level(s)"
         rows.append(Row(what, seconds(whole), "", f"{passes * busy / whole:.0%} of it busy", "", note))
         note = ""
     return rows
@@ -202,7 +198,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(arguments.points, Path(folder), arguments.only)
     if arguments.only:
-        print("\n".join("  ".join(filter(None, row)) for row in rows))
+        print("\n".join("  ".join(filter(None, row.cells())) for row in rows))
         return
     write_table(arguments.output, "The same fit from different homes", rows, "python benchmarks/bench_passes.py")
 

@@ -8,7 +8,7 @@ import pytest
 
 from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, MarginProblem, Status, solve
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.passes import ArrayChunks, SpreadProblem
+from hypermargin.passes import ArrayChunks, SpreadProblem, cluster
 from hypermargin.passes.cluster import Cluster, Graph, dask_home
 from hypermargin.passes.rows import Rows
 
@@ -100,8 +100,8 @@ def test_partitions_that_do_not_fit_are_refused(data):
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        distributed.Client(local) as client,
     ):
         yield client
 
@@ -156,6 +156,27 @@ def test_questions_travel_as_messages_and_as_tasks_where_bundles_have_moved(clie
     with pytest.raises(ZeroDivisionError, match="piece of 7"):
         watched.ask(_failing)
     assert home.grouped(_total, _listed, [1.0, 2.0]) == [[k, *(part.sum() + k for part in parts)] for k in (1.0, 2.0)]
+
+
+def test_workers_pass_questions_on_to_others(monkeypatch):
+    """A chain of four workers, of which the client knows one: the longest tree there can be."""
+    monkeypatch.setattr(cluster, "BRANCHES", 1)
+    with (
+        distributed.LocalCluster(n_workers=4, threads_per_worker=2, processes=False, dashboard_address=":0") as workers,
+        distributed.Client(workers) as client,
+    ):
+        pieces = [
+            client.submit(Rows, np.full((k, 1), 2.0), workers=[name], pure=False)
+            for k, name in enumerate([*client.nthreads()] * 3)
+        ]
+        home = Cluster.of(client, pieces)
+        assert len(home.bundles) == 8  # one for each thread
+        assert len(cluster._branches(home._found())) == 1
+        for _ in range(2):
+            assert home.ask(_total, 1.0) == [2.0 * k + 1.0 for k in range(12)]
+        assert home._holders
+        with pytest.raises(ZeroDivisionError, match="piece of 7"):
+            home.ask(_failing)
 
 
 def _doubled(rows, factor):

@@ -1,9 +1,10 @@
 """Pieces on the workers of a Dask cluster, or in the tasks of a Dask graph where there is none.
 
 Nothing is collected: questions travel to where the pieces lie. With `dask.distributed` a worker keeps its pieces in
-bundles, one for each of its threads, and a question is one message to each worker: the scheduler passes it on and has
-no tasks to place, which would cost more than a pass does. Bundles are results of tasks all the same. So the scheduler
-makes those of a lost worker again, and where a message comes back without its answer, the question is put as tasks.
+bundles, one for each of its threads, and a question is one message to each worker, passed on from worker to worker in
+a tree: the scheduler has no tasks to place, which would cost more than a pass does. Bundles are results of tasks all
+the same. So the scheduler makes those of a lost worker again, and where a message comes back without its answer, the
+question is put as tasks.
 """
 
 import asyncio
@@ -20,6 +21,12 @@ from hypermargin.passes.rows import Rows
 RETRIES, PAUSE = 5, 0.5
 #: Seconds without an answer after which workers are looked for.
 PATIENCE = 1.0
+#: Workers to which a question goes from one place; they pass it on to as many each.
+BRANCHES = 10
+
+
+#: The keys of the bundles that workers have.
+Holders = dict[str, list[Any]]
 
 
 class Bundle(NamedTuple):
@@ -37,7 +44,7 @@ class Cluster(Home):
 
     def __init__(self, client: Any, bundles: Iterable[Bundle]):
         self.client, self.bundles = client, list(bundles)
-        self._holders: dict[str, list[Any]] = {}  # the keys of the bundles that each worker has, once that is known
+        self._holders: Holders = {}  # the keys of the bundles that each worker has, once that is known
 
     @classmethod
     def of(cls, client: Any, pieces: Sequence[Any]) -> "Cluster":
@@ -101,11 +108,12 @@ class Cluster(Home):
 
         def send() -> None:
             try:
-                box.put(self.client.run(_answers_here, *message, workers=list(message[0]), on_error="return"))
+                box.put(self.client.run(_answers_here, *message, workers=first, on_error="return"))
             except BaseException as error:  # the scheduler itself is out of reach, which the tasks will tell
                 box.put({"": error})
 
-        message = self._holders, question, arguments
+        message = _branches(self._holders), question, arguments
+        first = [next(iter(branch)) for branch in message[0]]
         threading.Thread(target=send, daemon=True).start()
         while True:
             try:
@@ -115,13 +123,13 @@ class Cluster(Home):
                 if lost:
                     return {worker: OSError(f"the worker {worker} has gone") for worker in lost}
 
-    def _found(self) -> dict[str, list[Any]]:
+    def _found(self) -> Holders:
         """The bundles by the workers that have them, as soon as all are made; nothing where one is lost."""
         from distributed import wait
 
         futures = [bundle.future for bundle in self.bundles]
         wait(futures)
-        holders: dict[str, list[Any]] = {}
+        holders: Holders = {}
         for key, workers in self.client.who_has(futures).items():
             if not workers:
                 return {}
@@ -162,14 +170,37 @@ def _of_pieces(pieces: list[Any], function: Question, arguments: tuple[Any, ...]
     return [function(piece, *arguments) for piece in pieces]
 
 
+def _branches(holders: Holders) -> list[Holders]:
+    """The workers in groups, each as many as the others; the first of a group gets the message for all of it."""
+    workers = list(holders)
+    return [{name: holders[name] for name in workers[k::BRANCHES]} for k in range(min(BRANCHES, len(workers)))]
+
+
 async def _answers_here(
-    holders: dict[str, list[Any]], question: Question, arguments: tuple[Any, ...], dask_worker: Any
+    branches: list[Holders], question: Question, arguments: tuple[Any, ...], dask_worker: Any
 ) -> list[tuple[Any, list[Any]]]:
-    """The answers of a worker's own bundles, each with its key; in threads, so that the worker stays in touch."""
-    keys = holders[dask_worker.address]
-    bundles = [dask_worker.data[key] for key in keys]
-    asked = [asyncio.to_thread(_of_pieces, pieces, question, arguments) for pieces in bundles]
-    return list(zip(keys, await asyncio.gather(*asked), strict=True))
+    """The answers of the worker's own bundles, each with its key, and of the workers that it passes the question on to.
+
+    In threads, so that the worker stays in touch.
+    """
+    here = dask_worker.address
+    holders = next(branch for branch in branches if next(iter(branch)) == here)
+    asked = [asyncio.to_thread(_of_pieces, dask_worker.data[key], question, arguments) for key in holders[here]]
+    below = _branches({worker: keys for worker, keys in holders.items() if worker != here})
+    told = [_passed_on(dask_worker, branch, question, arguments) for branch in below]
+    own, *others = await asyncio.gather(asyncio.gather(*asked), *told)
+    return [*zip(holders[here], own, strict=True), *(pair for answers in others for pair in answers)]
+
+
+async def _passed_on(dask_worker: Any, branch: Holders, question: Question, arguments: tuple[Any, ...]) -> Any:
+    """What the workers of a branch answer, from the first of them, as the scheduler would ask it."""
+    from distributed.protocol.pickle import dumps
+
+    first = dask_worker.rpc(next(iter(branch)))
+    reply = await first.run(function=dumps(_answers_here), args=dumps(([branch], question, arguments)), wait=True)
+    if reply["status"] != "OK":
+        raise OSError("a worker further down did not answer")
+    return reply["result"]
 
 
 def _in_order(answers: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]]) -> list[Any]:
