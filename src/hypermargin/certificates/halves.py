@@ -5,6 +5,7 @@ A classifier of many classes has hundreds of them, and their certificates, hundr
 to make than to check; they are made when somebody asks for them.
 """
 
+from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -54,8 +55,7 @@ class HalvesProof(NamedTuple):
         """The proof as an object of its own, which can be kept and checked again."""
         cuts, weights, starts = self.cuts.tolist(), self.weights.tolist(), self.starts.tolist()
         minorants = tuple(
-            Combination(tuple(cuts[first:past]), tuple(weights[first:past]))
-            for first, past in zip(starts, starts[1:], strict=False)
+            Combination(tuple(cuts[first:past]), tuple(weights[first:past])) for first, past in pairwise(starts)
         )
         regions = (
             RegionProof(1, None, self.nodes[: self.above], minorants[: self.above]),

@@ -63,7 +63,7 @@ def enclose_objective(
 
 
 def objective_above(form: Enclosure, risk: float, n_samples: int) -> float:
-    """The objective from above: ``q/2 + risk/sqrt2`` with bounds on q, and of `risk` all but the rounding of its sum."""
+    """``q/2 + risk/sqrt2`` from above, with bounds on q, and of the risk all but the rounding of its sum."""
     return _above(0.5 * max(form.upper, 0.0) + 0.5**0.5 * risk * _room(n_samples))
 
 

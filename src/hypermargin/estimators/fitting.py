@@ -91,7 +91,7 @@ def _solve_rows(
     for row, options in zip(code, choices, strict=True):
         problem = samples.problem(row, Cs[0], allow_timelike)
         small = quick.run_small(problem, tol) if quick is not None and problem.n_samples <= SMALL else None
-        yield [small] if small is not None else solve_path(problem, Cs, method, tol, **options)
+        yield [small] if small is not None else [*solve_path(problem, Cs, method, tol, **options)]
 
 
 def _quick_solver(

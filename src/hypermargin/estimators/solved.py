@@ -87,7 +87,8 @@ class SolvedClassifier(SchemeClassifier):
 
     def _set_solutions(self, solutions: list[Solution]) -> None:
         """Set `solutions_` and what is read off them."""
-        vars(self).pop("_answers", None)  # those of an earlier fit
+        if "_answers" in vars(self):
+            del self._answers  # those of an earlier fit
         self.solutions_ = solutions
         self._read_off(solutions)
 

@@ -167,6 +167,7 @@ class HyperbolicSVC(SolvedClassifier):
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
+        paths: Sequence[Sequence[Answer]]
         if self.boundary == "curve":
             assert isinstance(samples, TrainingSet)  # others were refused
             paths = solve_curves(samples, scheme.code, Cs, self.tol, self.n_jobs, self.verbose >= 1)

@@ -42,9 +42,11 @@ def bounds_and_risk(
     """What a `HalvesProof` proves, and the risk of w over its weights from above, but for the rounding of that sum.
 
     `entry` to `product_roundings` are those of `FramedSamples` and `enclosed_risk`. A normal that double-double
-    arithmetic has not digits enough for has an infinite risk here.
+    arithmetic has not digits enough for has an infinite risk here. What is for another dimension proves nothing.
     """
-    width: cython.Py_ssize_t = w.shape[0]
+    width: cython.Py_ssize_t = X.shape[1]
+    if w.shape[0] != width or centre.shape[0] != width - 1 or points.shape[1] != width:
+        return -float("inf"), float("inf")
     reaches: cython.const[cython.double][:] = X[:, 0]
     totals, errors, one_class = cut_sums(
         X,

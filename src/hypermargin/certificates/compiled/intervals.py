@@ -164,7 +164,7 @@ def halves_are_complete(
         if (i == 0 or i == above) and nodes[i] != 0.0:
             return False
         last = nodes[i]
-    for i in range(cuts.shape[0]):
+    for i in range(cuts.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
         if not (0 <= cuts[i] < n_cuts and 0.0 <= weights[i] < INFINITY):
             return False
     return True

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One pass over the data for all cuts of a certificate: which samples a cut takes, and the sums over them.
 
-Compiled by Cython at installation, with the C types of `sums.pxd`, without fused operations. Where there is no compiler `sums.py` does the same work
-with arrays. Samples are moved to the frame a block at a time, as columns: loops along a block have no branches, so that
-compilers use vector instructions.
+Compiled by Cython at installation, with the C types of `sums.pxd`, without fused operations. Where there is no compiler
+`sums.py` does the same work with arrays. Samples are moved to the frame a block at a time, as columns: loops along a
+block have no branches, so that compilers use vector instructions.
 """
 
 import cython

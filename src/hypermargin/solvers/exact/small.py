@@ -49,14 +49,14 @@ class Small(NamedTuple):
 
     def solution(self, problem: MarginProblem) -> Solution:
         """The solution, with a certificate about `problem`, which is the one that was solved."""
-        stated = {"loss": "hinge", "objective": self.objective, "bound": self.lower_bound}
+        certificate = self.proof.certificate()
         return Solution(
             w=self.w,
             objective=self.objective,
             lower_bound=self.lower_bound,
             status=self.status,
             method="exact",
-            certificate=self.proof.certificate().stating(problem, **stated),
+            certificate=certificate.stating(problem, loss="hinge", objective=self.objective, bound=self.lower_bound),
             n_iter=self.n_iter,
             time=self.seconds,
             history=told_history(self.passed),

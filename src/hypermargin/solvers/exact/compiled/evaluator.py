@@ -75,7 +75,7 @@ class Evaluator:
         room: cython.double[:, ::1] = np.zeros((3, pool.width))
         self.g, self.ray, self.trial = room[0], room[1], room[2]
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
-        self.work, self.settled = 0.0, []
+        self.work, self.settled = 0.0, []  # type: ignore[var-annotated]
 
     def use_screened(self, screened, box):
         """From now on read the samples that are open only, for all w in the box; older boxes serve for other w."""
@@ -88,7 +88,7 @@ class Evaluator:
         if self.in_memory:
             risk = self._hinge_pass(w)
         else:
-            risk, self.b, self.g = self.oracle(np.array(w))  # type: ignore[operator]
+            risk, self.b, self.g = self.oracle(np.array(w))
             self.work += 1.0
         return self.record(w, risk, self.b, self.g)
 
