@@ -54,12 +54,22 @@ def enclose_objective(
     lower, upper, least = _enclosed_risk(problem, centre, precise, w, low, form)
     if problem.is_hard:
         return replace(margin_term if least >= 1.0 else INFINITE, least_margin=least)
-    room = 1.0 + rounding_factor(problem.n_samples + 16)  # for the sums, and for costs, which are rounded products
+    room = _room(problem.n_samples)
     return Enclosure(
         max(0.0, _below(margin_term.lower + 0.5**0.5 * lower / room)),
-        _above(margin_term.upper + 0.5**0.5 * upper * room),
+        objective_above(form, upper, problem.n_samples),
         least,
     )
+
+
+def objective_above(form: Enclosure, risk: float, n_samples: int) -> float:
+    """``q/2 + risk/sqrt2`` from above, with bounds on q, and of the risk all but the rounding of its sum."""
+    return _above(0.5 * max(form.upper, 0.0) + 0.5**0.5 * risk * _room(n_samples))
+
+
+def _room(n_samples: int) -> float:
+    """A factor for the rounding of sums over samples, and of costs, which are rounded products."""
+    return 1.0 + rounding_factor(n_samples + 16)
 
 
 def enclose_form(w: Array, low: Array | None = None) -> Enclosure:

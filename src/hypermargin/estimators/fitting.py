@@ -13,15 +13,24 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.estimators.spread import SpreadSamples
+from hypermargin.geometry.lorentz import covector
 from hypermargin.passes.home import Home, Together
 from hypermargin.passes.lockstep import in_step
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, solve_path
 from hypermargin.solvers.curve import solve_curve_path
+from hypermargin.solvers.exact.method import Exact
+from hypermargin.solvers.exact.small import Small
+from hypermargin.solvers.solving import costs_within_reach
+
+#: What is known of a binary problem: small ones are told as solutions when somebody asks.
+Answer = Solution | Small
 
 #: Options of the solver that mean one problem alone: the seconds it may take, the file it writes down its passes in.
 ALONE = {"time_limit", "checkpoint"}
+#: Problems of up to so many samples may leave their solutions to be made later, which takes their samples.
+SMALL = 3000
 #: Pieces of work a worker: enough to even out problems of unequal size.
 PIECES_PER_WORKER = 8
 
@@ -39,8 +48,8 @@ def solve_problems(
     seeds: Sequence[int] | None,
     n_jobs: int | None,
     progress: bool,
-) -> list[list[Solution]]:
-    """For every row of the code matrix, in its order, the solutions for every C."""
+) -> list[list[Answer]]:
+    """For every row of the code matrix, in its order, the answers for every C."""
     n_problems = len(code)
     choices = [
         {**options, "refine": refine} | ({} if seeds is None else {"random_state": seeds[row]})
@@ -48,7 +57,7 @@ def solve_problems(
     ]
     # Samples that live elsewhere are passed over by all their machines at once.
     workers = 1 if isinstance(samples, SpreadSamples) else min(effective_n_jobs(n_jobs), n_problems)
-    solutions: Iterable[list[Solution]]
+    solutions: Iterable[list[Answer]]
     if isinstance(samples, SpreadSamples) and _in_step_pays(samples, code, options):
         solve_row = partial(_solve_elsewhere, samples, Cs, allow_timelike, method, tol)
         works = [partial(solve_row, row, choice) for row, choice in zip(code, choices, strict=True)]
@@ -77,9 +86,24 @@ def _solve_rows(
     allow_timelike: bool,
     method: str,
     tol: float,
-) -> Iterator[list[Solution]]:
+) -> Iterator[list[Answer]]:
+    quick = _quick_solver(samples, Cs, method, choices[0])
     for row, options in zip(code, choices, strict=True):
-        yield solve_path(samples.problem(row, Cs[0], allow_timelike), Cs, method, tol, **options)
+        problem = samples.problem(row, Cs[0], allow_timelike)
+        small = quick.run_small(problem, tol) if quick is not None and problem.n_samples <= SMALL else None
+        yield [small] if small is not None else [*solve_path(problem, Cs, method, tol, **options)]
+
+
+def _quick_solver(
+    samples: TrainingSet | SpreadSamples, Cs: Sequence[float], method: str, options: dict[str, Any]
+) -> Exact | None:
+    """What solves small problems without an object in between, where it may be asked to."""
+    if isinstance(samples, SpreadSamples) or len(Cs) > 1 or method != "exact" or options["refine"]:
+        return None
+    weight = np.ones(1) if samples.weight is None else samples.weight
+    if not costs_within_reach(Cs[0] * float(weight.min()), Cs[0] * float(weight.max())):
+        return None  # which is an error that `solve_path` tells
+    return Exact(**{name: value for name, value in options.items() if name != "refine"})
 
 
 def _solve_elsewhere(
@@ -106,7 +130,7 @@ def _in_step_pays(samples: SpreadSamples, code: np.ndarray, options: dict[str, A
     return together is Together.ALWAYS or (together is Together.SAME_POINTS and same_points)
 
 
-def _solve_piece(*arguments) -> list[list[Solution]]:
+def _solve_piece(*arguments) -> list[list[Answer]]:
     """`_solve_rows` as a list, which workers can send back."""
     return list(_solve_rows(*arguments))
 
@@ -133,3 +157,9 @@ def _curves_of_row(samples: TrainingSet, row: np.ndarray, Cs: Sequence[float], t
 def calibrate(samples: TrainingSet, code: np.ndarray, score: Score) -> tuple[Array, Array]:
     """Platt coefficients A and B of every problem on its own training scores, each shape (n_problems,)."""
     return fit_platt((code != 0.0) @ samples.sizes, lambda run: samples.scored(code, run, score))
+
+
+def calibrate_normals(samples: TrainingSet, code: np.ndarray, w: Array, intercepts: Array) -> tuple[Array, Array]:
+    """The same for problems whose answers are hyperplanes: normals (n_problems, d + 1), intercepts (n_problems,)."""
+    normals = covector(w)
+    return calibrate(samples, code, lambda k, rows: samples.X[rows] @ normals[k] + intercepts[k])

@@ -20,20 +20,6 @@ from hypermargin.solvers.kernel.family import FamilyAnswers
 from hypermargin.solvers.kernel.method import Provable, told
 
 
-class Late:
-    """A fitted attribute that `_answers` makes when it is first asked for, under another name."""
-
-    def __init__(self, source: str):
-        self.source = source
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self
-        if "_answers" not in vars(model):
-            raise AttributeError(f"this {type(model).__name__} is not fitted, so it has no {self.source}")
-        return getattr(model._answers, self.source)
-
-
 @dataclass(eq=False)
 class KernelAnswers:
     """What is known of every binary problem, for one C.

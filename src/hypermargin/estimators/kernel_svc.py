@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.inputs import TrainingSet, training_set
-from hypermargin.estimators.kernel_answers import KernelAnswers, Late
+from hypermargin.estimators.kernel_answers import KernelAnswers
 from hypermargin.estimators.kernel_choice import (
     PARAMETERS,
     check_kernel,
@@ -18,6 +18,7 @@ from hypermargin.estimators.kernel_choice import (
     require_definite,
 )
 from hypermargin.estimators.kernel_fitting import KernelProblems, make_landmarks
+from hypermargin.estimators.late import Late
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.packing import is_plain
@@ -29,8 +30,6 @@ from hypermargin.problems.kernel import MANY, KernelFunction
 from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel.landmarks import Landmarks
 
-#: Fitted attributes that are made when they are first asked for.
-_LATE = {"solutions_", "probA_", "probB_"}
 #: Entries of the largest block of kernel values that prediction makes at a time.
 BLOCK_ENTRIES = 1 << 23
 
@@ -160,9 +159,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
 
     def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: KernelAnswers) -> None:
         self.classes_, self.kernel_, self.method_ = classes, problems.kernel, problems.method
-        self._answers = answers
-        for name in _LATE & vars(self).keys():
-            delattr(self, name)  # that of a model read from a file, which is fitted again
+        self._set_answers(answers)
         self.statuses_ = answers.statuses
         self.intercept_ = answers.of_all(lambda family: family.intercepts, lambda solution: solution.intercept)
         self.gaps_ = answers.of_all(lambda family: family.gaps, lambda solution: solution.gap)
@@ -274,10 +271,6 @@ class HyperbolicKernelSVC(SolvedClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        if state.pop("_answers", None) is not None:
-            state |= {"solutions_": [solution.to_dict() for solution in self.solutions_]}
-            state |= {"probA_": self.probA_, "probB_": self.probB_}
-            del state["statuses_"]
         if "kernel_" in state:
             state["kernel_"] = _named(state["kernel_"])
         return state

@@ -22,6 +22,8 @@ WORTH_A_WARNING = (
     Status.INFEASIBLE,
     Status.FAILED,
 )
+#: Attributes that some fits leave to be made when first asked for (`late.Late`).
+LATE = {"solutions_", "probA_", "probB_"}
 
 
 class SolvedClassifier(SchemeClassifier):
@@ -85,11 +87,23 @@ class SolvedClassifier(SchemeClassifier):
 
     def _set_solutions(self, solutions: list[Solution]) -> None:
         """Set `solutions_` and what is read off them."""
+        if "_answers" in vars(self):
+            del self._answers  # those of an earlier fit
         self.solutions_ = solutions
-        self.intercept_ = np.array([solution.intercept for solution in solutions], dtype=np.float64)
-        self.gaps_ = np.array([solution.gap for solution in solutions])
-        self.statuses_ = [solution.status for solution in solutions]
-        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
+        self._read_off(solutions)
+
+    def _read_off(self, answers: Sequence[Any]) -> None:
+        """Set what solutions say in a word, from them or from what they will be made of."""
+        self.intercept_ = np.array([answer.intercept for answer in answers], dtype=np.float64)
+        self.gaps_ = np.array([answer.gap for answer in answers])
+        self.statuses_ = [answer.status for answer in answers]
+        self.n_iter_ = np.array([answer.n_iter for answer in answers], dtype=np.int64)
+
+    def _set_answers(self, answers: Any) -> None:
+        """Keep what `LATE` attributes will be made of, in the place of those of an earlier fit."""
+        self._answers = answers
+        for name in LATE & vars(self).keys():
+            delattr(self, name)
 
     def _warn_of_statuses(self) -> None:
         for status, count in Counter(self.statuses_).items():
@@ -104,6 +118,8 @@ class SolvedClassifier(SchemeClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        if state.pop("_answers", None) is not None:
+            state |= {name: getattr(self, name) for name in LATE}
         if "solutions_" in state:
             state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
             del state["statuses_"]

@@ -1,6 +1,7 @@
 """The classifier: a scikit-learn estimator around schemes, solvers and calibration, which do the work."""
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -8,8 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.fitting import calibrate, solve_curves, solve_problems
+from hypermargin.estimators.fitting import Answer, calibrate_normals, solve_curves, solve_problems
 from hypermargin.estimators.inputs import TrainingSet, training_set
+from hypermargin.estimators.late import Late
+from hypermargin.estimators.margin_answers import MarginAnswers
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.packing import is_plain
@@ -19,7 +22,6 @@ from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.estimators.spread import SpreadSamples, spread_samples
 from hypermargin.estimators.spread_calibration import calibrate_spread
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.validation import PointError
 from hypermargin.passes.inputs import home_of, lives_elsewhere
@@ -27,6 +29,7 @@ from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, get_solver, make_solver
 from hypermargin.solvers.base import option_names
+from hypermargin.solvers.exact.small import Small
 
 AnySamples = TrainingSet | SpreadSamples
 
@@ -115,6 +118,10 @@ class HyperbolicSVC(SolvedClassifier):
     included. `hypermargin.estimators.save_model` needs no such list.
     """
 
+    solutions_: Any = Late("solutions")
+    probA_: Any = Late("platt_A")
+    probB_: Any = Late("platt_B")
+
     def __init__(
         self,
         C: float = 1.0,
@@ -160,6 +167,7 @@ class HyperbolicSVC(SolvedClassifier):
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
+        paths: Sequence[Sequence[Answer]]
         if self.boundary == "curve":
             assert isinstance(samples, TrainingSet)  # others were refused
             paths = solve_curves(samples, scheme.code, Cs, self.tol, self.n_jobs, self.verbose >= 1)
@@ -179,25 +187,27 @@ class HyperbolicSVC(SolvedClassifier):
             )
         return [(classes, samples, scheme, [path[i] for path in paths]) for i in range(len(models))]
 
-    def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, solutions: list[Solution]) -> None:
+    def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, answers: list[Answer]) -> None:
         self.classes_ = classes
-        self._set_solutions(solutions)
-        self._calibrate(samples, scheme)
+        if isinstance(samples, TrainingSet) and any(isinstance(answer, Small) for answer in answers):
+            problem_of = partial(samples.problem, C=float(self.C), allow_timelike=self.allow_timelike)
+            self._set_answers(MarginAnswers(samples, scheme.code, problem_of, answers))
+            self._read_off(answers)
+        else:
+            self._set_solutions([answer for answer in answers if isinstance(answer, Solution)])
+            self._calibrate(samples, scheme)
         self._warn_of_statuses()
 
-    def _set_solutions(self, solutions: list[Solution]) -> None:
-        super()._set_solutions(solutions)
-        self.coef_ = np.stack([solution.w for solution in solutions])
+    def _read_off(self, answers: Sequence[Any]) -> None:
+        super()._read_off(answers)
+        self.coef_ = np.stack([answer.w for answer in answers])
 
     def _calibrate(self, samples: AnySamples, scheme: Scheme) -> None:
         """Platt scaling of every binary problem on its own training scores."""
         if isinstance(samples, SpreadSamples):
             self.probA_, self.probB_ = calibrate_spread(samples.home, scheme.code, self.coef_, self.intercept_)
-            return
-        normals = covector(self.coef_)
-        self.probA_, self.probB_ = calibrate(
-            samples, scheme.code, lambda k, rows: samples.X[rows] @ normals[k] + self.intercept_[k]
-        )
+        else:
+            self.probA_, self.probB_ = calibrate_normals(samples, scheme.code, self.coef_, self.intercept_)
 
     def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
         """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.

@@ -106,12 +106,17 @@ def _prepare(
     return problem, solver
 
 
+def costs_within_reach(least: float, most: float) -> bool:
+    """Whether doubles can hold squares and sums of costs from `least` to `most`."""
+    return SMALLEST_COST <= least <= most <= LARGEST_COST
+
+
 def _require_within_reach(problem: MarginProblem) -> None:
     """Refuse costs whose squares and sums doubles cannot hold."""
     if problem.is_hard:
         return
     least, most = (problem.C * weight for weight in problem.weight_range)
-    if not SMALLEST_COST <= least <= most <= LARGEST_COST:
+    if not costs_within_reach(least, most):
         raise ValueError(
             f"C times the sample weights runs from {least:.3g} to {most:.3g}; positive ones must lie between "
             f"{SMALLEST_COST:g} and {LARGEST_COST:g}: scale C or the weights, or give a weight of 0"

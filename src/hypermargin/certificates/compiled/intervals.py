@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What the intervals of a certificate prove, in ball arithmetic. Compiled by Cython; interpreted where that failed.
+"""What the intervals of a certificate prove, in ball arithmetic. Compiled by Cython, with the types of `intervals.pxd`.
 
 A ball (m, r) stands for an unknown number within r of the double m. With u = 2^-53 a sum, product, quotient or square
 root rounds to a double m with an error of at most ``u |m|``, or ``TINY`` where it underflows; that is added to what the
@@ -22,7 +22,8 @@ MORE = cython.declare(cython.double, 1.0 + 2.0**-48)
 TINY = cython.declare(cython.double, 1e-300)
 INFINITY = cython.declare(cython.double, float("inf"))
 
-MidRad = cython.struct(m=cython.double, r=cython.double)
+if not cython.compiled:
+    MidRad = cython.struct(m=cython.double, r=cython.double)
 
 
 # -- balls -----------------------------------------------------------------------------------------------------------
@@ -138,18 +139,40 @@ def require_intervals(regions: tuple, n_cuts: cython.Py_ssize_t):
                 raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
 
 
+@cython.cfunc
+@cython.exceptval(check=False)
+def halves_are_complete(
+    above: cython.Py_ssize_t,
+    nodes: cython.const[cython.double][::1],
+    starts: cython.const[cython.Py_ssize_t][::1],
+    cuts: cython.const[cython.Py_ssize_t][::1],
+    weights: cython.const[cython.double][::1],
+    n_cuts: cython.Py_ssize_t,
+) -> cython.bint:
+    """Whether the nodes of both halves cover ``0 <= s < infinity``, and all minorants are combinations of cuts."""
+    i: cython.Py_ssize_t
+    last: cython.double = 0.0
+    n: cython.Py_ssize_t = nodes.shape[0]
+    if not 0 < above < n or starts.shape[0] != n + 1 or cuts.shape[0] != weights.shape[0]:
+        return False
+    if starts[0] != 0 or starts[n] != cuts.shape[0]:
+        return False
+    for i in range(n):
+        last = 0.0 if i == 0 or i == above else last
+        if starts[i] > starts[i + 1] or not last <= nodes[i] < INFINITY:
+            return False
+        if (i == 0 or i == above) and nodes[i] != 0.0:
+            return False
+        last = nodes[i]
+    for i in range(cuts.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
+        if not (0 <= cuts[i] < n_cuts and 0.0 <= weights[i] < INFINITY):
+            return False
+    return True
+
+
 @cython.cclass
 class Intervals:
     """The cuts of a certificate in its frame (`sums.cut_sums`), to ask what minorants made of them prove."""
-
-    dim: cython.Py_ssize_t
-    totals: cython.double[:, ::1]
-    errors: cython.double[:, ::1]
-    one_class: cython.const[cython.uchar][::1]
-    b: MidRad  # the minorant at hand is b + sign g0 s + gr.wr,
-    g0: MidRad
-    m: cython.double[::1]  # with the balls gr
-    r: cython.double[::1]
 
     def __init__(
         self,
@@ -162,6 +185,7 @@ class Intervals:
         self.totals, self.errors, self.one_class = totals, errors, one_class
         self.b = self.g0 = _exact(0.0)
         self.m, self.r = np.zeros(self.dim), np.zeros(self.dim)
+        self.own_cuts, self.own_weights = np.zeros(0, dtype=np.intp), np.zeros(0)
 
     def least_bound(self, regions: tuple):
         """The least bound that the intervals of these regions prove, at least 0; `require_intervals` has passed them.
@@ -170,33 +194,64 @@ class Intervals:
         """
         i: cython.Py_ssize_t
         chord: cython.double
-        b: cython.double
-        a: cython.double
-        A: cython.double
         rise: cython.double
         least: cython.double = INFINITY
         for region in regions:
             nodes: list = region.nodes.ravel().tolist()
             minorants: tuple = region.minorants
-            for i in range(len(nodes)):
+            nodes.append(INFINITY)
+            for i in range(len(minorants)):
                 minorant = minorants[i]
                 chord = minorant.chord
-                self._combine(minorant.cuts, minorant.weights)
-                self.g0 = _times(_exact(region.sign), self.g0)
-                rise = self._rise(minorant.cuts) if chord == 0.0 else 0.0
+                self._take(minorant.cuts, minorant.weights)
+                self._combine(region.sign)
+                rise = self._rise() if chord == 0.0 else 0.0
                 if chord > 0.0 and not self._add_chord(_exact(chord), minorant.box.low, minorant.box.high):
                     raise CertificateError("a chord is used for a box that is too wide for one")
-                b, a, A = _lower(self.b), _lower(self.g0), self._longest()
-                least = min(least, _end_value(b, a, A, rise, nodes[i]))
-                if i < len(nodes) - 1:
-                    least = min(least, _end_value(b, a, A, rise, nodes[i + 1]))
-                elif not (a >= A or rise > 0.0):  # it falls towards infinity and proves nothing there
-                    return 0.0
+                least = min(least, self._least_between(nodes[i], nodes[i + 1], rise))
         return max(0.0, least)  # neither the margin term nor the risk is ever negative
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _combine(self, cuts: tuple, weights: tuple) -> cython.void:
+    def least_bound_of_halves(
+        self,
+        above: cython.Py_ssize_t,
+        nodes: cython.const[cython.double][::1],
+        starts: cython.const[cython.Py_ssize_t][::1],
+        cuts: cython.const[cython.Py_ssize_t][::1],
+        weights: cython.const[cython.double][::1],
+    ) -> cython.double:
+        """The same for the parts of a `HalvesProof`, which need not have been looked at; -inf where they are none."""
+        i: cython.Py_ssize_t
+        end: cython.double
+        least: cython.double = INFINITY
+        if not halves_are_complete(above, nodes, starts, cuts, weights, self.totals.shape[0]):
+            return -INFINITY
+        for i in range(nodes.shape[0]):
+            self.cuts, self.weights = cuts[starts[i] : starts[i + 1]], weights[starts[i] : starts[i + 1]]
+            self._combine(1.0 if i < above else -1.0)
+            end = INFINITY if i == above - 1 or i == nodes.shape[0] - 1 else nodes[i + 1]
+            least = min(least, self._least_between(nodes[i], end, self._rise()))
+        return max(0.0, least)
+
+    def _take(self, cuts: tuple, weights: tuple):
+        """Make the combination of these cuts the one at hand."""
+        i: cython.Py_ssize_t
+        if len(cuts) > self.own_cuts.shape[0]:
+            self.own_cuts, self.own_weights = np.zeros(2 * len(cuts), dtype=np.intp), np.zeros(2 * len(cuts))
+        for i in range(len(cuts)):
+            self.own_cuts[i], self.own_weights[i] = cuts[i], weights[i]
+        self.cuts, self.weights = self.own_cuts[: len(cuts)], self.own_weights[: len(cuts)]
+
+    def _least_between(self, begin: cython.double, end: cython.double, rise: cython.double) -> cython.double:
+        """What the minorant at hand proves for ``begin <= s <= end``, or from `begin` on: its lesser end value."""
+        b: cython.double = _lower(self.b)
+        a: cython.double = _lower(self.g0)
+        A: cython.double = self._longest()
+        least: cython.double = _end_value(b, a, A, rise, begin)
+        if end < INFINITY:
+            return min(least, _end_value(b, a, A, rise, end))
+        return least if a >= A or rise > 0.0 else -INFINITY  # else it falls towards infinity and proves nothing there
+
+    def _combine(self, sign: cython.double) -> cython.void:
         """The combination of cuts over sqrt2, and over the sum of its weights where that may be above 1."""
         k: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -204,44 +259,40 @@ class Intervals:
         weight: MidRad
         value: MidRad
         total: MidRad = _exact(0.0)
-        for i in range(len(weights)):
-            total = _plus(total, _exact(weights[i]))
+        for i in range(self.weights.shape[0]):
+            total = _plus(total, _exact(self.weights[i]))
         total = _exact(max(1.0, _upper(total)))
         for k in range(self.dim + 2):
             value = _exact(0.0)
-            for i in range(len(weights)):
-                weight, cut = _over(_exact(weights[i]), total), cuts[i]
+            for i in range(self.weights.shape[0]):
+                weight, cut = _over(_exact(self.weights[i]), total), self.cuts[i]
                 value = _plus(value, _times(weight, MidRad(m=self.totals[cut, k], r=self.errors[cut, k])))
             value = _times(_root(_exact(0.5)), value)
             if k == 0:
                 self.b = value
             elif k == 1:
-                self.g0 = MidRad(m=-value.m, r=value.r)
+                self.g0 = _times(_exact(-sign), value)
             else:
                 self.m[k - 2], self.r[k - 2] = -value.m, value.r
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def _slope(self, k: cython.Py_ssize_t) -> MidRad:
         return MidRad(m=self.m[k], r=self.r[k])
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _rise(self, cuts: tuple) -> cython.double:
+    def _rise(self) -> cython.double:
         """A lower bound of ``g0 - |gr|`` where it follows from where the points lie; 0 where it does not.
 
         If all samples are of one class, (g0, gr) is a sum of vectors of one light cone, of Minkowski length 1 at least
         and with weights that sum to b. So the length of the sum is at least b, and ``g0 - |gr| >= b^2/(g0 + |gr|)``.
         Far from the origin the difference itself is lost to rounding.
         """
+        i: cython.Py_ssize_t
         cut: cython.Py_ssize_t
-        first: cython.Py_ssize_t
         b: cython.double = _lower(self.b)
         if not (b > 0.0 and _lower(self.g0) > 0.0):
             return 0.0
-        for cut in cuts:
-            first = cuts[0]
-            if not self.one_class[cut] or self.totals[cut, 1] * self.totals[first, 1] <= 0.0:
+        for i in range(self.cuts.shape[0]):
+            cut = self.cuts[i]
+            if not self.one_class[cut] or self.totals[cut, 1] * self.totals[self.cuts[0], 1] <= 0.0:
                 return 0.0
         return _lower(
             _over(
@@ -250,8 +301,6 @@ class Intervals:
             )
         )
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def _add_chord(
         self,
         nu: MidRad,
@@ -286,8 +335,6 @@ class Intervals:
             self.m[k], self.r[k] = value.m, value.r
         return True
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def _longest(self) -> cython.double:
         """An upper bound of ``|gr|``."""
         k: cython.Py_ssize_t

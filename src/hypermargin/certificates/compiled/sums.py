@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One pass over the data for all cuts of a certificate: which samples a cut takes, and the sums over them.
 
-Compiled by Cython at installation, without fused operations. Where there is no compiler `sums.py` does the same work
-with arrays. Samples are moved to the frame a block at a time, as columns: loops along a block have no branches, so that
-compilers use vector instructions.
+Compiled by Cython at installation, with the C types of `sums.pxd`, without fused operations. Where there is no compiler
+`sums.py` does the same work with arrays. Samples are moved to the frame a block at a time, as columns: loops along a
+block have no branches, so that compilers use vector instructions.
 """
 
 import cython
@@ -62,7 +62,6 @@ def cut_sums(
     return assembled(table, sigma, 1.0 if weighted else costs[0], weighted, roundings, reach_factor, X.shape[0])
 
 
-@cython.ccall
 def selected_sums(
     X: cython.const[cython.double][:, ::1],
     y: cython.const[cython.double][:],
@@ -128,7 +127,7 @@ def selected_sums(
                 ahead[j] += 1
             for k in range(3 + used):
                 if weighted or (k != 3 and k != 4 + width):  # those are the counts again
-                    sums[j, k] += _product(chosen, parts[k])
+                    sums[j, k] += _product(chosen, parts, k)
     if not weighted:
         for j in range(points.shape[0]):
             sums[j, 3] = sums[j, 0] + sums[j, 1]
@@ -136,8 +135,8 @@ def selected_sums(
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _product(chosen: cython.double[::1], values: cython.double[::1]) -> cython.double:
-    """The sum of the chosen values of a block, in eight parts, which a processor may add at the same time."""
+def _product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython.Py_ssize_t) -> cython.double:
+    """The sum of the chosen values of row k, in eight parts, which a processor may add at the same time."""
     e: cython.Py_ssize_t
     r: cython.Py_ssize_t
     total: cython.double = 0.0
@@ -148,7 +147,7 @@ def _product(chosen: cython.double[::1], values: cython.double[::1]) -> cython.d
         lane[r] = 0.0
     for e in range(0, BLOCK, 8):
         for r in range(8):
-            lane[r] += chosen[e + r] * values[e + r]
+            lane[r] += chosen[e + r] * parts[k, e + r]
     for r in range(8):
         total += lane[r]
     return total

@@ -16,6 +16,10 @@ else:
     from math import fabs, sqrt
 
 SPLITTER = cython.declare(cython.double, 134217729.0)  # 2^27 + 1
+# Between these numbers double-double arithmetic neither overflows nor loses what underflows: bounds on its errors.
+SMALLEST = cython.declare(cython.double, 1e-160)
+LARGEST = cython.declare(cython.double, 1e60)
+ENOUGH = cython.declare(cython.double, 2.0**-60)  # errors of this share of the largest entry: doubles lose more
 
 Pair = cython.struct(h=cython.double, l=cython.double)
 
@@ -146,15 +150,17 @@ def move_normal(
     centre: cython.const[cython.double][:],
     moved: cython.double[::1],
     errors: cython.double[::1],
-) -> cython.double:
+) -> cython.bint:
     """The normal ``w + low`` after the boost that takes `centre` to the origin: doubles, and bounds on their errors.
 
+    False where double-double arithmetic has not digits enough for it, or bounds on its errors may not hold.
+
     With c the space part of the centre and T its time part, ``w0' = T w0 - c.wr`` and
-    ``wr' = wr + c (c.wr/(1 + T) - w0)``. An empty `low` is 0. Returns a bound on the error before the rounding to
-    doubles, for all entries: T has one of ``(d + 2) 16 u^2`` and ``c.wr`` one of ``(d + 1) 16 u^2`` relative to its
+    ``wr' = wr + c (c.wr/(1 + T) - w0)``. An empty `low` is 0. The error before the rounding to doubles is bounded, for
+    all entries: T has one of ``(d + 2) 16 u^2`` and ``c.wr`` one of ``(d + 1) 16 u^2`` relative to its
     terms, the factor of c one of ``(2 d + 8) 16 u^2 |w|``, since ``|c_k| < 1 + T``, and no more than three operations
     follow; in all less than ``(64 d + 512) u^2 (T + |c|) |w|`` in sums of sizes, with room for underflow where
-    these sums are not tiny (`geometry.exact_normals` sees to that).
+    these sums are not tiny.
     """
     j: cython.Py_ssize_t
     dim: cython.Py_ssize_t = centre.shape[0]
@@ -182,9 +188,13 @@ def move_normal(
         entry = _exact(w[j + 1]) if low.shape[0] == 0 else _sum_of(w[j + 1], low[j + 1])
         entry = _plus(entry, _times(_exact(centre[j]), along))
         moved[j + 1], errors[j + 1] = entry.h, fabs(entry.l)
+    length = 0.0
     for j in range(dim + 1):
         errors[j] = (errors[j] + size) * (1.0 + 2.0**-50) + 1e-300
-    return size
+        length = max(length, fabs(moved[j]))
+        if not errors[j] < LARGEST:
+            return False
+    return SMALLEST < size < LARGEST and size <= ENOUGH * length
 
 
 def move_jacobians(

@@ -28,12 +28,13 @@ def fresh_search(
     oracle = make_oracle(problem, frame)
     if checkpoint is not None:
         oracle = Journal(checkpoint, oracle, problem)
-    deep = cuts == "deep" or (cuts == "auto" and _deep_is_quicker(problem) and not frame.precise)
+    deep = cuts == "deep" or (cuts == "auto" and deep_is_quicker(problem) and not frame.precise)
     in_memory = type(oracle) is HingeOracle  # the interior-point method has to see the samples themselves
     return oracle, (DeepSearch if deep and in_memory else Search)(oracle, problem.dim, problem.allow_timelike)
 
 
-def _deep_is_quicker(problem: MarginProblem) -> bool:
+def deep_is_quicker(problem: MarginProblem) -> bool:
+    """Whether the interior-point method is the quicker one."""
     return any(problem.dim >= dim and problem.n_samples >= samples for dim, samples in DEEP_FROM)
 
 

@@ -9,6 +9,14 @@ from hypermargin.solvers.exact.costs import ALL, Costs
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Leaf, Search
 
+#: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
+PROVED = 0.5
+
+
+def bound_to_prove(objective: float, tol: float) -> float:
+    """The bound that a certificate is made for where the best objective is this one."""
+    return objective * (1.0 - PROVED * tol)
+
 
 def make_certificate(search: Search, oracle: HingeOracle, bound: float, costs: Costs = ALL) -> SoftMarginCertificate:
     """The certificate that `search` holds for `bound` (at most its lower bound).

@@ -8,20 +8,19 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
-from hypermargin.geometry.exact_normals import pushed_out
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.exact.answer import answer_outside
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
 from hypermargin.solvers.exact.begin import CUTS, fresh_search
-from hypermargin.solvers.exact.certify import make_certificate
+from hypermargin.solvers.exact.certify import bound_to_prove, make_certificate
 from hypermargin.solvers.exact.costs import ALL, Costs, enough_costs
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, next_frame
 from hypermargin.solvers.exact.hard import solve_hard_margin
@@ -29,11 +28,9 @@ from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
 from hypermargin.solvers.exact.separators import first_separator, without_risk
+from hypermargin.solvers.exact.small import Small, is_small, solve_small
+from hypermargin.solvers.exact.told import told_history, told_info
 
-#: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
-PROVED = 0.5
-#: What the last bits of w do to its q, relative to ``|w|^2``.
-LAST_BITS = 2.0**-50
 #: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged.
 CLEARLY = 0.9
 #: A problem that needs less than this share of its C is solved with that share.
@@ -109,6 +106,14 @@ class Exact(Solver):
             return solve_hard_margin(problem, tol, partial(self.run_from, deadline), self.cuts)
         frame = first_frame(problem, tol)
         return self._in_more_frames(deadline, problem, tol, *self._search(problem, frame))
+
+    def run_small(self, problem: MarginProblem, tol: float) -> Small | None:
+        """The proved optimum of a small problem without any object in between; None where that does not serve."""
+        if self.loss != "hinge" or not self.verify or self.start is not None or self.checkpoint is not None:
+            return None
+        if self.cuts == "deep" or self.time_limit < np.inf or self.max_regions < 3 or not is_small(problem):
+            return None
+        return solve_small(problem, tol, self.max_iter)
 
     def _search(self, problem: MarginProblem, frame: Frame) -> tuple[HingeOracle, Search]:
         return fresh_search(problem, frame, self.cuts, self.checkpoint)
@@ -225,14 +230,14 @@ class Exact(Solver):
         while relative_gap(search.upper, search.lower) > aim and limit is None:
             search.step(aim)
             limit = self._limit_reached(oracle, search, deadline)
-        w, low = _answer(problem, tol, oracle, search)
+        w, low = answer_outside(problem, oracle, search.best, search.AIM[0] * tol * search.upper)
         free = (
             None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem, oracle.frame)
         )
         judged_in = oracle.frame
         if free is not None and problem.objective(free[0]) <= search.upper:
             w, low, judged_in = free[0], None, free[1]
-        certificate = make_certificate(search, oracle, search.upper * (1.0 - PROVED * tol), costs)
+        certificate = make_certificate(search, oracle, bound_to_prove(search.upper, tol), costs)
         bound = _proved_bound(problem, certificate) if self.verify else search.lower
         otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
         return Outcome(
@@ -245,17 +250,10 @@ class Exact(Solver):
             certificate=certificate,
             checked=self.verify,
             n_iter=search.n_passes,
-            history={
-                "lower_bound": list(accumulate((lower for lower, _ in search.history), max, initial=0.0))[1:],
-                "objective": [upper for _, upper in search.history],
-            },
-            info={
-                "passes": search.n_passes,
-                "full_passes": search.full_passes,
-                "splits": search.n_splits,
-                "regions": search.n_regions,
-                "arithmetic": "double-double" if oracle.frame.precise else "double",
-            },
+            history=told_history(search.history),
+            info=told_info(
+                search.n_passes, search.full_passes, search.n_splits, search.n_regions, oracle.frame.precise
+            ),
         )
 
     def _limit_reached(self, oracle: HingeOracle, search: Search, deadline: float) -> Status | None:
@@ -266,21 +264,6 @@ class Exact(Solver):
             if time.perf_counter() + check >= deadline:
                 return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None
-
-
-def _answer(problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search) -> tuple[Array, Array | None]:
-    """The best point of the search in the coordinates of the problem, pushed out to ``q >= 0``; two vectors if need be.
-
-    It is pushed once in the frame, where a lightlike w may be far longer than outside, and once for the way out.
-    """
-    best, low = search.best, None
-    outside, rest = oracle.to_original(best)
-    if LAST_BITS * float(outside @ outside) > search.AIM[0] * tol * search.upper:
-        low = np.zeros_like(best)  # its q would be rounded by more than that
-    inside = (best, low) if problem.allow_timelike else pushed_out(best, low)
-    if inside[0] is not best or inside[1] is not None:
-        outside, rest = oracle.to_original(*inside)
-    return (outside, rest) if problem.allow_timelike else pushed_out(outside, rest)
 
 
 def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle, search: Search, tol: float) -> bool:

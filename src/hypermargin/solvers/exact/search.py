@@ -103,7 +103,12 @@ class Search:
     @property
     def aim(self) -> float:
         """The relative gap to stop at."""
-        return max(self.AIM[0] * self.tol, self.AIM[1])
+        return self.aim_for(self.tol)
+
+    @classmethod
+    def aim_for(cls, tol: float) -> float:
+        """The relative gap that a search to `tol` stops at."""
+        return max(cls.AIM[0] * tol, cls.AIM[1])
 
     @property
     def upper(self) -> float:

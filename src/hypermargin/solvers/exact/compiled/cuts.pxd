@@ -1,8 +1,10 @@
+cimport cython
 cpdef double quadratic_form(double[::1] w) noexcept
 cdef void push_out(double[::1] w) noexcept
 cdef void lift_into(double[::1] lifted, double[::1] w) noexcept
 
 
+@cython.final
 cdef class CutPool:
     cdef Py_ssize_t size
     cdef Py_ssize_t width

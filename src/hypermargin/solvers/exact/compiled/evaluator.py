@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The rounds of a region and the passes over the data that they ask for: the inner loop of the exact method.
 
-Compiled by Cython at installation; without a compiler the interpreter runs this file.
+Compiled by Cython at installation, with the C types of `evaluator.pxd`; without a compiler the interpreter runs this
+file.
 """
 
 import sys
@@ -31,20 +32,11 @@ MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at most this many multiple
 class SettledPass:
     """A pass for the w of a box in which some samples are settled (`screening`): the others, and one affine term."""
 
-    centre: cython.double[::1]  # the box,
-    radii: cython.double[::1]
-    left: Pass  # the samples that are not settled,
-    b: cython.double  # and the affine term of those that are
-    g: cython.double[::1]
-    share: cython.double
-
     def __init__(self, screened, box, threshold: cython.double):
         self.centre, self.radii = box.centre, box.radii
         self.left = Pass(screened.points, screened.costs, threshold)
         self.b, self.g, self.share = screened.b, screened.g, screened.share
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def holds(self, w: cython.double[::1]) -> cython.bint:
         j: cython.Py_ssize_t
         for j in range(w.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
@@ -52,8 +44,6 @@ class SettledPass:
                 return False
         return True
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def hinge(self, w: cython.double[::1], g: cython.double[::1]) -> cython.double:
         """As `Pass.hinge`, which leaves the slope in g; returns the risk. The offset is ``left.b + b``."""
         j: cython.Py_ssize_t
@@ -75,23 +65,6 @@ class Evaluator:
     margin below which samples belong to a cut.
     """
 
-    pool: CutPool
-    oracle: object
-    in_memory: cython.bint
-    data: Pass
-    factor: cython.double
-    timelike_allowed: cython.bint
-    b: cython.double  # offset
-    g: cython.double[::1]  # and slope of the last cut
-    ray: cython.double[::1]  # the lightlike point that is followed up,
-    trial: cython.double[::1]  # and a multiple of it
-    upper = cython.declare(cython.double, visibility="public")  # the best objective,
-    best = cython.declare(cython.Py_ssize_t, visibility="public")  # the cut of the pass that found it (0: none),
-    passes = cython.declare(cython.Py_ssize_t, visibility="public")  # the passes made
-    most_passes = cython.declare(cython.Py_ssize_t, visibility="public")  # and those allowed
-    work = cython.declare(cython.double, visibility="public")  # the passes in units of a read of all samples
-    settled: list  # passes for boxes of w, the smallest box first
-
     def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint):
         self.pool, self.oracle, self.timelike_allowed = pool, oracle, timelike_allowed
         arrays = oracle.arrays
@@ -102,13 +75,12 @@ class Evaluator:
         room: cython.double[:, ::1] = np.zeros((3, pool.width))
         self.g, self.ray, self.trial = room[0], room[1], room[2]
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
-        self.work, self.settled = 0.0, []
+        self.work, self.settled = 0.0, []  # type: ignore[var-annotated]
 
     def use_screened(self, screened, box):
         """From now on read the samples that are open only, for all w in the box; older boxes serve for other w."""
         self.settled.insert(0, SettledPass(screened, box, self.data.threshold))
 
-    @cython.ccall
     def evaluate(self, w: cython.double[::1]) -> cython.double:
         """One pass over the data at w; returns the relaxed objective ``max(q, 0)/2 + risk`` there."""
         risk: cython.double
@@ -116,12 +88,10 @@ class Evaluator:
         if self.in_memory:
             risk = self._hinge_pass(w)
         else:
-            risk, self.b, self.g = self.oracle(np.array(w))  # type: ignore[operator]
+            risk, self.b, self.g = self.oracle(np.array(w))
             self.work += 1.0
         return self.record(w, risk, self.b, self.g)
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def _hinge_pass(self, w: cython.double[::1]) -> cython.double:
         """A pass here: returns the risk, and leaves the cut in `b` and `g`, all times the common factor."""
         j: cython.Py_ssize_t
@@ -142,7 +112,6 @@ class Evaluator:
         self.b *= self.factor
         return self.factor * risk
 
-    @cython.ccall
     def record(
         self, w: cython.double[::1], risk: cython.double, b: cython.double, g: cython.double[::1]
     ) -> cython.double:
@@ -154,8 +123,6 @@ class Evaluator:
             self.upper, self.best = value, cut
         return value
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
     def _target(self, tol: cython.double) -> cython.double:
         return self.upper - tol * max(fabs(self.upper), 1e-12)
 
@@ -184,7 +151,6 @@ class Evaluator:
                 return SETTLED
         return action
 
-    @cython.ccall
     def follow_up(self, w: cython.double[::1], tol: cython.double):
         """A region asked for a point in or on the light cone: try multiples of the lightlike point over it.
 

@@ -1,8 +1,10 @@
+cimport cython
 from hypermargin.solvers.exact.compiled.cuts cimport CutPool
 
 cpdef double phi(double s, double A) noexcept
 
 
+@cython.final
 cdef class Master:
     cdef CutPool pool
     cdef Py_ssize_t dim

@@ -1,5 +1,7 @@
+cimport cython
 from hypermargin.solvers.exact.compiled.master cimport Master
 
+@cython.final
 cdef class Region:
     cdef Master master
     cdef double sign
@@ -39,6 +41,7 @@ cdef class Region:
     cdef void _prove(self, Py_ssize_t k, Py_ssize_t i, double left, double right) noexcept
     cdef Py_ssize_t _weakest_interval(self) noexcept
     cdef Py_ssize_t _choose_node(self, Py_ssize_t interval, double target)
+    cdef double _crossing(self, Py_ssize_t i, Py_ssize_t j, double low, double high) noexcept
     cdef bint _resolved(self, Py_ssize_t i, Py_ssize_t interval, double target) noexcept
     cdef Py_ssize_t _insert(self, Py_ssize_t interval, double position)
     cdef double _minorant_at(self, double s, double target)

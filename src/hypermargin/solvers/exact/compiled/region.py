@@ -10,22 +10,24 @@ import numpy as np
 from hypermargin.solvers.exact.compiled.cuts import doubled
 
 if cython.compiled:
-    from cython.cimports.hypermargin.solvers.exact.compiled.master import Master, phi
-    from cython.cimports.libc.math import sqrt
+    from cython.cimports.hypermargin.solvers.exact.compiled.master import Master
+    from cython.cimports.libc.math import fabs, sqrt
 else:
-    from math import sqrt
+    from math import fabs, sqrt
 
-    from hypermargin.solvers.exact.compiled.master import Master, phi
+    from hypermargin.solvers.exact.compiled.master import Master
 
-# What `Region.advance` asks of the caller.
+# What `Region.advance` asks of the caller, for callers that are not compiled.
 QUERY = 0  # evaluate the risk at `Region.query` and give the cut to `Region.absorb`
 SETTLED = 1  # the lower bound of the region has reached the target
 STALLED = 2  # the relaxation of this region is too weak: split it
 EXHAUSTED = 3  # double precision, or the room for minorants, is used up
 
+INFINITY = cython.declare(cython.double, float("inf"))
 MOST_MINORANTS = cython.declare(cython.Py_ssize_t, 4000)  # in one region
 STALE = cython.declare(cython.Py_ssize_t, 30)
 LEAST_PROGRESS = cython.declare(cython.double, 1e-3)  # a rise by less of what is missing is none
+EQUAL = cython.declare(cython.double, 1e-10)  # a difference that is this part of those at the ends counts as none
 LEAST_FALL = cython.declare(cython.double, 0.9)  # of the distance of the best point to the bound: nearer is progress
 
 
@@ -65,8 +67,8 @@ class Region:
         self.weights = np.zeros((room, width))
         self.minorants = 0
         for i in range(room):
-            self.envelope[i] = self.lower[i] = -float("inf")
-            self.relaxed[i] = float("inf")
+            self.envelope[i] = self.lower[i] = -INFINITY
+            self.relaxed[i] = INFINITY
 
     def begin(self):
         """Solve the master at the first nodes."""
@@ -121,7 +123,7 @@ class Region:
             # A timelike point whose relaxed objective is below the target: no minorant will ever prove the target here.
             if self.timelike and self.relaxed[self.here] - value <= 0.3 * (target - value):
                 return STALLED
-            if self.relaxed[self.here] == float("inf") and not self.timelike:
+            if self.relaxed[self.here] == INFINITY and not self.timelike:
                 self.stale[self.here] = (
                     0  # feasible neighbours had nothing to give; of the point itself nothing is known
                 )
@@ -174,7 +176,7 @@ class Region:
 
     def first_nodes(self):
         """Where a part of this region should look first: where its intervals begin, and where its bound is attained."""
-        nodes = {s for s, _ in self._fewest_intervals(float("inf"))}
+        nodes = {s for s, _ in self._fewest_intervals(INFINITY)}
         nodes.add(self.s[self.here])
         return sorted(nodes)
 
@@ -243,9 +245,10 @@ class Region:
 
     def _bound(self, k: cython.Py_ssize_t, s: cython.double) -> cython.double:
         """``L_k(s)``."""
-        if s > self.mA[k]:
+        A: cython.double = self.mA[k]
+        if s > A:
             return self.mb[k] + self.rise[k] * s
-        return self.mb[k] + self.ma[k] * s + phi(s, self.mA[k])
+        return self.mb[k] + self.ma[k] * s - 0.5 * (A * A + s * s)  # `phi`
 
     def _prove(self, k: cython.Py_ssize_t, i: cython.Py_ssize_t, left: cython.double, right: cython.double):
         """Take in what minorant k proves on interval i, the smaller of its values at the two ends.
@@ -274,8 +277,6 @@ class Region:
         """
         left: cython.double = self.s[interval]
         right: cython.double = self.s[interval + 1]
-        low: cython.double = left
-        high: cython.double = right
         middle: cython.double = 0.5 * (left + right)
         i: cython.Py_ssize_t = self.top[interval]
         j: cython.Py_ssize_t = self.top[interval + 1]
@@ -285,12 +286,7 @@ class Region:
         if right - left <= 1e-13 * right:
             return -1
         if i != j:
-            for _ in range(40):
-                middle = 0.5 * (low + high)
-                if self._bound(i, middle) >= self._bound(j, middle):
-                    low = middle
-                else:
-                    high = middle
+            middle = self._crossing(i, j, left, right)
         if middle - left < 0.05 * (right - left):
             if not self._resolved(interval, interval, target):
                 return interval
@@ -300,6 +296,36 @@ class Region:
                 return interval + 1
             middle = right - 0.1 * (right - left)
         return self._insert(interval, middle)
+
+    def _crossing(
+        self, i: cython.Py_ssize_t, j: cython.Py_ssize_t, low: cython.double, high: cython.double
+    ) -> cython.double:
+        """Where minorants i, which leads at `low`, and j, which leads at `high`, are equal.
+
+        By false position (Illinois): up to ``s = A`` all minorants are curved alike, so their difference is linear.
+        """
+        at_low: cython.double = self._bound(i, low) - self._bound(j, low)
+        at_high: cython.double = self._bound(i, high) - self._bound(j, high)
+        small: cython.double = EQUAL * (at_low - at_high)
+        middle: cython.double = 0.5 * (low + high)
+        value: cython.double
+        side: cython.int = 0
+        for _ in range(40):
+            if not (at_low >= 0.0 >= at_high and at_low > at_high):
+                break
+            middle = low + (high - low) * (at_low / (at_low - at_high))
+            value = self._bound(i, middle) - self._bound(j, middle)
+            if fabs(value) <= small:
+                break
+            if value > 0.0:
+                low, at_low = middle, value
+                at_high *= 0.5 if side == 1 else 1.0
+                side = 1
+            else:
+                high, at_high = middle, value
+                at_low *= 0.5 if side == -1 else 1.0
+                side = -1
+        return middle
 
     def _resolved(self, i: cython.Py_ssize_t, interval: cython.Py_ssize_t, target: cython.double) -> cython.bint:
         """Whether another query at node i would hardly raise the envelope there, as seen from what is lacking."""
@@ -320,7 +346,7 @@ class Region:
             self.relaxed[i], self.stale[i] = self.relaxed[i - 1], self.stale[i - 1]
             self.lower[i], self.prover[i] = self.lower[i - 1], self.prover[i - 1]
         self.nodes += 1
-        self.s[new], self.relaxed[new], self.stale[new] = position, float("inf"), 0
+        self.s[new], self.relaxed[new], self.stale[new] = position, INFINITY, 0
         self.envelope[new] = -1e300
         self.lower[new], self.prover[new] = self.lower[interval], self.prover[interval]
         for k in range(self.minorants):

@@ -1,0 +1,72 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The check of a small problem in one call: its sums, what its intervals prove, and the risk of its answer.
+
+Compiled by Cython at installation; without a compiler the interpreter runs this file.
+"""
+
+import cython
+import numpy as np
+
+if cython.compiled:
+    from cython.cimports.hypermargin.certificates.compiled.intervals import Intervals
+    from cython.cimports.hypermargin.certificates.compiled.sums import cut_sums, enclosed_risk
+    from cython.cimports.hypermargin.geometry.compiled.double_double import move_normal
+else:
+    from hypermargin.certificates.compiled.intervals import Intervals
+    from hypermargin.certificates.compiled.sums import cut_sums, enclosed_risk
+    from hypermargin.geometry.compiled.double_double import move_normal
+
+NOTHING = np.zeros(0)
+NONE_APART = np.zeros(0, dtype=np.intp)
+
+
+def bounds_and_risk(
+    X: cython.const[cython.double][:, ::1],
+    y: cython.const[cython.double][:],
+    costs: cython.const[cython.double][:],
+    weighted: cython.bint,
+    entry: cython.const[cython.double][:, ::1],
+    largest: cython.double,
+    reach_factor: cython.double,
+    product_roundings: cython.double,
+    centre: cython.const[cython.double][::1],
+    threshold: cython.double,
+    points: cython.const[cython.double][:, ::1],
+    above: cython.Py_ssize_t,
+    nodes: cython.const[cython.double][::1],
+    starts: cython.const[cython.Py_ssize_t][::1],
+    cuts: cython.const[cython.Py_ssize_t][::1],
+    weights: cython.const[cython.double][::1],
+    w: cython.const[cython.double][::1],
+):
+    """What a `HalvesProof` proves, and the risk of w over its weights from above, but for the rounding of that sum.
+
+    `entry` to `product_roundings` are those of `FramedSamples` and `enclosed_risk`. A normal that double-double
+    arithmetic has not digits enough for has an infinite risk here. What is for another dimension proves nothing.
+    """
+    width: cython.Py_ssize_t = X.shape[1]
+    if w.shape[0] != width or centre.shape[0] != width - 1 or points.shape[1] != width:
+        return -float("inf"), float("inf")
+    reaches: cython.const[cython.double][:] = X[:, 0]
+    totals, errors, one_class = cut_sums(
+        X,
+        y,
+        costs,
+        reaches,
+        weighted,
+        entry,
+        points,
+        threshold,
+        NONE_APART,
+        np.zeros(points.shape[0] + 1, dtype=np.intp),
+        largest,
+        0.0,
+        reach_factor,
+    )
+    intervals: Intervals = Intervals(totals, errors, one_class.view(np.uint8), width - 1)
+    bound: cython.double = intervals.least_bound_of_halves(above, nodes, starts, cuts, weights)
+    room: cython.double[:, ::1] = np.empty((2, width))
+    if not move_normal(w, NOTHING, centre, room[0], room[1]):
+        return bound, float("inf")
+    risk: tuple = enclosed_risk(X, y, costs, reaches, entry, room[0], product_roundings, reach_factor, room[1])
+    return bound, risk[1]

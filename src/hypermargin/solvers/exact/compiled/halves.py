@@ -1,0 +1,120 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The search of a small problem from its first pass to its proof, as long as no directions have to be split.
+
+`search.Search` is the general one: it splits, screens samples and asks other machines. Most small problems need none of
+that, and its objects cost more than their solution. Compiled by Cython at installation; without a compiler the
+interpreter runs this file.
+"""
+
+import cython
+import numpy as np
+
+from hypermargin.solvers.exact.compiled.region import QUERY, SETTLED
+
+if cython.compiled:
+    from cython.cimports.hypermargin.solvers.exact.compiled.cuts import CutPool
+    from cython.cimports.hypermargin.solvers.exact.compiled.evaluator import Evaluator
+    from cython.cimports.hypermargin.solvers.exact.compiled.master import Master
+    from cython.cimports.hypermargin.solvers.exact.compiled.region import Region
+    from cython.cimports.libc.math import fabs
+else:
+    from math import fabs
+
+    from hypermargin.solvers.exact.compiled.cuts import CutPool
+    from hypermargin.solvers.exact.compiled.evaluator import Evaluator
+    from hypermargin.solvers.exact.compiled.master import Master
+    from hypermargin.solvers.exact.compiled.region import Region
+
+
+@cython.cclass
+class Halves:
+    """The two regions ``t >= 0`` and ``t <= 0`` of a search, and the passes made for them.
+
+    `oracle` is one with `arrays`. `history` holds (bound, objective) after each pass that a region asked for.
+    """
+
+    pool: CutPool
+    evaluator = cython.declare(Evaluator, visibility="readonly")
+    above: Region
+    below: Region
+    history = cython.declare(list, visibility="readonly")
+
+    def __init__(self, oracle, width: cython.Py_ssize_t, timelike_allowed: cython.bint):
+        self.pool = CutPool(width)
+        self.evaluator = Evaluator(self.pool, oracle, timelike_allowed)
+        self.history = []
+
+    def solve(self, aim: cython.double, most_passes: cython.Py_ssize_t) -> cython.bint:
+        """Search until the relative gap is `aim`; False where it takes more passes, or more than two regions."""
+        tol: cython.double = 0.5 * aim  # the gap at which a region counts as settled
+        upper: cython.double
+        bound: cython.double
+        rival: cython.double
+        action: cython.int
+        evaluator: Evaluator = self.evaluator
+        evaluator.most_passes = most_passes
+        if most_passes < 4 or not self._start():
+            return False
+        while True:
+            upper, bound, rival = evaluator.upper, self.above.lower_bound(), self.below.lower_bound()
+            if upper - max(0.0, min(bound, rival)) <= aim * max(fabs(upper), 1e-12):
+                return True
+            if evaluator.passes >= most_passes:
+                return False
+            if bound <= rival:
+                action = evaluator.rounds(self.above, tol, rival, most_passes, self.history)
+            else:
+                action = evaluator.rounds(self.below, tol, bound, most_passes, self.history)
+            if action != QUERY and action != SETTLED:
+                return False
+
+    @cython.cfunc
+    def _start(self) -> cython.bint:
+        """The first passes, at w = 0 and where all of one class and none of the other is below its margin.
+
+        These two bound t; False where one of them does not, which is so where there is one class only.
+        """
+        point = np.zeros(self.pool.width)
+        self.evaluator.evaluate(point)
+        point[0] = 1.0
+        self.evaluator.evaluate(point)
+        point[0] = -1.0
+        self.evaluator.evaluate(point)
+        tails = self.pool.tail(2, self.evaluator.upper), self.pool.tail(3, self.evaluator.upper)
+        if None in tails:
+            return False
+        master = Master(self.pool)
+        self.above = self._half(master, 1.0, 2, tails[0])
+        self.below = self._half(master, -1.0, 3, tails[1])
+        return True
+
+    @cython.cfunc
+    def _half(self, master: Master, sign: cython.double, cut: cython.Py_ssize_t, tail: tuple) -> Region:
+        region: Region = Region(master, sign, None, None, [0.0, tail[0]], self.evaluator.timelike_allowed)
+        region.add_tail(cut, tail[1])
+        region.begin()
+        return region
+
+    def best(self):
+        """The point of the best objective, as a new array."""
+        return np.array(self.pool.points[self.evaluator.best])
+
+    def proof_of(self, bound: cython.double):
+        """What proves `bound`, in flat arrays: the parts of a `HalvesProof` from `points` on."""
+        k: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        numbers: dict = {}
+        above: list = self.above.proof_of(bound, numbers, 1.0)
+        intervals: list = above + self.below.proof_of(bound, numbers, 1.0)
+        nodes = np.empty(len(intervals))
+        starts = np.zeros(len(intervals) + 1, dtype=np.intp)
+        ends: cython.Py_ssize_t[::1] = starts
+        for i in range(len(intervals)):
+            k += len(intervals[i][1])
+            ends[i + 1] = k
+        cuts, weights = np.empty(k, dtype=np.intp), np.empty(k)
+        for i in range(len(intervals)):
+            nodes[i] = intervals[i][0]
+            cuts[ends[i] : ends[i + 1]] = intervals[i][1]
+            weights[ends[i] : ends[i + 1]] = intervals[i][2]
+        return self.pool.points_of(list(numbers)), len(above), nodes, starts, cuts, weights
