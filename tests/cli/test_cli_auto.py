@@ -1,13 +1,24 @@
-"""`hypermargin fit --model auto`, and what the other commands do with its model."""
+"""`hypermargin fit --model auto` and `cv --model auto`, and what the other commands do with its model."""
 
 import csv
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
 
-from hypermargin import HyperbolicClassifierCV, load_model
+from hypermargin import (
+    HyperbolicClassifierCV,
+    HyperbolicKNeighborsClassifier,
+    HyperbolicSVC,
+    load_model,
+    save_model,
+)
 from hypermargin.cli.main import main
 from hypermargin.datasets import make_gaussian_mixture
+from hypermargin.estimators.choice.blend import HyperbolicBlend
 from hypermargin.geometry.models import from_lorentz
 
 FEW = ("--candidates", "geodesic,neighbours,blend", "--geometry", "poincare")
@@ -80,3 +91,69 @@ def test_options_that_do_not_fit_are_one_line(points, capsys, options, message):
     err = capsys.readouterr().err
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_cross_validation_chooses_anew_in_every_fold(points, capsys):
+    X, y = points
+    argv = ["cv", "points.csv", "--model", "auto", "--folds", "3", "--output", "predictions.csv", *FEW]
+    assert main([*argv, "--scoring", "f1_macro"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    predicted, scores, families = np.empty_like(y), [], []
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
+        model = HyperbolicClassifierCV(("geodesic", "neighbours", "blend"), geometry="poincare", scoring="f1_macro")
+        predicted[test] = model.fit(X[train], y[train]).predict(X[test])
+        scores.append(f1_score(y[test], predicted[test], average="macro"))
+        families.append(model.best_params_["family"])
+    with open("predictions.csv", newline="") as file:
+        assert [row["predicted"] for row in csv.DictReader(file)] == predicted.tolist()
+    assert f"cross-validated f1_macro {np.mean(scores):.3f}" in out
+    told = out.partition("model chosen inside each fold: ")[2]
+    assert [name for name in re.findall(r"(\w+) \(", told.partition("cross-validated f1")[0])] == families
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "auto", "-C", "10"), "-C is not for --model auto"),
+        (("--model", "auto", "--solver", "pgd"), "--solver is not for --model auto"),
+        (("--model", "auto", "--multi-class", "ovr"), "--multi-class is not for --model auto"),
+        (("--model", "curve", "--solver", "pgd"), "--solver is for --model geodesic"),
+        (("--scoring", "f1_macro"), "--scoring is for --model auto"),
+    ],
+)
+def test_options_that_do_not_fit_cross_validation_are_one_line(points, capsys, options, message):
+    assert main(["cv", "points.csv", "--geometry", "poincare", *options]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_the_proofs_of_a_blend_are_those_of_its_parts(points, capsys):
+    X, y = points
+    parts = [
+        HyperbolicSVC(geometry="poincare").fit(X, y),
+        HyperbolicKNeighborsClassifier(geometry="poincare").fit(X, y),
+        HyperbolicSVC(geometry="poincare", boundary="curve", C=10.0).fit(X, y),
+    ]
+    save_model(HyperbolicBlend.of(parts), "model.npz")
+    assert main(["certificate", "save", "model.npz", "--output", "proofs"]) == 0
+    out = capsys.readouterr().out
+    assert "neighbours, a part of the blend, has no proofs" in out
+    files = sorted(str(path) for path in Path("proofs").rglob("*.json"))
+    assert files == [f"proofs/{kind}/problem-{k}.json" for kind in ("curve", "geodesic") for k in (1, 2, 3)]
+    for path, bound in [(files[1], parts[2].solutions_[1].lower_bound), (files[5], parts[0].solutions_[2].lower_bound)]:
+        assert main(["certificate", "check", path, "points.csv", "--model", "model.npz"]) == 0
+        out = capsys.readouterr().out
+        assert "holds for points.csv" in out
+        proved = re.search(r"^lower bound +(\S+)$", out, re.MULTILINE)
+        assert float(proved[1]) == pytest.approx(bound, rel=1e-6)
+
+
+def test_a_blend_without_proofs_says_what_its_parts_are(points, capsys):
+    X, y = points
+    parts = [HyperbolicKNeighborsClassifier(k, geometry="poincare").fit(X, y) for k in (3, 5)]
+    save_model(HyperbolicBlend.of(parts), "model.npz")
+    assert main(["certificate", "save", "model.npz", "--output", "proofs"]) == 2
+    err = capsys.readouterr().err
+    assert "made of neighbours-1 and neighbours-2, which is not made of problems with proofs" in err
+    assert not Path("proofs").exists()

@@ -1,4 +1,4 @@
-"""`hypermargin fit --model auto`: its options, what it fits, and what it says of the choice."""
+"""`--model auto` of `hypermargin fit` and `cv`: its options, what is fitted, and what is said of the choice."""
 
 import argparse
 import sys
@@ -13,6 +13,22 @@ from hypermargin.cli.options import AUTO, check_folds, folds, quiet_folds
 from hypermargin.cli.reading import Points
 from hypermargin.estimators import HyperbolicClassifierCV, save_model
 from hypermargin.progress import Progress
+
+#: Options that say how one model is fitted.
+OF_ONE_MODEL = (
+    "kernel",
+    "landmarks",
+    "cache",
+    "solver",
+    "option",
+    "refine",
+    "fit_intercept",
+    "allow_timelike",
+    "uncertainty",
+    "loss",
+    "certificates",
+    "multi_class",
+)
 
 
 def add_auto_arguments(parser: argparse._ActionsContainer) -> None:
@@ -34,23 +50,28 @@ def refuse_auto_arguments(args: argparse.Namespace) -> None:
             raise CommandError(f"--{name} is for --model auto")
 
 
-def fit_auto(args: argparse.Namespace, points: Points, output: Path) -> None:
-    """Choose a model for the points, write it, and say what was chosen and from what."""
+def chooser(args: argparse.Namespace, cv: Any, *, verbose: bool) -> HyperbolicClassifierCV:
+    """The classifier that chooses, as the arguments describe it; options of one model or one solver are an error."""
     _refuse_others(args)
-    if args.folds is not None:
-        check_folds(points, args.folds)
-    X, y = points.X, points.labels
-    model = HyperbolicClassifierCV(
+    return HyperbolicClassifierCV(
         candidates=None if args.candidates is None else [name.strip() for name in args.candidates.split(",")],
         scoring=args.scoring,
-        cv=None if args.folds is None else folds(args.folds, args.seed),
+        cv=cv,
         geometry=args.geometry,
         curvature=args.curvature,
         class_weight=args.class_weight,
         n_jobs=args.jobs,
         random_state=args.seed,
-        verbose=int(sys.stderr.isatty()),
+        verbose=int(verbose),
     )
+
+
+def fit_auto(args: argparse.Namespace, points: Points, output: Path) -> None:
+    """Choose a model for the points, write it, and say what was chosen and from what."""
+    if args.folds is not None:
+        check_folds(points, args.folds)
+    model = chooser(args, None if args.folds is None else folds(args.folds, args.seed), verbose=sys.stderr.isatty())
+    X, y = points.X, points.labels
     with quiet_folds(), nullcontext() if sys.stderr.isatty() else Progress("fitting", None):
         model.fit(X, y)
     if points.names is not None:
@@ -100,22 +121,11 @@ def _number(value: float) -> str:
 
 def _refuse_others(args: argparse.Namespace) -> None:
     """Options of one model or of one solver are an error where the model is chosen."""
-    given = {
-        "kernel": args.kernel,
-        "landmarks": args.landmarks,
-        "cache": args.cache,
-        "solver": args.solver != "exact",
-        "option": args.option,
-        "refine": args.refine,
-        "fit-intercept": args.fit_intercept,
-        "allow-timelike": args.allow_timelike,
-        "uncertainty": args.uncertainty,
-        "loss": args.loss,
-        "certificates": args.certificates,
-        "multi-class": args.multi_class != "ovo",
-    }
-    for name, value in given.items():
-        if value:
+    known = vars(args)  # some are of `fit` alone
+    usual = {"solver": "exact", "multi_class": "ovo"}
+    for name in OF_ONE_MODEL:
+        if known.get(name) and known[name] != usual.get(name):
+            name = name.replace("_", "-")
             raise CommandError(f"--{name} is not for --model auto, which chooses among models of their own settings")
     if args.C not in (AUTO, 1.0):
         raise CommandError("-C is not for --model auto, which chooses it too")

@@ -19,16 +19,28 @@ from hypermargin.cli.options import (
     labelled_points,
     without_names,
 )
-from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, load_model
+from hypermargin.estimators import (
+    HyperbolicForestClassifier,
+    HyperbolicKernelSVC,
+    HyperbolicKNeighborsClassifier,
+    HyperbolicSVC,
+    load_model,
+)
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.kernels.base import kernel_from_text
 
 #: Classifiers that prove their answers.
 Classifier = HyperbolicSVC | HyperbolicKernelSVC
+#: What other parts of a blend are called.
+KINDS: dict[type, str] = {
+    HyperbolicKernelSVC: "kernel",
+    HyperbolicKNeighborsClassifier: "neighbours",
+    HyperbolicForestClassifier: "forest",
+}
 
 EXAMPLES = """examples:
   hypermargin certificate save model.npz --output proofs
-      a file for each binary problem of the model: proofs/problem-1.json, ...
+      a file for each binary problem of the model: proofs/problem-1.json, ...; of a blend, a folder for each part
   hypermargin certificate show proofs/problem-1.json
       which problem it is about, what it proves, who wrote it
   hypermargin certificate check proofs/problem-1.json points.csv
@@ -72,13 +84,19 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _save(args: argparse.Namespace) -> None:
-    model = _proved_model(args.model)
-    if all(solution.certificate is None for solution in model.solutions_):
+    parts = _proved_parts(load_model(args.model), args.model)
+    proved = [model for _, model in parts if any(solution.certificate is not None for solution in _solutions(model))]
+    if not proved:
         raise CommandError(
             f"{args.model} holds no certificates: fit by exact, which proves its answers, and without --no-certificates"
         )
-    for line in write_certificates(model, args.output):
-        say(line)
+    for name, model in parts:
+        if len(parts) > 1:
+            say(f"{name}, a part of the blend:" if model in proved else f"{name}, a part of the blend, has no proofs")
+        if model in proved:
+            folder = args.output if len(parts) == 1 else str(Path(args.output) / name)
+            for line in write_certificates(model, folder):
+                say(line)
 
 
 def write_certificates(model: Classifier, folder: str) -> Iterator[str]:
@@ -93,13 +111,29 @@ def write_certificates(model: Classifier, folder: str) -> Iterator[str]:
         yield f"wrote {path}: {sides}, lower bound {solution.lower_bound:.10g}"
 
 
-def _proved_model(path: str) -> Any:
-    """The model in a file, or the one that it chose; one without binary problems has nothing to prove."""
-    model: Any = load_model(path)
+def _proved_parts(model: Any, path: str) -> list[tuple[str, Any]]:
+    """The model of a file, or the one that it chose, or the parts of the blend that it chose, each with a name.
+
+    A model without any binary problems has nothing to prove, which is an error.
+    """
     model = getattr(model, "best_model_", model)
-    if not hasattr(model, "solutions_"):
-        raise CommandError(f"{path} holds a {type(model).__name__}, which is not made of problems with proofs")
-    return model
+    members = getattr(model, "members_", [model])
+    kinds = [_kind(member) for member in members]
+    names = [kind if kinds.count(kind) == 1 else f"{kind}-{k}" for k, kind in enumerate(kinds, start=1)]
+    if not any(_solutions(member) for member in members):
+        parts = f", made of {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else ""
+        raise CommandError(f"{path} holds a {type(model).__name__}{parts}, which is not made of problems with proofs")
+    return list(zip(names, members, strict=True))
+
+
+def _kind(model: Any) -> str:
+    """What a classifier is called on the command line."""
+    return model.boundary if isinstance(model, HyperbolicSVC) else KINDS.get(type(model), "part")
+
+
+def _solutions(model: Any) -> list[Any]:
+    """The answers to the binary problems of a classifier; neighbours and forests have none."""
+    return list(getattr(model, "solutions_", ()))
 
 
 def _sides(model: Classifier, classes: np.ndarray | None = None) -> list[str]:
@@ -148,12 +182,13 @@ def _check(args: argparse.Namespace) -> None:
 
 def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, Problem]]:
     """The binary problems that the data file may stand for, and which classes they tell apart."""
-    model = None if args.model is None else _proved_model(args.model)
-    points = labelled_points(args, model)
+    given = None if args.model is None else load_model(args.model)
+    parts = [] if given is None else [part for _, part in _proved_parts(given, args.model) if _solutions(part)]
+    points = labelled_points(args, given)
     X, y = points.X, points.labels
     classes = np.unique(y)
-    if model is not None:
-        models = [without_names(model)]
+    if parts:
+        models = [without_names(model) for model in parts]
     else:
         C = args.C if args.C is not None or stated is None else stated.C
         if C is None:

@@ -4,12 +4,15 @@ import argparse
 import csv
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import confusion_matrix, get_scorer
 
-from hypermargin.cli.console import percent, say, show_table, warn, with_progress
+from hypermargin.cli.auto import add_auto_arguments, chooser, parameters_in_words, refuse_auto_arguments
+from hypermargin.cli.console import CommandError, percent, say, show_table, warn, with_progress
 from hypermargin.cli.files import Points, check_output
 from hypermargin.cli.options import (
     AUTO,
@@ -25,6 +28,8 @@ from hypermargin.cli.options import (
     quiet_folds,
     solver_options,
 )
+from hypermargin.estimators import HyperbolicClassifierCV
+from hypermargin.estimators.base import HyperbolicClassifier
 
 EXAMPLES = """examples:
   hypermargin cv points.csv
@@ -33,21 +38,32 @@ EXAMPLES = """examples:
       and which classes are taken for which, as a table and as a picture
   hypermargin cv points.csv -C 1 --folds 10 --output predictions.csv
       a C of your own; the prediction for every point by the fold that had not seen it
+  hypermargin cv points.csv --model auto
+      the model too is chosen inside each fold, by the other folds alone
 """
 #: Classes of the widest table that fits a page.
 WIDEST = 20
+#: What can be validated.
+MODELS = ("geodesic", "curve", "auto")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
     add_unlabelled_argument(parser)
     parser.add_argument("--folds", type=int, default=5, metavar="K", help="folds (%(default)s)")
+    parser.add_argument(
+        "--model",
+        choices=MODELS,
+        default="geodesic",
+        help="the boundary: a hyperplane, a generalised hyperplane, or what does best in folds of its own (%(default)s)",
+    )
     parser.add_argument("--output", "-o", metavar="FILE", help="every point with its prediction and fold (.csv)")
     parser.add_argument("--picture", metavar="FILE", help="the confusion matrix as .png, .pdf or .svg")
     parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
     )
+    add_auto_arguments(parser)
     add_geometry_arguments(parser)
     add_problem_arguments(parser, may_choose=True, C=AUTO)
     add_multiclass_arguments(parser)
@@ -59,29 +75,30 @@ def run(args: argparse.Namespace) -> None:
     points = labelled_points(args)
     check_folds(points, args.folds)
     X, y = points.X, points.labels
-    scheme = {
-        "multi_class": args.multi_class,
-        "n_jobs": args.jobs,
-        "solver_options": solver_options(args.option) or None,
-    }
+    model = _classifier(args)
     predicted, sure, fold_of = np.empty_like(y), np.empty(len(y)), np.empty(len(y), dtype=int)
-    accuracies, chosen, unfinished = [], [], 0
+    accuracies, scores, chosen, unfinished = [], [], [], 0
     with quiet_folds():
         splits = list(folds(args.folds, args.seed).split(X, y))
         for fold in with_progress(range(args.folds), "fold"):
             train, test = splits[fold]
-            model = make_classifier(args, args.solver, **scheme)
+            model = clone(model)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # told once, below
                 model.fit(X[train], y[train])
-            unfinished += not all(solution.is_proved for solution in model.solutions_)
+            if args.scoring is not None:
+                scores.append(float(get_scorer(args.scoring)(model, X[test], y[test])))
+            if not isinstance(model, HyperbolicClassifierCV):
+                unfinished += not all(solution.is_proved for solution in model.solutions_)
             predicted[test], fold_of[test] = model.predict(X[test]), fold + 1
             sure[test] = model.predict_proba(X[test]).max(axis=1)
             accuracies.append(float(np.mean(predicted[test] == y[test])))
-            chosen.append(model.C)
+            chosen.append(_chosen(model))
     classes = np.unique(y)
     matrix = confusion_matrix(y, predicted, labels=classes)
     _show(args, points, classes, matrix, accuracies, chosen)
+    if scores:
+        say(f"cross-validated {args.scoring} {np.mean(scores):.3f} ({min(scores):.3f} to {max(scores):.3f})")
     if unfinished and args.solver == "exact":
         warn(f"in {unfinished} of {args.folds} folds not every binary problem was solved to a proof")
     if output is not None:
@@ -94,7 +111,31 @@ def run(args: argparse.Namespace) -> None:
         say(f"wrote {picture}")
 
 
-def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen: list[float]) -> None:
+def _classifier(args: argparse.Namespace) -> HyperbolicClassifier:
+    """The classifier to validate; options of another one are an error."""
+    if args.model == "auto":
+        return chooser(args, None, verbose=False)
+    refuse_auto_arguments(args)
+    if args.model == "curve" and args.solver != "exact":
+        raise CommandError("--solver is for --model geodesic")
+    return make_classifier(
+        args,
+        args.solver if args.model == "geodesic" else args.model,
+        multi_class=args.multi_class,
+        n_jobs=args.jobs,
+        solver_options=solver_options(args.option) or None,
+    )
+
+
+def _chosen(model: Any) -> str:
+    """What was chosen inside a fold: a family with its parameters, or C."""
+    if not isinstance(model, HyperbolicClassifierCV):
+        return f"{model.C:g}"
+    parameters = {name: value for name, value in model.best_params_.items() if name != "family"}
+    return f"{model.best_params_['family']} ({parameters_in_words(parameters)})"
+
+
+def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen: list[str]) -> None:
     names, right = [str(name) for name in classes], np.diag(matrix)
     with np.errstate(invalid="ignore"):
         found, meant = right / matrix.sum(axis=1), right / matrix.sum(axis=0)
@@ -126,7 +167,10 @@ def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen
         f"cross-validated accuracy {percent(float(np.mean(accuracies)))} ({percent(min(accuracies))} to "
         f"{percent(max(accuracies))} over the folds); the largest class is {percent(largest)} of the points"
     )
-    say(f"C chosen inside each fold: {', '.join(f'{C:g}' for C in chosen)}" if args.C == AUTO else f"C = {args.C:g}")
+    if args.C != AUTO:
+        say(f"C = {args.C:g}")
+    else:
+        say(f"{'C' if args.model != 'auto' else 'model'} chosen inside each fold: {', '.join(chosen)}")
 
 
 def _write(path: Path, points: Points, predicted, sure, fold_of) -> None:
