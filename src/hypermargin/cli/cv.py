@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         choices=MODELS,
         default="geodesic",
-        help="the boundary: a hyperplane, a generalised hyperplane, or what does best in folds of its own (%(default)s)",
+        help="the boundary: a hyperplane, a generalised hyperplane, or what does best in further folds (%(default)s)",
     )
     parser.add_argument("--output", "-o", metavar="FILE", help="every point with its prediction and fold (.csv)")
     parser.add_argument("--picture", metavar="FILE", help="the confusion matrix as .png, .pdf or .svg")
