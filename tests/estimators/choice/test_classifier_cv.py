@@ -4,6 +4,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
@@ -16,7 +17,9 @@ from hypermargin.estimators import (
     HyperbolicSVC,
 )
 from hypermargin.estimators.choice.answers import Answers, Judge
+from hypermargin.estimators.choice.blend import HyperbolicBlend
 from hypermargin.estimators.choice.choosing import choose
+from hypermargin.estimators.choice.ensemble import ensemble_weights, log_loss
 from hypermargin.estimators.choice.families import MarginFamily, NeighbourFamily
 from hypermargin.estimators.choice.search import Tried, part_of
 from hypermargin.geometry.isometries import boost
@@ -137,9 +140,11 @@ def test_average_precision_decides_for_rare_classes():
 # -- the rule --------------------------------------------------------------------------------------------------------
 
 
-def tried(family, scores, first_class=1.0):
-    certain = np.tile([[first_class, 1.0 - first_class]], (2, 1))
-    return Tried(family, {}, [Answers(certain)] * len(scores), np.array(scores, dtype=float))
+def tried(family, truth, scores=None):
+    """A candidate that gave these probabilities to the true class, which is 0 for all samples, two in a fold."""
+    truth = np.array(truth, dtype=float).reshape(-1, 2)
+    answers = [Answers(np.column_stack([own, 1.0 - own])) for own in truth]
+    return Tried(family, {}, answers, np.mean(truth > 0.5, axis=1) if scores is None else np.array(scores))
 
 
 class TestRule:
@@ -148,30 +153,70 @@ class TestRule:
     simple, later = MarginFamily("geodesic"), NeighbourFamily()
 
     def chosen(self, first, second, with_blend=True):
-        candidates = [tried(self.simple, first), tried(self.later, second)]
-        choice = choose(candidates, self.folds, self.judge, with_blend)
-        return [family.name for family, _ in choice.members]
+        choice = choose([tried(self.simple, *first), tried(self.later, *second)], self.folds, self.judge, with_blend)
+        return {family.name: weight for (family, _), weight in zip(choice.members, choice.weights, strict=True)}
 
-    def test_a_clear_winner_stands_alone(self):
-        # The difference is 0.1 on every fold: its standard error is 0.
-        assert self.chosen([0.5, 0.6, 0.7, 0.8], [0.6, 0.7, 0.8, 0.9]) == ["neighbours"]
+    # Each is right where the other is wrong: the mean is better than both in log loss.
+    ahead = (0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
+    behind = (0.2, 0.2, 0.9, 0.9, 0.2, 0.2, 0.9, 0.9)
 
-    def test_families_within_a_standard_error_are_blended(self):
-        # Differences 0.2, -0.1, 0.2, -0.1: mean 0.05, standard deviation 0.173, standard error 0.087.
-        assert self.chosen([0.7, 0.8, 0.7, 0.8], [0.9, 0.7, 0.9, 0.7]) == ["neighbours", "geodesic"]
-        assert self.chosen([0.7, 0.8, 0.7, 0.8], [0.9, 0.7, 0.9, 0.7], with_blend=False) == ["neighbours"]
+    def test_families_that_help_each_other_are_blended_by_the_best_weights(self):
+        found = self.chosen([self.ahead], [self.behind])
+
+        def loss(share):
+            return -np.mean(np.log(share * np.array(self.ahead) + (1.0 - share) * np.array(self.behind)))
+
+        best = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded").x
+        assert found["geodesic"] == pytest.approx(best, abs=0.05)  # of at most 21 parts
+        assert sum(found.values()) == pytest.approx(1.0)
+        assert self.chosen([self.ahead], [self.behind], with_blend=False) == {"geodesic": 1.0}
+
+    def test_a_family_that_adds_nothing_has_no_weight(self):
+        worse = [0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.1, 0.1]
+        assert self.chosen([self.ahead], [worse]) == {"geodesic": 1.0}
 
     def test_a_blend_that_is_clearly_worse_is_not_chosen(self):
-        # As above, but the mean of the probabilities answers with the wrong class everywhere.
-        flat = [tried(self.simple, [0.7, 0.8, 0.7, 0.8], 0.5), tried(self.later, [0.9, 0.7, 0.9, 0.7], 0.4)]
-        choice = choose(flat, self.folds, self.judge, with_blend=True)
-        assert [family.name for family, _ in choice.members] == ["neighbours"]
+        # Right everywhere but once, and flat; the other's log loss is less, although it is wrong once in every fold.
+        flat = [0.51] * 7 + [0.49]
+        sure = [0.999, 0.499] * 4
+        assert log_loss(np.array(sure), None) < log_loss(np.array(flat), None)
+        assert self.chosen([flat], [sure], with_blend=True) == {"geodesic": 1.0}
+        # Behind by 0, 1/2, 0, 0: mean and standard error are 1/8, so that log loss decides.
+        assert self.chosen([flat], [[0.999, 0.999, 0.499, 0.999] * 2]) == {"neighbours": 1.0}
 
     def test_equal_scores_go_to_the_simplest(self):
-        assert self.chosen([0.9, 0.9, 1.0, 1.0], [0.9, 0.9, 1.0, 1.0]) == ["geodesic"]
+        assert self.chosen([self.ahead], [self.ahead]) == {"geodesic": 1.0}
+
+    def test_who_knows_all_answers_needs_no_help(self):
+        assert self.chosen([[0.6] * 8], [[0.9] * 8]) == {"geodesic": 1.0}
 
     def test_folds_without_a_score_do_not_count(self):
-        assert self.chosen([np.nan, 0.6, 0.7, 0.8], [np.nan, 0.7, 0.8, 0.9]) == ["neighbours"]
+        scores = [np.nan, 0.6, 0.7, 0.8], [np.nan, 0.7, 0.8, 0.9]
+        assert self.chosen([self.ahead, scores[0]], [self.behind, scores[1]], with_blend=False) == {"neighbours": 1.0}
+
+    def test_weights_of_samples_weigh_the_log_loss(self):
+        weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0, 9.0])
+        heavy = ensemble_weights(np.array([self.ahead, self.behind]), weight)
+        repeated = np.repeat(np.array([self.ahead, self.behind]), weight.astype(int), axis=1)
+        np.testing.assert_array_equal(heavy, ensemble_weights(repeated, None))
+        assert heavy[1] > ensemble_weights(np.array([self.ahead, self.behind]), None)[1]
+
+
+def test_a_blend_is_the_weighted_mean_of_its_members_and_files_of_old_have_equal_weights(mixture):
+    X, y = mixture
+    members = [HyperbolicSVC().fit(X, y), HyperbolicKNeighborsClassifier().fit(X, y)]
+    probabilities = [member.predict_proba(X) for member in members]
+    blend = HyperbolicBlend.of(members, [3.0, 1.0])
+    np.testing.assert_allclose(blend.predict_proba(X), 0.75 * probabilities[0] + 0.25 * probabilities[1], atol=1e-12)
+    refitted = blend.fit(X[::2], y[::2])
+    np.testing.assert_array_equal(refitted.weights_, [0.75, 0.25])
+    state = HyperbolicBlend.of(members, [3.0, 1.0])._stored()
+    del state["weights"]
+    blend._restore(state)
+    np.testing.assert_allclose(blend.predict_proba(X), np.mean(probabilities, axis=0), atol=1e-12)
+    for weights in ([1.0], [1.0, -1.0], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="a positive weight for each member"):
+            HyperbolicBlend.of(members, weights)
 
 
 def test_a_part_of_the_samples_keeps_small_classes():

@@ -108,3 +108,20 @@ class Judge:
     def scores(self, answers: Sequence[Answers], tests: Sequence[np.ndarray]) -> Array:
         """The score of each fold, shape (n_folds,)."""
         return np.array([self.score(own, rows) for own, rows in zip(answers, tests, strict=True)])
+
+    def truth(self, answers: Sequence[Answers], tests: Sequence[np.ndarray]) -> Array:
+        """The probabilities that were given to the true classes, all folds one after the other."""
+        rows = np.concatenate(tests)
+        probability = np.concatenate([own.probability for own in answers])
+        return probability[np.arange(rows.size), np.searchsorted(self.classes, self.y[rows])]
+
+    def knows_all(self, answers: Sequence[Answers], tests: Sequence[np.ndarray]) -> bool:
+        """Whether every sample of every fold was given its label."""
+        pairs = zip(answers, tests, strict=True)
+        return all(
+            np.array_equal(self.classes[np.argmax(own.probability, axis=1)], self.y[rows]) for own, rows in pairs
+        )
+
+    def weight_of(self, tests: Sequence[np.ndarray]) -> Array | None:
+        """The weights of all answers, in the same order; None where there are none."""
+        return None if self.weight is None else self.weight[np.concatenate(tests)]

@@ -1,15 +1,14 @@
 """Which candidate is chosen from the scores of all, and the sentence that says so.
 
-The rule: of each family the best candidate stands; families that the folds cannot tell from the best one, within a
-standard error of the difference of their scores, are blended, unless the folds can tell the blend from the best one:
-probabilities of margin classifiers that separate the classes may be so flat that their mean is worse than each of them.
-Where there is one such family only it is chosen as it is. On the data that the rule was made with
-(docs/benchmarks/choice.md) this was ahead of the best single candidate on taxonomies, and level with it on graphs.
-Families whose scores are the same on every fold are represented by the simplest of them.
+The rule: of each family the best candidate stands, by the score that was asked for; the first one where several tie.
+A blend of them is made by the log loss of their answers in the folds (`ensemble`); it may consist of one. It is chosen
+unless the candidate with the best score answered every sample of the folds right, or the folds can tell that the blend
+is worse than it, by two standard errors of the difference of their scores. On the data that the rule was made with
+(docs/benchmarks/choice.md) it had the best mean rank, ahead of the best single candidate and of every family.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.estimators.choice.answers import Judge
 from hypermargin.estimators.choice.blend import blended
+from hypermargin.estimators.choice.ensemble import ensemble_weights, log_loss
 from hypermargin.estimators.choice.families import Family, Parameters
 from hypermargin.estimators.choice.search import Folds, Tried
 from hypermargin.estimators.choice.table import Row, mean_score
@@ -24,18 +24,26 @@ from hypermargin.estimators.choice.table import Row, mean_score
 BLEND = "blend"
 #: Scores that differ by less are the same.
 TIE = 1e-12
+#: Standard errors by which a blend may be behind the best candidate.
+MOST_BEHIND = 2.0
 #: Folds of which scores count as independent: those of a second repetition have the same samples again.
 INDEPENDENT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The row of the table that was chosen, and the classifiers it stands for; `words` describes each row."""
+    """The row of the table that was chosen, and the classifiers it stands for; `words` describes each row.
+
+    `weights` are those of the members, and `losses` the log loss of the choice in the folds, and that of its best part
+    or, where it has one part only, of the candidate with the best score; None where the score decided alone.
+    """
 
     rows: list[Row]
     index: int
     members: list[tuple[Family, Parameters]]
     words: list[str]
+    weights: Array = field(default_factory=lambda: np.ones(1))
+    losses: tuple[float, float] | None = None
 
     @property
     def family(self) -> str:
@@ -67,8 +75,9 @@ class Choice:
         return f"{chosen}: {metric} {self.score:.3f}{error} in {folds}, {self._why(best)} ({scores})"
 
     def _why(self, best: dict[str, float]) -> str:
-        if self.family == BLEND:
-            return "because the folds cannot tell these families apart: all are within a standard error of the best"
+        if self.losses is not None:
+            other = "its best part" if len(self.members) > 1 else "the one with the best score, which is hardly better"
+            return f"because its log loss there is {self.losses[0]:.3f}, and {self.losses[1]:.3f} that of {other}"
         tried = sum(row.scores.size > 0 or not np.isnan(row.screening) for row in self.rows)
         tied = sum(mean_score(row.scores) >= self.score - TIE for row in self.rows)
         return f"the best of {tried} candidates" if tied == 1 else f"the simplest of {tied} with the best score"
@@ -79,18 +88,49 @@ def choose(tried: Sequence[Tried], folds: Folds, judge: Judge, with_blend: bool)
     rows = [Row(each.family.name, each.parameters, each.scores, each.screening, each.seconds) for each in tried]
     words = [f"{each.family.name} ({each.family.in_words(each.parameters)})" for each in tried]
     best = best_of_each_family(tried)
-    members = indistinguishable(best) if with_blend and folds else best[:1]
-    if len(members) > 1:
-        scores = judge.scores(blended([each.answers for each in members]), [test for _, test in folds])
-        if not is_near(scores, best[0].scores):
-            members = best[:1]
-    if len(members) == 1:
-        return Choice(rows, tried.index(members[0]), [(members[0].family, members[0].parameters)], words)
-    parameters = {"members": [{"family": each.family.name, **each.parameters} for each in members]}
-    rows.append(Row(BLEND, parameters, scores, np.nan, 0.0))
-    parts = [words[tried.index(each)] for each in members]
+    blend = best_blend(best, [test for _, test in folds], judge) if with_blend and folds else None
+    if blend is None or len(blend.members) == 1:
+        chosen, losses = (best[0], None) if blend is None else (blend.members[0], blend.losses)
+        return Choice(rows, tried.index(chosen), [(chosen.family, chosen.parameters)], words, losses=losses)
+    shares = [round(float(share), 3) for share in blend.weights]
+    described = [
+        {"family": each.family.name, "weight": share, **each.parameters}
+        for each, share in zip(blend.members, shares, strict=True)
+    ]
+    rows.append(Row(BLEND, {"members": described}, blend.scores, np.nan, 0.0))
+    parts = [f"{share:.2f} {words[tried.index(each)]}" for each, share in zip(blend.members, shares, strict=True)]
     words.append(f"a blend of {', '.join(parts[:-1])} and {parts[-1]}")
-    return Choice(rows, len(rows) - 1, [(each.family, each.parameters) for each in members], words)
+    members = [(each.family, each.parameters) for each in blend.members]
+    return Choice(rows, len(rows) - 1, members, words, blend.weights, blend.losses)
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """Candidates and their weights, the scores of their blend on the folds, and log losses as in `Choice`."""
+
+    members: list[Tried]
+    weights: Array
+    scores: Array
+    losses: tuple[float, float]
+
+
+def best_blend(best: Sequence[Tried], tests: Sequence[np.ndarray], judge: Judge) -> Blend | None:
+    """The blend of the best of each family, the best one first; None where that one alone is the choice."""
+    best = [each for each in best if each.answers]
+    if len(best) < 2 or judge.knows_all(best[0].answers, tests):
+        return None
+    truth, weight = np.stack([judge.truth(each.answers, tests) for each in best]), judge.weight_of(tests)
+    weights = ensemble_weights(truth, weight)
+    places = sorted(np.flatnonzero(weights).tolist(), key=lambda place: -weights[place])
+    if places == [0]:
+        return None
+    members, weights = [best[place] for place in places], weights[places]
+    scores = judge.scores(blended([each.answers for each in members], weights), tests)
+    if not is_near(scores, best[0].scores, MOST_BEHIND):
+        return None
+    others = truth[places] if len(places) > 1 else truth[:1]
+    losses = log_loss(weights @ truth[places], weight), min(log_loss(own, weight) for own in others)
+    return Blend(members, weights, scores, losses)
 
 
 def best_of_each_family(tried: Sequence[Tried]) -> list[Tried]:
@@ -102,21 +142,11 @@ def best_of_each_family(tried: Sequence[Tried]) -> list[Tried]:
     return sorted(best.values(), key=lambda each: -round(each.mean, 12))  # stable: simpler families come first
 
 
-def indistinguishable(best: Sequence[Tried]) -> list[Tried]:
-    """Of the best of each family those that are within a standard error of the first, without their doubles."""
-    found: list[Tried] = []
-    for each in best:
-        near = each is best[0] or is_near(each.scores, best[0].scores)
-        if near and not any(np.allclose(each.scores, other.scores, TIE, TIE, equal_nan=True) for other in found):
-            found.append(each)
-    return found
-
-
-def is_near(scores: Array, best: Array) -> bool:
-    """Whether scores on folds are at most a standard error (of the differences) behind the best ones."""
+def is_near(scores: Array, best: Array, errors: float) -> bool:
+    """Whether scores on folds are at most so many standard errors (of the differences) behind the best ones."""
     behind = best - scores
     known = behind[np.isfinite(behind)]
-    return known.size > 1 and bool(known.mean() <= _standard_error(known) + TIE)
+    return known.size > 1 and bool(known.mean() <= errors * _standard_error(known) + TIE)
 
 
 def _standard_error(scores: Array) -> float:
