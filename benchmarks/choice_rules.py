@@ -25,10 +25,11 @@ from hypermargin.arrays import Array
 from hypermargin.estimators import HyperbolicClassifierCV
 from hypermargin.estimators.choice.answers import Judge
 from hypermargin.estimators.choice.blend import blended
-from hypermargin.estimators.choice.choosing import MOST_BEHIND, best_blend, best_of_each_family, is_near
+from hypermargin.estimators.choice.choosing import MOST_BEHIND, best_blend, best_of_each_family
 from hypermargin.estimators.choice.ensemble import ensemble_weights
 from hypermargin.estimators.choice.families import Samples
 from hypermargin.estimators.choice.search import Search, Tried
+from hypermargin.estimators.choice.table import is_near
 from hypermargin.workers.environment import describe_environment
 
 PEERS = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.metrics import average_precision_score
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 
 from hypermargin import HyperbolicClassifierCV, load_model, save_model
 from hypermargin.datasets import make_gaussian_mixture, make_taxonomy
@@ -20,7 +20,8 @@ from hypermargin.estimators.choice.answers import Answers, Judge
 from hypermargin.estimators.choice.blend import HyperbolicBlend
 from hypermargin.estimators.choice.choosing import choose
 from hypermargin.estimators.choice.ensemble import ensemble_weights, log_loss
-from hypermargin.estimators.choice.families import MarginFamily, NeighbourFamily
+from hypermargin.estimators.choice.families import Family, MarginFamily, NeighbourFamily
+from hypermargin.estimators.choice.kernel_family import KernelFamily
 from hypermargin.estimators.choice.search import Tried, part_of
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.models import from_lorentz
@@ -228,7 +229,8 @@ def test_a_part_of_the_samples_keeps_small_classes():
 
 def test_screening_leaves_the_best_kernels(monkeypatch):
     X, y = make_gaussian_mixture(60, 2, scale=0.9, random_state=0, return_X_y=True)
-    monkeypatch.setattr("hypermargin.estimators.choice.search.SCREENED_FROM", 80)
+    monkeypatch.setattr(KernelFamily, "screened_from", 80)
+    monkeypatch.setattr("hypermargin.estimators.choice.search.PART", 80)
     model = HyperbolicClassifierCV(("kernel",), cv=3, refit=False).fit(X, y)
     table = model.cv_results_
     went_on = np.isfinite(table["mean_test_score"])
@@ -236,6 +238,41 @@ def test_screening_leaves_the_best_kernels(monkeypatch):
     assert np.all(np.isneginf(table["screening_score"][~went_on]))
     with pytest.raises(ValueError, match="refit=True"):
         model.predict(X)
+
+
+def test_many_samples_have_kernels_by_landmarks_and_no_rigid_family_that_is_behind(monkeypatch):
+    X, _ = make_gaussian_mixture(200, 2, centers=np.zeros((2, 2)), random_state=3, return_X_y=True)
+    y = (X[:, 0] > np.median(X[:, 0])).astype(int)  # a disk and what is around it
+    for module in ("search", "kernel_family", "classifier_cv"):
+        monkeypatch.setattr(f"hypermargin.estimators.choice.{module}.MANY_SAMPLES", 300)
+    monkeypatch.setattr(Family, "screened_from", 300)
+    monkeypatch.setattr(KernelFamily, "screened_from", 200)
+    monkeypatch.setattr("hypermargin.estimators.choice.kernel_family.LANDMARKS", 60)
+    model = HyperbolicClassifierCV(("geodesic", "neighbours", "kernel")).fit(X, y)
+    table = model.cv_results_
+    went_on = {
+        family: [p for f, p, m in zip(*columns(table), strict=True) if f == family and np.isfinite(m)]
+        for family in ("geodesic", "neighbours", "kernel")
+    }
+    assert model.n_splits_ == 3
+    assert not went_on["geodesic"]  # none goes round a class
+    assert len(went_on["neighbours"]) == len(went_on["kernel"]) == 2
+    assert all(parameters["n_landmarks"] == 60 for parameters in went_on["kernel"])
+    # The score in the table is that of the classifier with these parameters, fitted to the folds by itself.
+    (own,) = [i for i, p in enumerate(table["params"]) if p is went_on["kernel"][0]]
+    again = HyperbolicKernelSVC(**went_on["kernel"][0])
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=seed_of(0)).split(X, y)
+    expected = cross_val_score(again, X, y, cv=list(folds))
+    np.testing.assert_allclose([table[f"split{k}_test_score"][own] for k in range(3)], expected, atol=0.02)
+
+
+def columns(table):
+    return table["family"], table["params"], table["mean_test_score"]
+
+
+def seed_of(random_state):
+    """What the folds are shuffled with."""
+    return int(np.random.RandomState(random_state).randint(2**31 - 1))
 
 
 # -- weights ---------------------------------------------------------------------------------------------------------

@@ -19,15 +19,11 @@ from hypermargin.estimators.choice.blend import blended
 from hypermargin.estimators.choice.ensemble import ensemble_weights, log_loss
 from hypermargin.estimators.choice.families import Family, Parameters
 from hypermargin.estimators.choice.search import Folds, Tried
-from hypermargin.estimators.choice.table import Row, mean_score
+from hypermargin.estimators.choice.table import TIE, Row, is_near, mean_score, standard_error
 
 BLEND = "blend"
-#: Scores that differ by less are the same.
-TIE = 1e-12
 #: Standard errors by which a blend may be behind the best candidate.
 MOST_BEHIND = 2.0
-#: Folds of which scores count as independent: those of a second repetition have the same samples again.
-INDEPENDENT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +61,7 @@ class Choice:
         metric = scoring if isinstance(scoring, str) else "accuracy" if scoring is None else "score"
         known = self.rows[self.index].scores
         known = known[np.isfinite(known)]
-        error = f" ± {_standard_error(known):.3f}" if known.size > 1 else ""
+        error = f" ± {standard_error(known):.3f}" if known.size > 1 else ""
         best: dict[str, float] = {}
         for row in self.rows:
             best[row.family] = max(best.get(row.family, -np.inf), mean_score(row.scores))
@@ -140,15 +136,3 @@ def best_of_each_family(tried: Sequence[Tried]) -> list[Tried]:
         if each.family.name not in best or each.mean > best[each.family.name].mean + TIE:
             best[each.family.name] = each
     return sorted(best.values(), key=lambda each: -round(each.mean, 12))  # stable: simpler families come first
-
-
-def is_near(scores: Array, best: Array, errors: float) -> bool:
-    """Whether scores on folds are at most so many standard errors (of the differences) behind the best ones."""
-    behind = best - scores
-    known = behind[np.isfinite(behind)]
-    return known.size > 1 and bool(known.mean() <= errors * _standard_error(known) + TIE)
-
-
-def _standard_error(scores: Array) -> float:
-    """Of the mean of scores on folds, shape (n_folds,) with at least two."""
-    return float(scores.std(ddof=1) / np.sqrt(min(scores.size, INDEPENDENT_FOLDS)))

@@ -17,6 +17,7 @@ from hypermargin.estimators.choice.answers import Answerer, Judge
 from hypermargin.estimators.choice.blend import HyperbolicBlend
 from hypermargin.estimators.choice.choosing import BLEND, Choice, choose
 from hypermargin.estimators.choice.families import (
+    MANY_SAMPLES,
     Family,
     ForestFamily,
     MarginFamily,
@@ -38,7 +39,7 @@ from hypermargin.problems.margin import check_weights
 FAMILIES = ("geodesic", "curve", "neighbours", "kernel", "forest", BLEND)
 #: Folds by default; repeated where there are fewer samples than `REPEATED_BELOW`, and fewer where there are many.
 FOLDS, REPEATED_BELOW, MOST_REPEATS = 5, 400, 3
-MANY_SAMPLES, FOLDS_OF_MANY = 20_000, 3
+FOLDS_OF_MANY = 3
 #: Trees of a forest in the folds and in the end, and in the folds of many samples.
 TREES, FINAL_TREES, TREES_OF_MANY = 100, 200, 50
 
@@ -67,7 +68,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         As in scikit-learn; accuracy by default. For rare classes "average_precision" or "f1".
     cv : int, splitter or iterable, optional
         As in scikit-learn; an integer means stratified folds. By default 5 of them, repeated where there are fewer than
-        400 samples, and 3 from 20,000 samples on.
+        400 samples, and 3 beyond 8,000.
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
         What the columns of X are.
     curvature : float, default=1.0
@@ -240,13 +241,12 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             if family.name not in asked:
                 continue
             given = asked[family.name]
-            is_small = len(used.labels) <= family.largest or given is not None or len(asked) == 1
-            if is_small and family.takes(samples.weight):
+            if family.takes(samples.weight):
                 wanted.append((family, family.candidates(used) if given is None else given))
         if not wanted:
             raise ValueError(
                 f"candidates={self.candidates!r} leaves nothing to choose from: neighbours take no weights but small "
-                "whole numbers, and kernels of many samples must be asked for alone or with their parameters"
+                "whole numbers"
             )
         return wanted, BLEND in asked
 

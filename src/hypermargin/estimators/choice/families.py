@@ -24,6 +24,9 @@ ROUGH = 1e-3
 #: Repetitions of a sample, on average, that neighbours are given for weights that are whole numbers.
 MOST_REPETITIONS = 10
 
+#: From here on folds are fewer, and only those of a family go on that do best on a part of the samples.
+MANY_SAMPLES = 8000
+
 Parameters = dict[str, Any]
 
 
@@ -50,18 +53,19 @@ class Family(ABC):
     Attributes
     ----------
     name : str
-    screened : bool
-        Whether candidates are compared on a part of many samples first.
+    screened_from : int
+        With more samples, candidates are compared on a part of them first.
     shares_folds : bool
         Whether work is shared by folds, which are then tried together.
-    largest : float
-        Beyond so many samples the family is too slow to be tried.
+    is_rigid : bool
+        Whether the shape of the boundary is given. More samples help such a family least: where it is behind on a
+        part of many samples, it is so on all.
     """
 
     name: str
-    screened = False
+    screened_from = MANY_SAMPLES
     shares_folds = False
-    largest = np.inf
+    is_rigid = False
 
     @abstractmethod
     def candidates(self, samples: Samples) -> list[Parameters]:
@@ -70,6 +74,10 @@ class Family(ABC):
     @abstractmethod
     def model(self, parameters: Parameters) -> HyperbolicClassifier:
         """The classifier with these parameters, on the unit hyperboloid, not fitted."""
+
+    def on_all(self, parameters: Parameters, n_samples: int) -> Parameters:
+        """The parameters for all samples, where those of a candidate stood the test on a part of them."""
+        return parameters
 
     def in_space(self, parameters: Parameters, scale: float) -> Parameters:
         """The parameters in a space whose lengths are those of the unit hyperboloid divided by `scale`."""
@@ -104,6 +112,8 @@ class Family(ABC):
 
 class MarginFamily(Family):
     """`HyperbolicSVC`: all C of a path at once."""
+
+    is_rigid = True
 
     def __init__(self, boundary: str) -> None:
         self.name = boundary

@@ -1,7 +1,8 @@
 """Kernel classifiers tried on all folds from one kernel matrix, which serves every C as well.
 
 In the folds, where nothing has to be proved, libsvm (by scikit-learn) solves the problems; its objective is that of
-`HyperbolicKernelSVC`, which is fitted where a kernel is chosen.
+`HyperbolicKernelSVC`, which is fitted where a kernel is chosen. Many samples have no matrix: there kernels are
+approximated by landmarks, and `HyperbolicKernelSVC` is fitted in the folds as well.
 """
 
 import warnings
@@ -14,7 +15,7 @@ from sklearn.svm import SVC
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.choice.answers import Answers
-from hypermargin.estimators.choice.families import CS, ROUGH, Family, Parameters, Samples, _number
+from hypermargin.estimators.choice.families import CS, MANY_SAMPLES, ROUGH, Family, Parameters, Samples, _number
 from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.estimators.kernel_choice import PARAMETERS, chosen_kernel
@@ -28,20 +29,23 @@ from hypermargin.kernels.chords import polar_points
 GRID = {"distance": (1.0,), "laplacian": (1.0, 2.0), "heat": (0.25, 1.0, 4.0), "cosh": (1.0, 4.0)}
 #: Steps of libsvm for each training sample: large C on classes that overlap would take for ever, and rarely wins.
 STEPS = 100
+#: Landmarks that stand for a kernel of many samples.
+LANDMARKS = 500
 
 
 class KernelFamily(Family):
     """`HyperbolicKernelSVC`, all C of a kernel at once."""
 
     name = "kernel"
-    screened = True
+    screened_from = 1500
     shares_folds = True
-    largest = 8000
 
     def candidates(self, samples: Samples) -> list[Parameters]:
         found: list[Parameters] = []
         given = dict.fromkeys(PARAMETERS.values(), "scale")
         for kernel, multiples in GRID.items():
+            if kernel == "distance" and len(samples.labels) > MANY_SAMPLES:
+                continue  # conditionally positive definite kernels have no landmarks
             suited = vars(chosen_kernel(kernel, given, samples.X, samples.weight, 1.0))
             for multiple in multiples:
                 setting = {name: multiple * value for name, value in suited.items()}
@@ -51,6 +55,12 @@ class KernelFamily(Family):
     def model(self, parameters: Parameters) -> HyperbolicKernelSVC:
         return HyperbolicKernelSVC(**parameters)
 
+    def on_all(self, parameters: Parameters, n_samples: int) -> Parameters:
+        """With landmarks where samples are many, unless the user has said otherwise."""
+        if n_samples <= MANY_SAMPLES or parameters.get("kernel") == "distance":
+            return parameters
+        return {"n_landmarks": LANDMARKS, "random_state": 0} | parameters
+
     def in_space(self, parameters: Parameters, scale: float) -> Parameters:
         powers = {"t": 2, "gamma": -1}  # as a length enters; `power` is of none
         return {
@@ -59,7 +69,7 @@ class KernelFamily(Family):
         }
 
     def in_words(self, parameters: Parameters) -> str:
-        others = {name: value for name, value in parameters.items() if name != "kernel"}
+        others = {name: value for name, value in parameters.items() if name not in ("kernel", "random_state")}
         return ", ".join([parameters.get("kernel", "heat"), *(f"{k} = {_number(v)}" for k, v in others.items())])
 
     def tasks(self, candidates: Sequence[Parameters]) -> list[list[int]]:
@@ -73,11 +83,22 @@ class KernelFamily(Family):
     def answers(
         self, candidates: Sequence[Parameters], samples: Samples, folds: Sequence[tuple[np.ndarray, np.ndarray]]
     ) -> list[list[Answers]]:
-        model = self.model(candidates[0])
-        kernel = chosen_kernel(model.kernel, model._kernel_parameters(), samples.X, samples.weight, 1.0)
-        gram = kernel.between(polar_points(samples.X))
+        model = self.model(candidates[0]).set_params(tol=ROUGH)
         Cs = [float(parameters.get("C", 1.0)) for parameters in candidates]
-        return [_on_fold(gram, Cs, samples, train, test) for train, test in folds]
+        if model.n_landmarks is not None:
+            return [_by_landmarks(model, Cs, samples.take(train), samples.X[test]) for train, test in folds]
+        kernel = chosen_kernel(model.kernel, model._kernel_parameters(), samples.X, samples.weight, 1.0)
+        used = np.unique(np.concatenate([rows for fold in folds for rows in fold]))
+        gram = kernel.between(polar_points(samples.X[used]))
+        own = samples.take(used)
+        return [_on_fold(gram, Cs, own, *(np.searchsorted(used, rows) for rows in fold)) for fold in folds]
+
+
+def _by_landmarks(model: HyperbolicKernelSVC, Cs: Sequence[float], train: Samples, tested: Array) -> list[Answers]:
+    """Answers for points of classifiers fitted for every C, with as many landmarks as there are samples at most."""
+    model.n_landmarks = min(model.n_landmarks or LANDMARKS, len(np.unique(train.X, axis=0)))
+    fitted = model.fit_path(train.X, train.labels, Cs, sample_weight=train.weight)
+    return [Answers(each.predict_proba(tested), each.decision_function(tested)) for each in fitted]
 
 
 def _on_fold(gram: Array, Cs: Sequence[float], samples: Samples, train: np.ndarray, test: np.ndarray) -> list[Answers]:

@@ -13,15 +13,18 @@ from sklearn.model_selection import StratifiedKFold
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.choice.answers import Answers, Judge
-from hypermargin.estimators.choice.families import Family, Parameters, Samples
-from hypermargin.estimators.choice.table import mean_score
+from hypermargin.estimators.choice.families import MANY_SAMPLES, Family, Parameters, Samples
+from hypermargin.estimators.choice.table import is_near, mean_score
 from hypermargin.progress import tracked
 
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
-#: Beyond so many samples families that are screened are tried on so many first, in so many folds, and so many
-#: candidates go on.
-SCREENED_FROM, SCREENING_FOLDS, GO_ON = 1500, 3, 4
+#: Families that are screened are tried on so many samples first, in so many folds, and so many candidates go on; with
+#: many samples on more, and fewer go on.
+PART, SCREENING_FOLDS, GO_ON = 1500, 3, 4
+PART_OF_MANY, GO_ON_OF_MANY = 3000, 2
+#: Standard errors by which a rigid family may be behind the best one on a part of many samples.
+MOST_BEHIND = 2.0
 #: Samples of each class that a part should have, where there are as many.
 LEAST_OF_A_CLASS = 30
 
@@ -58,28 +61,32 @@ class Search:
     def run(self, wanted: Sequence[tuple[Family, list[Parameters]]], folds: Folds) -> list[Tried]:
         """Try candidates on the folds; of screened families those that do best on a part of the samples."""
         everything = [Tried(family, parameters) for family, given in wanted for parameters in given]
-        self._screen([tried for tried in everything if self._is_screened(tried.family)])
+        self._screen([tried for tried in everything if len(self.samples.labels) > tried.family.screened_from])
         going_on = [tried for tried in everything if not np.isneginf(tried.screening)]
+        for tried in going_on:
+            tried.parameters = tried.family.on_all(tried.parameters, len(self.samples.labels))
         self._try(going_on, folds, "candidates")
         return everything
 
-    def _is_screened(self, family: Family) -> bool:
-        return family.screened and len(self.samples.labels) > SCREENED_FROM
-
     def _screen(self, candidates: list[Tried]) -> None:
         """Set the first score of candidates, and -inf where it ends there."""
-        if len(candidates) <= GO_ON:
+        are_many = len(self.samples.labels) > MANY_SAMPLES
+        size, go_on = (PART_OF_MANY, GO_ON_OF_MANY) if are_many else (PART, GO_ON)
+        if len(candidates) <= go_on:
             return
-        rows = part_of(self.samples.labels, SCREENED_FROM, self.seed)
+        rows = part_of(self.samples.labels, size, self.seed)
         folds = StratifiedKFold(SCREENING_FOLDS, shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
             parts = [(rows[train], rows[test]) for train, test in folds.split(rows, self.samples.labels[rows])]
-        self._try(candidates, parts, "kernels on a part of the samples")
-        order = sorted(range(len(candidates)), key=lambda i: -candidates[i].mean)
-        for place, i in enumerate(order):
-            tried = candidates[i]
-            tried.screening = tried.mean if place < GO_ON else -np.inf
+        self._try(candidates, parts, "candidates on a part of the samples")
+        best = max(candidates, key=lambda tried: tried.mean)
+        for family in dict.fromkeys(tried.family for tried in candidates):
+            own = sorted((tried for tried in candidates if tried.family is family), key=lambda tried: -tried.mean)
+            is_behind = family.is_rigid and not is_near(own[0].scores, best.scores, MOST_BEHIND)
+            for place, tried in enumerate(own):
+                tried.screening = -np.inf if is_behind or place >= go_on else tried.mean
+        for tried in candidates:
             tried.answers, tried.scores = [], np.empty(0)
 
     def _try(self, candidates: list[Tried], folds: Folds, what: str) -> None:

@@ -1,4 +1,4 @@
-"""The table that a choice was made from."""
+"""The table that a choice was made from, and how scores are compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,11 @@ import numpy as np
 from scipy.stats import rankdata
 
 from hypermargin.arrays import Array
+
+#: Scores that differ by less are the same.
+TIE = 1e-12
+#: Folds of which scores count as independent: those of a second repetition have the same samples again.
+INDEPENDENT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +30,18 @@ def mean_score(scores: Array) -> float:
     """The mean over the folds on which the score is defined; -inf where there is none."""
     known = scores[np.isfinite(scores)]
     return float(known.mean()) if known.size else -np.inf
+
+
+def is_near(scores: Array, best: Array, errors: float) -> bool:
+    """Whether scores on folds are at most so many standard errors (of the differences) behind the best ones."""
+    behind = best - scores
+    known = behind[np.isfinite(behind)]
+    return known.size > 1 and bool(known.mean() <= errors * standard_error(known) + TIE)
+
+
+def standard_error(scores: Array) -> float:
+    """Of the mean of scores on folds, shape (n_folds,) with at least two."""
+    return float(scores.std(ddof=1) / np.sqrt(min(scores.size, INDEPENDENT_FOLDS)))
 
 
 def results_table(rows: Sequence[Row]) -> dict[str, Any]:
