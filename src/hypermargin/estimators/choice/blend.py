@@ -90,7 +90,7 @@ def blended(members: Sequence[Sequence[Answers]], weights: ArrayLike) -> list[An
 
 def mean_probability(of_members: Sequence[Array], weights: ArrayLike) -> Array:
     """The weighted mean, to twelve digits: classes that tie stay tied, whichever way their sums were rounded."""
-    return np.average(np.stack(of_members), axis=0, weights=weights).round(12)
+    return np.average(np.stack(of_members), axis=0, weights=np.asarray(weights, dtype=np.float64)).round(12)
 
 
 def _weights(members: Sequence[HyperbolicClassifier], given: ArrayLike | None) -> Array:
