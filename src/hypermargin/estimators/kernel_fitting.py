@@ -4,13 +4,12 @@ import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 
 import numpy as np
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import track
-from threadpoolctl import ThreadpoolController
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint
@@ -21,6 +20,7 @@ from hypermargin.kernels.chords import polar_points
 from hypermargin.problems.kernel import FeatureProblem, KernelFunction, KernelProblem
 from hypermargin.problems.kernel_family import KernelProblemFamily
 from hypermargin.solvers import Solution
+from hypermargin.solvers.common.threads import blas
 from hypermargin.solvers.kernel.family import FamilyAnswers, solve_family
 from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
 from hypermargin.solvers.kernel.method import AIM, solve_scored_path
@@ -169,7 +169,7 @@ class KernelProblems:
         if not numbers:
             return []
         small = int(((self.code[numbers] != 0.0) @ self.samples.sizes).max()) <= SMALL
-        with _threads().limit(limits=1 if small else None, user_api="blas"):
+        with blas().limit(limits=1 if small else None, user_api="blas"):
             if n_jobs in (None, 1) or self.method != "matrix":
                 done: Iterable[Answers] = (self._solve(k, Cs, tol) for k in numbers)
             else:
@@ -181,12 +181,6 @@ class KernelProblems:
 
     def _solve(self, k: int, Cs: Sequence[float], tol: float) -> Answers:
         return solve_scored_path(self.problem(k, float(Cs[0])), Cs, tol)
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    """What limits the threads of linear algebra. To find its libraries takes longer than to solve a small problem."""
-    return ThreadpoolController()
 
 
 def make_landmarks(

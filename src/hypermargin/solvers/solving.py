@@ -8,6 +8,7 @@ from typing import Any
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution, Solver, judge, make_solver, solvers_that_handle
+from hypermargin.solvers.common.threads import threads_for
 
 #: Costs outside of these are beyond reach: their squares are no doubles.
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
@@ -41,8 +42,9 @@ def solve(
     """
     problem, solver = _prepare(problem, method, tol, allow_timelike, refine, options)
     start = time.perf_counter()
-    solution = judge(problem, solver, solver.run(problem, tol), tol, start)
-    return _refined(problem, solution, start) if refine else solution
+    with threads_for(problem.n_samples, problem.dim):
+        solution = judge(problem, solver, solver.run(problem, tol), tol, start)
+        return _refined(problem, solution, start) if refine else solution
 
 
 def solve_path(
@@ -69,11 +71,12 @@ def solve_path(
     solutions: list[Solution | None] = [None] * len(Cs)
     outcomes = solver.run_path(problem, [Cs[i] for i in order], tol)
     start = time.perf_counter()
-    for i, outcome in zip(order, outcomes, strict=True):
-        at_C = problem.with_C(Cs[i])
-        solution = judge(at_C, solver, outcome, tol, start)
-        solutions[i] = _refined(at_C, solution, start) if refine else solution
-        start = time.perf_counter()
+    with threads_for(problem.n_samples, problem.dim):
+        for i, outcome in zip(order, outcomes, strict=True):
+            at_C = problem.with_C(Cs[i])
+            solution = judge(at_C, solver, outcome, tol, start)
+            solutions[i] = _refined(at_C, solution, start) if refine else solution
+            start = time.perf_counter()
     return solutions  # type: ignore[return-value]
 
 
