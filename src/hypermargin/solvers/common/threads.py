@@ -1,9 +1,9 @@
 """Threads of linear algebra: not for small matrices.
 
 Threads of BLAS wait for each other by spinning. On a machine with other work one of them is always kept from its core,
-and the product of a small matrix takes up to a hundred times as long as in one thread; where nothing else runs, all that
-threads could save is part of the half second that the largest of these problems takes. The rule looks at sizes alone,
-since rounding depends on the number of threads and answers should not depend on what else a machine does.
+and products of small matrices take many times as long as in one thread; where nothing else runs, all that threads could
+save is part of the half second that the largest of these problems takes. The rule looks at sizes alone, since rounding
+depends on the number of threads and answers should not depend on what else a machine does.
 """
 
 import threading
