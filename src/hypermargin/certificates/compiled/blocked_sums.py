@@ -7,7 +7,7 @@ added up with care. With u = 2^-53 and gamma_n = n u/(1 - n u):
 
 * A part of a block adds 8 terms to 0 and three more additions put the eight parts together. The first addition to 0 is
   exact, so every term takes part in at most 10 rounded additions, and in one product before, with its cost. The error
-  of the block is at most ``gamma_11 sum |terms|`` (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
+  of the block is at most ``gamma_11 sum |terms|`` (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
 * Sums p_k of N blocks are added with the rounding error of each addition, which is a double (Knuth's TwoSum), summed
   apart: the result is within ``u |sum p_k| + gamma_N^2 sum |p_k|`` of their sum (Ogita, Rump and Oishi, Accurate sum
   and dot product, 2005, proposition 4.5).

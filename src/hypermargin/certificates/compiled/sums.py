@@ -258,7 +258,6 @@ def enclosed_risk(
     """
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
-    e: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     m: cython.Py_ssize_t

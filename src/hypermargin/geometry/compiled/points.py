@@ -14,7 +14,7 @@ else:
 
 
 def lift_rows(space: cython.const[cython.double][:, :], points: cython.double[:, ::1]):
-    """Write ``(sqrt(1 + |xr|^2), xr)`` to the rows of `points`, shape (n, d + 1), for the rows xr of `space`, (n, d)."""
+    """Write ``(sqrt(1 + |xr|^2), xr)`` to the rows of `points`, (n, d + 1), for the rows xr of `space`, (n, d)."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     square: cython.double
@@ -59,6 +59,7 @@ def all_on_hyperboloid(
         if not (
             X[i, 0] > 0.0
             and square <= farthest * farthest
+            and time <= 4.0 * (1.0 + farthest * farthest)  # where it is infinite the next line would not tell
             and fabs(time - square - 1.0) <= atol * (time if time > 1.0 else 1.0)
         ):
             return False
