@@ -68,17 +68,20 @@ def cut_sums(
     m: cython.Py_ssize_t
     count: cython.double
     side: cython.double
-    raw: cython.double[:, ::1] = np.zeros((width, BLOCK))
-    parts: cython.double[:, ::1] = np.zeros((rows, BLOCK))
-    Z: cython.double[:, ::1] = np.zeros((width, BLOCK))
-    chosen: cython.double[::1] = np.zeros(BLOCK)
-    ones: cython.double[:, ::1] = np.ones((1, BLOCK))
-    sides: cython.double[:, ::1] = np.zeros((1, BLOCK))
+    room: cython.double[:, ::1] = np.zeros((2 * width + rows + 3, BLOCK))
+    raw: cython.double[:, ::1] = room[:width]
+    Z: cython.double[:, ::1] = room[width : 2 * width]
+    parts: cython.double[:, ::1] = room[2 * width : 2 * width + rows]
+    ones: cython.double[:, ::1] = room[2 * width + rows : 2 * width + rows + 1]
+    sides: cython.double[:, ::1] = room[2 * width + rows + 1 : 2 * width + rows + 2]
+    chosen: cython.double[::1] = room[2 * width + rows + 2]
     block: cython.double[::1] = np.zeros(rows)
     table = np.zeros((2, n_cuts, rows))
     sums: cython.double[:, :, ::1] = table
     counts: cython.double[:, ::1] = np.zeros((n_cuts, 2))  # the samples taken, and the class of all; 2 of both
     ahead: cython.Py_ssize_t[::1] = np.array(starts)  # for each cut the next sample that is left out
+    for r in range(BLOCK):
+        ones[0, r] = 1.0
     for i in range(0, n, BLOCK):
         m = min(BLOCK, n - i)
         covector_columns(X, y, i, entry, raw, Z, 0)

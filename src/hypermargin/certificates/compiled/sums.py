@@ -299,8 +299,8 @@ def enclosed_risk(
         for r in range(BLOCK):
             value = (1.0 - margins[r]) - errors[r]
             below[r] = value if value > 0.0 else 0.0
-        upper += _product(weights, above)
-        lower += _product(weights, below)
+        upper += _product(weights, room, 2 * width + 5)
+        lower += _product(weights, room, 2 * width + 4)
         for r in range(BLOCK):
             margins[r] = margins[r] - errors[r] if weights[r] > 0.0 else INFINITY
         for r in range(BLOCK):
