@@ -219,8 +219,10 @@ def test_sums_that_vanish_are_within_their_errors(seed):
     half = lift(rng.normal(size=(2000, 5)) * 10.0 ** rng.uniform(-16.0, 0.0, size=(2000, 1)))
     order = rng.permutation(4000)
     problem = MarginProblem(np.vstack([half, half])[order], np.repeat([1.0, -1.0], 2000)[order])
-    totals, errors, _ = sums.cut_sums(replace(some_cuts(problem, 2), threshold=np.inf), problem)
-    assert np.all(np.abs(totals[:, 1:]) <= errors[:, 1:])
+    everyone = replace(some_cuts(problem, 2), threshold=np.inf)
+    for certificate in (everyone, replace(everyone, precise=True)):
+        totals, errors, _ = sums.cut_sums(certificate, problem)
+        assert np.all(np.abs(totals[:, 1:]) <= errors[:, 1:])
     assert np.all(np.abs(totals[:, 1:]) <= 1e-18)  # although the points themselves are charged with their roundings
 
 

@@ -1,11 +1,13 @@
 """The Minkowski product and its relatives, against 50-digit arithmetic and the signs of the paper."""
 
+import math
+
 import mp_hyperbolic as ref
 import numpy as np
 import pytest
 
-from hypermargin.geometry import covector, lift, minkowski_dot, origin, quadratic_form, radius
-from hypermargin.geometry.lorentz import euclidean_norm, fixed_order_product
+from hypermargin.geometry import covector, lift, lorentz, minkowski_dot, origin, quadratic_form, radius
+from hypermargin.geometry.lorentz import euclidean_norm, fixed_order_product, is_lifted
 
 
 def test_the_sign_is_the_paper_s():
@@ -63,3 +65,27 @@ def test_fixed_order_product_is_the_sum_in_order_bit_for_bit(rng):
 def test_origin():
     assert np.array_equal(origin(3), [1.0, 0.0, 0.0, 0.0])
     assert radius(origin(2)) == 0.0
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 40])
+def test_time_coordinates_are_the_same_in_any_company(monkeypatch, d):
+    """Summed in the order of the coordinates without fused operations: by compiled code, by arrays, row by row."""
+    rng = np.random.default_rng(d)
+    space = rng.normal(size=(300, d)) * np.sinh(rng.uniform(0.0, 17.0, size=(300, 1)))
+    expected = []
+    for row in space.tolist():
+        square = 0.0
+        for value in row:
+            square += value * value
+        expected.append(math.sqrt(1.0 + square))
+    points = lift(space)
+    assert points[:, 0].tolist() == expected
+    assert lift(np.asfortranarray(space))[:, 0].tolist() == expected
+    assert [lift(row)[0] for row in space] == expected
+    assert is_lifted(points)
+    points[7, 0] = np.nextafter(points[7, 0], 2.0 * points[7, 0])
+    assert not is_lifted(points)
+    monkeypatch.setattr(lorentz, "is_compiled", lambda *modules: False)
+    assert lift(space)[:, 0].tolist() == expected
+    assert not is_lifted(points)
+    assert is_lifted(lift(space))

@@ -1,5 +1,6 @@
 """Every kind of bad array has its own sentence, and good arrays come back unchanged."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypermargin.geometry import (
     exp_origin,
     from_lorentz,
     to_lorentz,
+    validation,
 )
 
 
@@ -194,3 +196,35 @@ def test_rounded_lorentz_points_pass_and_are_put_back(X):
 def test_unknown_geometry():
     with pytest.raises(ValueError, match="unknown geometry 'euclid'"):
         check_points([[0.0]], "euclid")
+
+
+# -- the first look, which accepts what is clearly a set of points ----------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_the_first_look_accepts_nothing_that_the_closer_one_refuses(monkeypatch, seed, d):
+    rng = np.random.default_rng([seed, d])
+    accepted = refused = 0
+    for _ in range(60):
+        space = rng.normal(size=(5, d))
+        space *= np.sinh(rng.uniform(0.0, 18.2, size=(5, 1))) / np.linalg.norm(space, axis=1, keepdims=True)
+        rows = np.hstack([np.sqrt(1.0 + (space**2).sum(axis=1, keepdims=True)), space])
+        rows[2, 0] *= 1.0 + rng.choice([0.0, 4.99e-7, 5.01e-7, -5.01e-7, 1e-9, 1e-3, -2.0])
+        if rng.random() < 0.1:
+            rows[rng.integers(5), rng.integers(d + 1)] = rng.choice([np.nan, np.inf, -np.inf, 1e200])
+        with monkeypatch.context() as closer:
+            closer.setattr(validation, "is_compiled", lambda *modules: False)
+            try:
+                fine = check_lorentz(rows) is not None
+            except ValueError as error:
+                fine, message = False, str(error)
+        if fine:
+            accepted += 1
+            assert np.array_equal(check_lorentz(rows), rows)
+        else:
+            refused += 1
+            with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+                check_lorentz(rows)
+    assert accepted >= 5
+    assert refused >= 5

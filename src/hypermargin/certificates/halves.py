@@ -77,7 +77,7 @@ def enclosed_halves(problem: MarginProblem, proof: HalvesProof, w: Array) -> tup
         problem.costs,
         problem.sample_weight is not None,
         samples.entry,
-        samples.largest,
+        samples.stretch,
         samples.reach_factor,
         2.0 * rounding_factor(problem.dim + 4),
         *proof,

@@ -9,7 +9,9 @@ the space where ``q < 0`` (*timelike*).
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.arrays import Array
+from hypermargin.arrays import Array, row_blocks
+from hypermargin.compilation import is_compiled
+from hypermargin.geometry.compiled import points
 
 
 def covector(x: ArrayLike) -> Array:
@@ -45,13 +47,27 @@ def lift(space: ArrayLike) -> Array:
     """The point of the unit hyperboloid above ``xr``: ``(sqrt(1 + |xr|^2), xr)``; shape (..., d) to (..., d + 1).
 
     ``xr`` is a chart of the whole space, and the one this package computes with: ``x0`` follows from it to full
-    relative accuracy, while ``xr`` does not follow from ``x0``.
+    relative accuracy, while ``xr`` does not follow from ``x0``. Squares are summed in the order of the coordinates,
+    without fused operations, so that the same ``xr`` has the same ``x0`` everywhere.
     """
     space = np.asarray(space, dtype=np.float64)
     point = np.empty((*space.shape[:-1], space.shape[-1] + 1))
-    point[..., 0] = np.sqrt(1.0 + np.vecdot(space, space))
+    if is_compiled(points) and space.ndim == 2:
+        points.lift_rows(space, point)
+        return point
+    square = np.zeros(space.shape[:-1])
+    for j in range(space.shape[-1]):
+        square += space[..., j] * space[..., j]
+    point[..., 0] = np.sqrt(1.0 + square)
     point[..., 1:] = space
     return point
+
+
+def is_lifted(X: Array) -> bool:
+    """Whether the time coordinates of the rows, shape (n, d + 1), are those that `lift` gives, bit for bit."""
+    if is_compiled(points) and X.flags.c_contiguous:
+        return bool(points.all_lifted(X))
+    return all(np.array_equal(X[rows, 0], lift(X[rows, 1:])[:, 0]) for rows in row_blocks(len(X)))
 
 
 def origin(dim: int) -> Array:

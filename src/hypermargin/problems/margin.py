@@ -13,7 +13,7 @@ from hypermargin.arrays import Array, row_blocks
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.compiled import frames
 from hypermargin.geometry.isometries import covectors_around, frame_entry, move_to_origin_precisely
-from hypermargin.geometry.lorentz import covector, lift, quadratic_form
+from hypermargin.geometry.lorentz import covector, is_lifted, lift, quadratic_form
 from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
@@ -64,7 +64,7 @@ class MarginProblem:
             if not isinstance(self.uncertainty, UncertaintySet):
                 raise TypeError(f"uncertainty must be a set such as GeodesicBall(0.1), got {self.uncertainty!r}")
             self.uncertainty.check(X.shape[0], X.shape[1] - 1)
-        if not all(np.array_equal(X[rows, 0], lift(X[rows, 1:])[:, 0]) for rows in row_blocks(X.shape[0])):
+        if not is_lifted(X):
             X = lift(X[:, 1:])
         for name, value in (("X", X), ("y", y), ("C", C), ("sample_weight", weight)):
             object.__setattr__(self, name, _read_only(value))

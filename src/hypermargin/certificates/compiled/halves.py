@@ -8,12 +8,14 @@ import cython
 import numpy as np
 
 if cython.compiled:
+    from cython.cimports.hypermargin.certificates.compiled.blocked_sums import cut_sums
     from cython.cimports.hypermargin.certificates.compiled.intervals import Intervals
-    from cython.cimports.hypermargin.certificates.compiled.sums import cut_sums, enclosed_risk
+    from cython.cimports.hypermargin.certificates.compiled.sums import enclosed_risk
     from cython.cimports.hypermargin.geometry.compiled.double_double import move_normal
 else:
+    from hypermargin.certificates.compiled.blocked_sums import cut_sums
     from hypermargin.certificates.compiled.intervals import Intervals
-    from hypermargin.certificates.compiled.sums import cut_sums, enclosed_risk
+    from hypermargin.certificates.compiled.sums import enclosed_risk
     from hypermargin.geometry.compiled.double_double import move_normal
 
 NOTHING = np.zeros(0)
@@ -26,7 +28,7 @@ def bounds_and_risk(
     costs: cython.const[cython.double][:],
     weighted: cython.bint,
     entry: cython.const[cython.double][:, ::1],
-    largest: cython.double,
+    stretch: cython.double,
     reach_factor: cython.double,
     product_roundings: cython.double,
     centre: cython.const[cython.double][::1],
@@ -52,15 +54,13 @@ def bounds_and_risk(
         X,
         y,
         costs,
-        reaches,
         weighted,
         entry,
         points,
         threshold,
         NONE_APART,
         np.zeros(points.shape[0] + 1, dtype=np.intp),
-        largest,
-        0.0,
+        stretch,
         reach_factor,
     )
     intervals: Intervals = Intervals(totals, errors, one_class.view(np.uint8), width - 1)

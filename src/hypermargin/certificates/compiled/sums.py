@@ -21,6 +21,7 @@ else:
 
 BLOCK = cython.declare(cython.Py_ssize_t, 64)  # samples that are moved to the frame at a time, a multiple of 8
 U = cython.declare(cython.double, 2.0**-53)
+INFINITY = cython.declare(cython.double, float("inf"))
 
 
 def cut_sums(
@@ -259,39 +260,83 @@ def enclosed_risk(
     width: cython.Py_ssize_t = X.shape[1]
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
+    m: cython.Py_ssize_t
     r: cython.Py_ssize_t
     value: cython.double
-    factor: cython.double
-    growth: cython.double
-    room: cython.double[:, ::1] = np.zeros((2 * width + 2, BLOCK))
+    room: cython.double[:, ::1] = np.zeros((2 * width + 6, BLOCK))
     raw: cython.double[:, ::1] = room[:width]
     Z: cython.double[:, ::1] = room[width : 2 * width]
-    margins: cython.double[::1] = room[2 * width]
-    errors: cython.double[::1] = room[2 * width + 1]
+    weights: cython.double[::1] = room[2 * width]
+    reach: cython.double[::1] = room[2 * width + 1]
+    margins: cython.double[::1] = room[2 * width + 2]
+    errors: cython.double[::1] = room[2 * width + 3]
+    below: cython.double[::1] = room[2 * width + 4]
+    above: cython.double[::1] = room[2 * width + 5]
+    growths: cython.double[::1] = np.empty(width)
+    smallest: cython.double[::1] = np.full(BLOCK, INFINITY)
     length: cython.double = 0.0
     lower: cython.double = 0.0
     upper: cython.double = 0.0
-    least: cython.double = float("inf")
     for j in range(width):
         length += fabs(w[j]) + w_errors[j]
+        growths[j] = roundings * fabs(w[j]) + w_errors[j]
     reach_factor *= length
     for i in range(0, n, BLOCK):
+        m = min(BLOCK, n - i)
         covector_columns(X, y, i, entry, raw, Z, 0)
+        for r in range(m):
+            weights[r], reach[r] = costs[i + r], reaches[i + r]
+        for r in range(m, BLOCK):  # beyond the last sample nothing is added
+            weights[r] = reach[r] = 0.0
+            for j in range(width):
+                Z[j, r] = 0.0
+        _margins_and_errors(Z, w, growths, margins, errors)
         for r in range(BLOCK):
-            margins[r] = errors[r] = 0.0
-        for j in range(width):
-            factor, growth = w[j], roundings * fabs(w[j]) + w_errors[j]
-            for r in range(BLOCK):
-                margins[r] += Z[j, r] * factor
-                errors[r] += fabs(Z[j, r]) * growth
-        for r in range(min(BLOCK, n - i)):
-            errors[r] = 1.0000001 * (errors[r] + reach_factor * reaches[i + r]) + 1e-15 * (1.0 + fabs(margins[r]))
-            if costs[i + r] > 0.0:
-                least = min(least, margins[r] - errors[r])
+            errors[r] = 1.0000001 * (errors[r] + reach_factor * reach[r]) + 1e-15 * (1.0 + fabs(margins[r]))
+        for r in range(BLOCK):
             value = (1.0 - margins[r]) + errors[r]
-            if not value <= 0.0:  # what is no number must not be left out
-                upper += costs[i + r] * value
+            above[r] = 0.0 if value <= 0.0 else value  # what is no number must not be left out
+        for r in range(BLOCK):
             value = (1.0 - margins[r]) - errors[r]
-            if value > 0.0:
-                lower += costs[i + r] * value
-    return lower, upper, least
+            below[r] = value if value > 0.0 else 0.0
+        upper += _product(weights, room, 2 * width + 5)
+        lower += _product(weights, room, 2 * width + 4)
+        for r in range(BLOCK):
+            margins[r] = margins[r] - errors[r] if weights[r] > 0.0 else INFINITY
+        for r in range(BLOCK):
+            smallest[r] = margins[r] if margins[r] < smallest[r] else smallest[r]
+    return lower, upper, min(smallest)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _margins_and_errors(
+    Z: cython.double[:, ::1],
+    w: cython.const[cython.double][::1],
+    growths: cython.double[::1],
+    margins: cython.double[::1],
+    errors: cython.double[::1],
+) -> cython.void:
+    """``Z' w``, summed in the order of the index, and ``|Z|' growths``, for a block of samples."""
+    e: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    r: cython.Py_ssize_t
+    factor: cython.double
+    value = cython.declare(cython.double[8])
+    error = cython.declare(cython.double[8])
+    if not cython.compiled:
+        value, error = [0.0] * 8, [0.0] * 8
+    for e in range(0, BLOCK, 8):
+        for r in range(8):
+            value[r] = error[r] = 0.0
+        for j in range(Z.shape[0]):
+            factor = w[j]
+            for r in range(8):
+                value[r] += Z[j, e + r] * factor
+            factor = growths[j]
+            for r in range(8):
+                error[r] += fabs(Z[j, e + r]) * factor
+        for r in range(8):
+            margins[e + r] = value[r]
+        for r in range(8):
+            errors[e + r] = error[r]

@@ -128,24 +128,37 @@ def covector_columns(
     As many as `points` has room for, or there are. `entry` is the `frame_entry` of the frame's centre. All sums are
     made in the order of the coordinates, as by `isometries.covectors_around`.
     """
+    e: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     r: cython.Py_ssize_t
     width: cython.Py_ssize_t = Z.shape[0]
     m: cython.Py_ssize_t = min(points.shape[1], X.shape[0] - first)
     factor: cython.double
+    total = cython.declare(cython.double[8])
+    if not cython.compiled:
+        total = [0.0] * 8
     for j in range(width):
         for r in range(m):
             points[j, r] = X[first + r, j]
     if entry.shape[0] > 1:
-        for j in range(width):
-            factor = entry[0, j]
-            for r in range(m):
-                Z[j, at + r] = points[0, r] * factor
-            for k in range(1, width):
-                factor = entry[k, j]
-                for r in range(m):
-                    Z[j, at + r] += points[k, r] * factor
+        for e in range(0, m - m % 8, 8):  # eight sums at a time stay in the registers of a processor
+            for j in range(width):
+                factor = entry[0, j]
+                for r in range(8):
+                    total[r] = points[0, e + r] * factor
+                for k in range(1, width):
+                    factor = entry[k, j]
+                    for r in range(8):
+                        total[r] += points[k, e + r] * factor
+                for r in range(8):
+                    Z[j, at + e + r] = total[r]
+        for r in range(m - m % 8, m):
+            for j in range(width):
+                factor = points[0, r] * entry[0, j]
+                for k in range(1, width):
+                    factor += points[k, r] * entry[k, j]
+                Z[j, at + r] = factor
     else:
         factor = entry[0, 1]
         for r in range(m):

@@ -37,7 +37,8 @@ class Box:
         """A box around `centre` that holds most of the points, shape (m, d + 1), with room."""
         if not len(points):
             return cls(centre, np.zeros_like(centre))
-        return cls(centre, WIDE * np.quantile(np.abs(points - centre), MOST, axis=0) + 1e-12)
+        away = np.sort(np.abs(points - centre), axis=0)
+        return cls(centre, WIDE * away[round(MOST * (len(points) - 1))] + 1e-12)  # a quantile without its overhead
 
     def is_within(self, other: "Box") -> bool:
         return bool(np.all(np.abs(self.centre - other.centre) + self.radii <= other.radii))
