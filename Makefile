@@ -44,6 +44,7 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 	$(BIN)/python benchmarks/bench_moment.py
 	$(BIN)/python benchmarks/bench_robust.py
 	$(BIN)/python benchmarks/bench_far.py
+	$(BIN)/python benchmarks/bench_reach.py
 	$(BIN)/python benchmarks/bench_forest.py
 	$(BIN)/python benchmarks/bench_neighbours.py
 	$(BIN)/python benchmarks/bench_kernels.py

@@ -144,7 +144,7 @@ def ball_coefficients(path, problem, W, around):
         n = problem.n_samples
         return block._coefficients(np.arange(n), block.Z, W, np.full(n, around), np.zeros(n, dtype=bool))
     cosh, sinh, *_ = (
-        np.broadcast_to(part, problem.n_samples) for part in _ball_parts(problem.uncertainty, slice(None))
+        np.broadcast_to(part, problem.n_samples) for part in _ball_parts(problem.uncertainty, slice(None), problem.dim)
     )
     found = [
         KERNELS[path].ball_member(z, W[None], 0, form_bound(W), *own, around, False)
@@ -481,6 +481,40 @@ class TestConeCuts:
                 )
                 assert cut <= risk * (1 + mp.mpf(10) ** -30)
 
+    @pytest.mark.parametrize(
+        "noise",
+        [Box(1e-9), Box(0.3), CrossPolytope(0.9), Ball(0.4), Ball(1.6), Ball([0.0, 0.1, 0.2, 3.0, 0.5, 1.0])],
+        ids=lambda noise: f"{type(noise).__name__}-{np.max(noise.rho):g}",
+    )
+    @pytest.mark.parametrize("data", [clouds, far_clouds])
+    @pytest.mark.parametrize("precise", [False, True])
+    def test_bound_the_worst_margins_of_linearised_sets(self, precise, data, noise):
+        """The same for ``m - rho |J'c|``, with the normal moved out of the frame and the Jacobian in fifty digits."""
+        X, y = data(3, n=6)
+        problem = MarginProblem(X, y, sample_weight=np.arange(1.0, 7.0), uncertainty=noise)
+        proof = replace(self.proof(problem), precise=precise)
+        totals, errors = robust_cut_sums(proof, problem)
+        points, jacobians = [mp_point(x) for x in X], [mp_jacobian(x) for x in X]
+        rng = np.random.default_rng(1)
+        for total, error in zip(totals.tolist(), errors.tolist(), strict=True):
+            for v in rng.normal(size=(20, 3)).tolist():
+                scale = mp.mpf(10) ** rng.integers(-6, 3)
+                space = [scale * mp.mpf(u) for u in v[1:]]
+                longest = mp.sqrt(mp.fdot(space, space))
+                v = [max(-longest, min(longest, scale * mp.mpf(v[0]))), *space]
+                outside, risk = _mp_boosted(v, proof.centre), mp.mpf(0)
+                for k, (x, J) in enumerate(zip(points, jacobians, strict=True)):
+                    a = [abs(mp_dot(column, outside)) for column in J]
+                    length = {Box: mp.fsum, CrossPolytope: max, Ball: mp.norm}[type(noise)](a)
+                    worst = int(y[k]) * mp_dot(x, outside) - mp.mpf(np.broadcast_to(noise.rho, 6)[k]) * length
+                    risk += mp.mpf(float(problem.costs[k])) * max(0, 1 - worst)
+                cut = (
+                    total[0]
+                    - error[0]
+                    - sum((s + e if u > 0 else s - e) * u for s, e, u in zip(total[1:], error[1:], v, strict=True))
+                )
+                assert cut <= risk * (1 + mp.mpf(10) ** -30)
+
     def test_touch_the_risk_of_lightlike_normals_of_the_same_signs(self):
         X, y = clouds(4, n=6)
         problem = MarginProblem(lift(0.01 * X[:, 1:]), y, uncertainty=GeodesicBall(0.7))
@@ -490,9 +524,10 @@ class TestConeCuts:
             v = 0.1 * np.array([1.0, np.cos(angle), np.sin(angle)])
             assert total[0] - total[1:] @ v == pytest.approx(np.sum(1.0 - problem.margins(v)), rel=1e-12)
 
-    def test_are_refused_where_they_do_not_hold(self):
+    @pytest.mark.parametrize("noise", [GeodesicBall(0.2), Box(0.1), CrossPolytope(0.1), Ball(0.2)])
+    def test_are_refused_where_they_do_not_hold(self, noise):
         X, y = clouds(5)
-        problem = MarginProblem(X, y, uncertainty=GeodesicBall(0.2))
+        problem = MarginProblem(X, y, uncertainty=noise)
         certificate = solve(problem).certificate
         assert certificate.cone_cuts
         with pytest.raises(CertificateError, match="spacelike normals"):
@@ -501,8 +536,9 @@ class TestConeCuts:
     @needs_compiler
     def test_arrays_and_the_kernel_agree(self, monkeypatch):
         X, y = clouds(6, n=40)
-        for rho in (0.3, np.linspace(0.0, 1.0, 40)):
-            problem = MarginProblem(X, y, uncertainty=GeodesicBall(rho))
+        sizes = 0.3, np.linspace(0.0, 1.0, 40)
+        for noise in (kind(rho) for kind in (GeodesicBall, Box, CrossPolytope, Ball) for rho in sizes):
+            problem = MarginProblem(X, y, uncertainty=noise)
             proof = self.proof(problem)
             compiled = robust_cut_sums(proof, problem)
             with monkeypatch.context() as patch:

@@ -6,7 +6,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from hypermargin.geometry.exact_normals import exact_form, normal_to_frame, pushed_out
+from hypermargin.geometry.exact_normals import exact_form, normal_to_frame, onto_cone, pushed_out
 from hypermargin.geometry.lorentz import lift
 
 
@@ -69,3 +69,18 @@ def test_normals_that_are_clearly_spacelike_are_not_touched():
         assert exact_form(out) >= 0
         if exact_form(w) >= 0:
             assert np.array_equal(out, w)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lightlike_normals_that_were_rounded_go_back_to_the_cone(seed):
+    """In rational arithmetic: q was 1e-16 of ``|w|^2`` and is 1e-31 of it; other normals stay as they are."""
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal(1 + seed % 4) * 10.0 ** rng.uniform(-8.0, 8.0)
+    w = np.r_[rng.choice([-1.0, 1.0]) * np.linalg.norm(v) * (1.0 + rng.integers(-3, 4) * 2.0**-52), v]
+    square = Fraction(float(w @ w))
+    moved = exact_form(*onto_cone(w, np.zeros_like(w)))
+    assert abs(moved) <= square * Fraction(1, 2**100)
+    clear = w * np.r_[1.0 - 1e-12, np.ones(v.size)]
+    high, low = onto_cone(clear, np.zeros_like(clear))
+    assert np.array_equal(high, clear)
+    assert not np.any(low)

@@ -12,7 +12,7 @@ from hypermargin.certificates import CertificateError
 from hypermargin.compilation import is_compiled
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from hypermargin.solvers.exact import robust_oracle
-from hypermargin.solvers.exact.compiled import passes, robust_passes
+from hypermargin.solvers.exact.compiled import ball_passes, linearised_passes, passes
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
 from interpreted import load_source
 from reference.objective import lift
@@ -121,7 +121,7 @@ class TestExact:
     @pytest.mark.parametrize(("n", "d"), [(2, 2), (30, 1), (30, 2), (256, 3), (259, 2), (520, 5)])
     def test_interpreted_and_compiled_passes_agree(self, name, n, d, own_sizes, monkeypatch):
         """Blocks of the compiled passes that are full or not, padded or not; costs alike or not."""
-        if not is_compiled(robust_passes):
+        if not (is_compiled(ball_passes) and is_compiled(linearised_passes)):
             pytest.skip("the kernel is not compiled here")
         X, y = clouds(7, n=n, d=d)
         X[0] = np.eye(d + 1)[0]  # at the origin, where the Jacobian has no direction
@@ -181,8 +181,9 @@ def test_the_source_of_the_passes_runs_in_the_interpreter(name, n, monkeypatch):
     X, y = clouds(7, n=n)
     problem = MarginProblem(X, y, uncertainty=SETS[name])
     in_numpy = make_robust_oracle(problem)
-    _, plain = load_source(passes, robust_passes)
-    monkeypatch.setattr(robust_oracle, "robust_passes", plain)
+    _, *plain = load_source(passes, ball_passes, linearised_passes)
+    for where, module in zip(("ball_passes", "linearised_passes"), plain, strict=True):
+        monkeypatch.setattr(robust_oracle, where, module)
     oracle = make_robust_oracle(problem)
     for w in (np.array([0.2, -0.9, 0.6]), oracle.to_frame(X[1]) + 1e-3 * np.arange(3)):
         monkeypatch.setattr(robust_oracle, "is_compiled", lambda module: False)

@@ -95,8 +95,8 @@ class EnvelopeProof:
     precise : bool
         Whether samples are to be moved to the frame in double-double arithmetic; in doubles the bound would be lost.
     cone_cuts : bool
-        Whether cuts at points in the light cone are those of `GeodesicBall.cone_factors`, which hold for spacelike
-        normals; for geodesic balls where no timelike w is allowed.
+        Whether cuts at points in the light cone are those of `UncertaintySet.cone_factors`, which hold for spacelike
+        normals; for uncertainty sets where no timelike w is allowed.
     most_weight : float
         Sample weights above this number count as this number only: ``a_i`` may be less than ``c_i/sqrt2``, and what a
         sample costs that is far heavier than others would be lost in rounding.

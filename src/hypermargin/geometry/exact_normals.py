@@ -19,6 +19,8 @@ PRECISION = 256
 EMPTY = np.zeros(0)
 #: A form that is more than this share of ``|w|^2`` has the sign that doubles give it.
 CLEARLY = 1e-6
+#: A form that is this share of ``|wr|^2`` at most is what rounding leaves of 0.
+ON_CONE = 2.0**-48
 #: How often a normal is pushed out to the light cone, twice as far each time, before it counts as timelike.
 PUSHES = 40
 
@@ -85,6 +87,19 @@ def exact_form(w: Array, low: Array | None = None) -> Fraction:
         entries = [a + Fraction(b) for a, b in zip(entries, low.tolist(), strict=True)]
     time, *space = entries
     return sum((value * value for value in space), Fraction(0)) - time * time
+
+
+def onto_cone(w: Array, low: Array) -> tuple[Array, Array]:
+    """``w + low`` with its space part stretched or shortened to ``q = 0``, up to bits of `low`, if q is rounding.
+
+    A lightlike normal rounded to doubles may have a form of `ON_CONE` times ``|wr|^2``, of either sign.
+    """
+    square, form = float(w[1:] @ w[1:]), float(exact_form(w, low))
+    if not 0.0 < abs(form) <= ON_CONE * square:
+        return w, low
+    more = low.copy()
+    more[1:] = low[1:] - form / (2.0 * square) * w[1:]
+    return w, more
 
 
 def pushed_out(w: Array, low: Array | None = None) -> tuple[Array, Array | None]:

@@ -104,6 +104,14 @@ class LinearisedSet(UncertaintySet):
         """
 
     @abstractmethod
+    def inner_radius(self, dim: int) -> float:
+        """The radius of a ball around 0 in the set with rho = 1; J makes no step shorter."""
+
+    def cone_range(self, dim: int) -> tuple[Array, Array]:
+        reach = np.asarray(self.rho) * self.inner_radius(dim)
+        return 1.0 - reach, 1.0 + reach
+
+    @abstractmethod
     def dual_length(self, a: Array) -> Array:
         """Minus that minimum: the dual norm of every row, shape (n,)."""
 
@@ -132,6 +140,9 @@ class Box(LinearisedSet):
     def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
         return np.where(np.abs(a) > BLUR * _column(size), -np.sign(a), 0.0)
 
+    def inner_radius(self, dim: int) -> float:
+        return 1.0
+
     def dual_length(self, a: Array) -> Array:
         return np.abs(a) @ np.ones(a.shape[1])
 
@@ -147,6 +158,9 @@ class CrossPolytope(LinearisedSet):
         tied = (sizes > blur) & (sizes >= np.max(sizes, axis=1, keepdims=True) - blur)
         return np.where(tied, -np.sign(a), 0.0) / np.maximum(np.sum(tied, axis=1, keepdims=True), 1)
 
+    def inner_radius(self, dim: int) -> float:
+        return 1.0 / np.sqrt(dim)
+
     def dual_length(self, a: Array) -> Array:
         return np.max(np.abs(a), axis=1)
 
@@ -160,6 +174,9 @@ class Ball(LinearisedSet):
     def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
         length = np.maximum(_row_lengths(a)[:, None], BLUR_ROUND * _column(size))
         return -a / np.where(length > 0.0, length, 1.0)
+
+    def inner_radius(self, dim: int) -> float:
+        return 1.0
 
     def dual_length(self, a: Array) -> Array:
         return _row_lengths(a)
@@ -199,6 +216,10 @@ class Ellipsoid(LinearisedSet):
         scale = np.sqrt(np.sum(self.shape**2, axis=(-2, -1)))
         length = np.maximum(_row_lengths(along)[:, None], BLUR_ROUND * _column(size * scale))
         return np.einsum("...ij,...j->...i", self.shape, -along / np.where(length > 0.0, length, 1.0))
+
+    def inner_radius(self, dim: int) -> float:
+        """0, which says nothing: the least singular value of a shape takes more than doubles to be sure of."""
+        return 0.0
 
     def dual_length(self, a: Array) -> Array:
         return _row_lengths(self._turned(a))

@@ -26,6 +26,9 @@ FLOOR = 1e-7
 FLAT = 2.0**-24
 #: A normal is in the light cone if ``|wr|^2`` is below ``t^2``, or above by less than this share.
 ON_CONE = 1e-12
+#: A multiple (`cone_factors`) that is above a worst margin by this share of the nominal one is tied with it. Ties are
+#: what lightlike normals and points at the origin have, and rounding must not decide them: multiples are taken.
+TIED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,23 @@ class UncertaintySet(ABC):
     def scaled(self, factor: float) -> Self:
         """The set with all lengths times `factor`: from a space of curvature ``-c`` to -1 it is ``sqrt(c)``."""
         return self if factor == 1.0 else replace(self, rho=factor * np.asarray(self.rho))
+
+    def cone_factors(self, m: Array, dim: int) -> Array:
+        """Numbers a of every sample such that no spacelike w has a worst margin above ``a`` times its nominal one.
+
+        Of the two ends of `cone_range` the one that is worse for the given nominal margins, in dimension `dim`.
+        """
+        least, largest = self.cone_range(dim)
+        return np.where(m > 0.0, least, largest)
+
+    def cone_range(self, dim: int) -> tuple[Array, Array]:
+        """The least and the largest a, at most 1 and at least 1, one for all samples or one per sample.
+
+        For ``q >= 0`` the part of w that is tangent at x has the length ``sqrt(q + m^2) >= |m|``. So a set that holds
+        steps of the length k in all tangent directions has worst margins of at most ``m - k |m|``, whatever the
+        direction of w. No point of the set does as much for all of them. Here 1 and 1, which any set has.
+        """
+        return np.ones(()), np.ones(())
 
     @abstractmethod
     def worst_margins(self, X: Array, y: Array, w: Array) -> Array:
@@ -133,14 +153,12 @@ class GeodesicBall(UncertaintySet):
             across = np.where(inside, 1.0 / np.sqrt(max(-q, np.finfo(float).tiny)), across)
         return along, across
 
-    def cone_factors(self, m: Array) -> Array:
-        """Numbers a of every sample such that no spacelike w has a worst margin above ``a`` times its nominal one.
+    def cone_range(self, dim: int) -> tuple[Array, Array]:
+        """The worst margin ``cosh(rho) m - sinh(rho) sqrt(q + m^2)`` is at most ``exp(-rho) m`` and ``exp(rho) m``.
 
-        For ``q >= 0`` the root is at least ``|m|``: the worst margin ``cosh(rho) m - sinh(rho) sqrt(q + m^2)`` is at
-        most ``a m`` for all a from ``exp(-rho)`` to ``exp(rho)``. For lightlike w it is the least of these, for all
-        their directions at once. Which of the two that is goes by the sign of the given margins.
+        For lightlike w it is the lesser of these, for all their directions at once.
         """
-        return np.where(m > 0.0, np.exp(-np.asarray(self.rho)), np.exp(self.rho))
+        return np.exp(-np.asarray(self.rho)), np.exp(self.rho)
 
     def _holds_normal(self, m: Array, q: float, tangent: Array) -> NDArray[np.bool_]:
         """Whether w is timelike and ``y w / sqrt(-q)`` a point of the ball."""

@@ -11,12 +11,12 @@ import pytest
 from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.compilation import is_compiled
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
-from hypermargin.solvers.exact.compiled import cuts, evaluator, master, passes, region, robust_passes
+from hypermargin.solvers.exact.compiled import ball_passes, cuts, evaluator, linearised_passes, master, passes, region
 from interpreted import load_source, put_in_place
 from reference.instances import FAMILIES, make_instance
 
 #: In an order in which each imports those before it only.
-COMPILED = (cuts, master, region, passes, evaluator, robust_passes)
+COMPILED = (cuts, master, region, passes, evaluator, ball_passes, linearised_passes)
 
 
 INTERPRETED = dict(zip(COMPILED, load_source(*COMPILED), strict=True))
@@ -58,7 +58,7 @@ def compiled_answers():
 
 
 def test_the_modules_are_what_they_say():
-    for module in (evaluator, robust_passes):
+    for module in (evaluator, ball_passes, linearised_passes):
         assert not is_compiled(INTERPRETED[module])
         assert INTERPRETED[module].__file__ != module.__file__ or not is_compiled(module)
     for compiled, plain in INTERPRETED.items():

@@ -217,3 +217,58 @@ def test_frames_that_double_double_does_not_reach_are_not_tried():
     q, value = exact_objective(problem, solution)
     value -= min(q, 0) / 2  # a timelike normal costs nothing
     assert mp.mpf(solution.lower_bound) <= value <= mp.mpf(solution.objective)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "near",
+    [
+        [[-0.555036788, -0.056570791, -0.489825622], [-0.656988344, -0.074030852, -0.337737324]],
+        [[-42.593735669, -52.826509301], [-36.527936673, -45.161266688]],
+    ],
+)
+def test_lightlike_answers_of_a_tiny_C_are_on_the_cone(near, seed):
+    """In doubles their q is 1e-16, of which an objective of 1e-12 would notice the half."""
+    rng = np.random.default_rng(seed)
+    space = np.array(near) * (1.0 + 1e-3 * rng.standard_normal((2, 1)))
+    check(MarginProblem(lift(space), [1.0, -1.0], 10.0 ** rng.uniform(-12.0, -9.0)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("near", "weight", "C"),
+    [
+        ([[393.687171], [3774.94631]], [1.1159e9, 1.6125e3], 2.2855e-6),
+        ([[-162.16006, 64.02545], [-164.232, 64.84783]], [2.107, 2.175e7], 0.016848),
+        ([[20.089995, -22.358568], [11.007909, -17.983132], [43.878901, -53.789515]], [1.5e-4, 6e10, 2.9e10], 77.0),
+    ],
+)
+def test_heavy_samples_far_out_are_judged_in_double_double(near, weight, C, seed):
+    """Their margins are 1, and what doubles leave of ``c (1 - m)`` in moving the points is more than the optimum."""
+    rng = np.random.default_rng(seed)
+    space = np.array(near) * (1.0 + 1e-3 * rng.standard_normal((len(near), 1)))
+    y = np.r_[1.0, -np.ones(len(near) - 1)]
+    check(MarginProblem(lift(space), y, C, sample_weight=np.array(weight)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("kind", [Ball, Box])
+def test_wide_linearised_sets_around_points_that_lie_together(kind, d, seed):
+    """No spacelike normal is better than 0, and timelike ones are: it took thousands of boxes of directions."""
+    rng = np.random.default_rng([d, seed])
+    X = cluster(rng, d, 60, 0.5, 0.0)
+    y = np.where(np.arange(60) < 6, 1.0, -1.0)
+    solution = check(MarginProblem(X, y, 1.0, uncertainty=kind(1.0 + 0.1 * seed)))
+    assert solution.n_iter < 100
+    assert solution.objective == pytest.approx(60.0 / np.sqrt(2.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", [Ball, Box, CrossPolytope])
+def test_sets_around_points_at_the_origin(kind, seed):
+    """Worst members and multiples of the points are tied at lightlike normals; rounding must not choose."""
+    rng = np.random.default_rng(seed)
+    X = lift(1e-9 * rng.standard_normal((5, 3)))
+    y = np.r_[1.0, -1.0, 1.0, 1.0, -1.0]
+    check(MarginProblem(X, y, 10.0 ** rng.uniform(-2.0, 2.0), uncertainty=kind(10.0 ** rng.uniform(-6.0, 0.0))))

@@ -41,7 +41,7 @@ class CompiledMembers:
         out = [values, magnitudes, counts, extra]
         if isinstance(self.noise, GeodesicBall):
             slack = np.zeros(n_points)
-            parts = _ball_parts(self.noise, rows)
+            parts = _ball_parts(self.noise, rows, width - 1)
             compiled_members.ball_sums(*[*samples, *parts, *self.cuts, threshold, *out, slack])
             values[:, 1:] += extra[:, None] * covector(self.outside)
             magnitudes[:, 1:] += extra[:, None] * np.abs(self.outside)
@@ -55,10 +55,10 @@ class CompiledMembers:
         return counts, values, magnitudes, x0_errors(magnitudes) + extra[:, None]
 
 
-def _ball_parts(noise: GeodesicBall, rows: slice) -> tuple[Array, ...]:
+def _ball_parts(noise: GeodesicBall, rows: slice, dim: int) -> tuple[Array, ...]:
     """cosh, sinh and tanh of rho, and the multiples of cuts that hold for spacelike normals."""
     rho = _own(noise.rho, rows)
-    return np.cosh(rho), np.sinh(rho), np.tanh(rho), *cone_multiples(rho)
+    return np.cosh(rho), np.sinh(rho), np.tanh(rho), *cone_multiples(noise, rho, dim)
 
 
 def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:
@@ -73,7 +73,8 @@ def _linearised_parts(noise: LinearisedSet, X: Array, rows: slice) -> tuple:
         shape = np.ascontiguousarray(noise.shape[rows] if noise.shape.ndim == 3 else noise.shape[None])
     errors = noise_errors(noise, rows, jacobian.cosh, dim)
     parts = jacobian.unit, jacobian.sinh, jacobian.cosh - jacobian.stretch, jacobian.stretch, rho, errors
-    return *parts, kind, shape, np.sqrt(np.sum(shape**2, axis=(-2, -1)))
+    multiples = cone_multiples(noise, rho, dim)
+    return *parts, *multiples, kind, shape, np.sqrt(np.sum(shape**2, axis=(-2, -1)))
 
 
 def _own(values: float | Array, rows: slice) -> Array:

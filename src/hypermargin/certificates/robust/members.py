@@ -20,7 +20,10 @@ xr`` of at most ``|vr|``: errors of vr count in full.
 
 *Cuts for spacelike normals* take ``p = A x`` with A between ``exp(-rho)`` and ``exp(rho)``. That is no member, but
 where ``q(v) >= 0`` the worst margin, ``cosh(rho) m - sinh(rho) sqrt(q(v) + m^2) <= cosh(rho) m - sinh(rho) |m|``, is at
-most ``A m``. A is rounded towards 1 by more than exp errs, and so is a double between these two, exactly.
+most ``A m``. A is rounded towards 1 by more than exp errs, and so is a double between these two, exactly. For
+linearised sets A is between ``1 - k`` and ``1 + k`` if all z of length k are in the set: the singular values of J are 1
+and ``sinh(r)/r >= 1``, hence ``|J'c|`` is at least the length of the tangent part, ``sqrt(q(v) + m^2) >= |m|``. k is
+taken inside by 2^-40, and the sum rounded towards 1. Every sample may have such a multiple or a member, as is tighter.
 
 *Linearised sets.* ``p = x + J z``. The z of a box are doubles that lie in it exactly, and those of a cross-polytope as
 well, shortened by 2^-40 where entries share rho. Those of a ball or an ellipsoid are ``rho S u`` with the computed u at
@@ -57,7 +60,7 @@ from hypermargin.problems.linearised import (
     OriginJacobian,
 )
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import CANCELLING, FLAT, FLOOR, GeodesicBall
+from hypermargin.problems.uncertainty import CANCELLING, FLAT, FLOOR, TIED, GeodesicBall
 
 #: Members are taken this much (relatively) inside their sets.
 INSIDE = 1.0 - 2.0**-40
@@ -77,9 +80,12 @@ def form_bound(W: Array) -> float:
     return float(quadratic_form(W)) + (4 * W.size + 28) * U * square if square >= SHORTEST**2 else np.inf
 
 
-def cone_multiples(rho: Array) -> tuple[Array, Array]:
-    """The least and the largest A of cuts for spacelike normals, rounded towards 1 (see above)."""
-    return np.minimum((1.0 + 16.0 * U) * np.exp(-rho), 1.0), np.maximum((1.0 - 16.0 * U) * np.exp(rho), 1.0)
+def cone_multiples(noise: GeodesicBall | LinearisedSet, rho: Array, dim: int) -> tuple[Array, Array]:
+    """The least and the largest A of cuts for spacelike normals, rounded towards 1 (see above), for the sizes `rho`."""
+    if isinstance(noise, GeodesicBall):
+        return np.minimum((1.0 + 16.0 * U) * np.exp(-rho), 1.0), np.maximum((1.0 - 16.0 * U) * np.exp(rho), 1.0)
+    reach = INSIDE * noise.inner_radius(dim) * rho
+    return np.minimum(np.nextafter(1.0 - reach, 2.0), 1.0), np.maximum(np.nextafter(1.0 + reach, 0.0), 1.0)
 
 
 def x0_errors(magnitudes: Array) -> Array:
@@ -107,6 +113,9 @@ class Members(ABC):
         self.Z = self.y[:, None] * covector(self.X)
         self.in_frame = problem.covectors_around(centre, rows)
         self.threshold, self.dim = threshold, problem.dim
+        assert isinstance(problem.uncertainty, GeodesicBall | LinearisedSet)
+        self.rho = self.own(problem.uncertainty.rho, rows)
+        self.shrunk, self.grown = cone_multiples(problem.uncertainty, self.rho, problem.dim)
 
     def nominal(self, w: Array) -> Sums:
         """The cut with the observed points, at w in the frame of the certificate."""
@@ -126,21 +135,25 @@ class Members(ABC):
     def worst(self, w: Array, W: Array) -> Sums:
         """The cut with members near the worst ones at w; W is w in the coordinates of the data, up to rounding."""
 
+    @abstractmethod
+    def cone(self, w: Array, W: Array) -> Sums:
+        """The cut for spacelike normals at w in the frame of the certificate."""
+
+    def multiples(self, m: Array) -> Array:
+        """The A of every sample that is worse at these margins."""
+        return np.where(m > 0.0, self.shrunk, self.grown)
+
 
 class BallMembers(Members):
     """Members of geodesic balls."""
 
     def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
         super().__init__(problem, centre, rows, threshold)
-        assert isinstance(problem.uncertainty, GeodesicBall)
-        rho = self.own(problem.uncertainty.rho, rows)
-        self.cosh, self.sinh, self.tanh = np.cosh(rho), np.sinh(rho), np.tanh(rho)
-        self.shrunk, self.grown = cone_multiples(rho)
+        self.cosh, self.sinh, self.tanh = np.cosh(self.rho), np.sinh(self.rho), np.tanh(self.rho)
 
-    def cone(self, w: Array) -> Sums:
-        """The cut for spacelike normals at w in the frame of the certificate."""
+    def cone(self, w: Array, W: Array) -> Sums:
         m = self.frame_margins(w)
-        multiples = np.where(m > 0.0, self.shrunk, self.grown)
+        multiples = self.multiples(m)
         chosen = np.flatnonzero(multiples * m < self.threshold)
         costs, Z = self.costs[chosen], self.Z[chosen]
         along = costs * multiples[chosen]
@@ -220,7 +233,6 @@ class StepMembers(Members):
         super().__init__(problem, centre, rows, threshold)
         assert isinstance(problem.uncertainty, LinearisedSet)
         self.noise = problem.uncertainty
-        self.rho = self.own(self.noise.rho, rows)
         self.shape = None
         if isinstance(self.noise, Ellipsoid):
             self.shape = self.noise.shape[rows] if self.noise.shape.ndim == 3 else self.noise.shape
@@ -238,17 +250,31 @@ class StepMembers(Members):
         return np.sum(steps * pulled, axis=0)
 
     def worst(self, w: Array, W: Array) -> Sums:
+        return self._sums(w, W, in_cone=False)
+
+    def cone(self, w: Array, W: Array) -> Sums:
+        return self._sums(w, W, in_cone=True)
+
+    def _sums(self, w: Array, W: Array, in_cone: bool) -> Sums:
+        """With members, and in the cone with multiples of those points where these are worse."""
         pulled, size = self.pull_back(w, W)
         pulled = pulled * self.y
-        steps = self._steps(pulled, size)
-        chosen = np.flatnonzero(self.frame_margins(w) + self.step_values(steps, pulled) < self.threshold)
+        steps, m = self._steps(pulled, size), self.frame_margins(w)
+        margins, multiples = m + self.step_values(steps, pulled), np.ones_like(m)
+        moved = np.ones(m.shape, dtype=bool)
+        if in_cone:
+            factors = self.multiples(m)
+            moved = ~(factors * m < margins + TIED * np.abs(m))
+            margins, multiples = np.minimum(margins, factors * m), np.where(moved, 1.0, factors)
+        chosen = np.flatnonzero(margins < self.threshold)
         costs, Z = self.costs[chosen], self.Z[chosen]
-        noise, noise_error = self.push_forward(chosen, steps[:, chosen])
+        noise, noise_error = self.push_forward(chosen, np.where(moved, steps, 0.0)[:, chosen])
         noise *= self.y[chosen]
-        nominal = _row(costs, costs @ np.abs(Z))
+        along = costs * multiples[chosen]
+        nominal = _row(costs, np.abs(along) @ np.abs(Z))
         magnitude = nominal + _row(np.zeros(1), np.abs(noise) @ costs)
-        error = x0_errors(nominal) + float(costs @ noise_error)
-        return chosen.size, _row(costs, costs @ Z + noise @ costs), magnitude, error
+        error = x0_errors(nominal) + float((costs * moved[chosen]) @ noise_error)
+        return chosen.size, _row(costs, along @ Z + noise @ costs), magnitude, error
 
     def _steps(self, a: Array, size: Array) -> Array:
         """For every column a the z of the set that minimises ``z.a``, nearly; z is in the set exactly.

@@ -139,7 +139,7 @@ def _dot(a: list[arb], b: list[arb]) -> arb:
 def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
     """The function from samples to their sums for all points of a certificate."""
     centre = lift(proof.centre)
-    members = CompiledMembers(problem, centre, proof.points, _outside(proof), _kinds(proof, problem))
+    members = CompiledMembers(problem, centre, proof.points, _outside(proof), _kinds(proof))
     return lambda rows: members.sums(rows, proof.threshold)
 
 
@@ -147,7 +147,7 @@ def array_sums(
     proof: EnvelopeProof, problem: MarginProblem, members_of: Callable[[slice, float], Members] | None = None
 ) -> SumsOf:
     """`compiled.sums` without a compiler; `members_of` makes members of other kinds from rows and threshold."""
-    points, outside, kinds = proof.points, _outside(proof), _kinds(proof, problem)
+    points, outside, kinds = proof.points, _outside(proof), _kinds(proof)
     if members_of is None:
         of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
         members_of = partial(of_set, problem, lift(proof.centre))
@@ -157,10 +157,10 @@ def array_sums(
         counts, width = np.zeros(len(points)), problem.dim + 2
         values, magnitudes, distances = (np.zeros((len(points), width)) for _ in range(3))
         for j, (w, W) in enumerate(zip(points, outside, strict=True)):
-            cut = members.nominal(w) if kinds[j] == NOMINAL else None
-            if kinds[j] == CONE and isinstance(members, BallMembers):
-                cut = members.cone(w)
-            cut = members.worst(w, W) if cut is None else cut
+            if kinds[j] == NOMINAL:
+                cut = members.nominal(w)
+            else:
+                cut = members.cone(w, W) if kinds[j] == CONE else members.worst(w, W)
             counts[j], values[j], magnitudes[j], distances[j] = cut
         return counts, values, magnitudes, distances
 
@@ -178,8 +178,8 @@ def _outside(proof: EnvelopeProof) -> Array:
     return proof.points @ boost(lift(proof.centre))
 
 
-def _kinds(proof: EnvelopeProof, problem: MarginProblem) -> Array:
+def _kinds(proof: EnvelopeProof) -> Array:
     """What the members of the cut at each point are: at ``+-(1, 0, ..., 0)`` the observed points."""
     nominal = (np.abs(proof.points[:, 0]) == 1.0) & ~np.any(proof.points[:, 1:], axis=1)
-    in_the_cone = CONE if proof.cone_cuts and isinstance(problem.uncertainty, GeodesicBall) else WORST
+    in_the_cone = CONE if proof.cone_cuts else WORST
     return np.where(nominal, NOMINAL, np.where(in_cone(proof.points), in_the_cone, WORST))

@@ -67,7 +67,7 @@ class DeviceOracle:
             zero = xp.zeros_like(m)
             worst, along, across = _worst_in_balls(xp, m, q, float(rho))
             risky = worst
-            if cone:  # as `GeodesicBall.cone_factors` has it
+            if cone:  # as `UncertaintySet.cone_factors` has it
                 along, across = xp.where(m > 0.0, zero + exp(-float(rho)), zero + exp(float(rho))), zero
                 worst = along * m
                 risky = worst if q < 0.0 else risky

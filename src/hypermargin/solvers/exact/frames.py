@@ -57,9 +57,9 @@ def next_frame(frame: Frame, w: Array) -> Frame | None:
 
 
 def between(one: Frame, other: Frame) -> Frame | None:
-    """The frame halfway between two; None where they are near each other."""
+    """The frame halfway between two; where they are near each other in double-double arithmetic, or None after that."""
     if float(distance(one.centre, other.centre)) <= 2.0 * NEAR:
-        return None
+        return None if other.precise else Frame(one.centre, precise=True)
     return _precise(onto_hyperboloid(one.centre + other.centre))
 
 

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
+from hypermargin.certificates.objective import Enclosure
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
@@ -23,7 +24,7 @@ from hypermargin.solvers.exact.begin import CUTS, fresh_search
 from hypermargin.solvers.exact.certify import bound_to_prove, make_certificate
 from hypermargin.solvers.exact.costs import ALL, Costs, enough_costs
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, next_frame
-from hypermargin.solvers.exact.hard import solve_hard_margin
+from hypermargin.solvers.exact.hard import LIMITS, solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
@@ -39,6 +40,24 @@ LESS_OF_C = 0.01
 MUCH_OF_C = 0.5
 #: The gap to which the hinge is solved before a search for the asinh optimum.
 ROUGH_START = 1e-4
+
+
+class Trial(NamedTuple):
+    """What a search in a frame came to: the best of its answers, and the objective of that."""
+
+    frame: Frame
+    outcome: Outcome
+    enclosure: Enclosure
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.enclosure.upper, self.outcome.lower_bound)
+
+    def with_answer(self, other: Outcome, enclosure: Enclosure) -> "Trial":
+        """The same with the answer of another outcome if that is better."""
+        if not enclosure.upper < self.enclosure.upper:
+            return self
+        return Trial(self.frame, replace(self.outcome, w=other.w, w_low=other.w_low, frame=other.frame), enclosure)
 
 
 @register
@@ -129,37 +148,32 @@ class Exact(Solver):
             costs = costs if costs.largest(problem) < LESS_OF_C else ALL
             if costs is not ALL:
                 oracle, search = self._search(costs.of(problem), oracle.frame)
-        best = self.run_from(deadline, problem, tol, oracle, search, costs)
-        if not self.verify or not (costs is not ALL or _lacks_digits(problem, best, oracle, search, tol)):
-            return best
-        best, enclosure = without_risk(problem, best)
-        if separator is None and relative_gap(enclosure.upper, best.lower_bound) > tol:
+        outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
+        if not self.verify or not (costs is not ALL or _lacks_digits(problem, outcome, oracle, search, tol)):
+            return outcome
+        best = last = Trial(oracle.frame, *without_risk(problem, outcome))
+        if separator is None and best.gap > tol:
             separator = first_separator(problem, oracle)
-        if separator is not None and separator[1].upper < enclosure.upper:
-            best, enclosure = replace(best, w=separator[0].w, w_low=separator[0].w_low), separator[1]
-        passes, tried, outcome, best_frame = search.n_passes, 1, best, oracle.frame
-        while tried < MOST_FRAMES and relative_gap(enclosure.upper, best.lower_bound) > tol:
-            before, costs = costs, ALL if isinstance(problem, SpreadProblem) else enough_costs(problem, enclosure)
+        if separator is not None:
+            best = last = best.with_answer(*separator)
+        tried = 1
+        while tried < MOST_FRAMES and best.gap > tol and last.outcome.status not in LIMITS:
+            before, costs = costs, ALL if isinstance(problem, SpreadProblem) else enough_costs(problem, best.enclosure)
             less = costs.largest(problem) / before.largest(problem)
-            better = outcome is best
-            frame = next_frame(oracle.frame, search.best) if better else between(best_frame, oracle.frame)
+            frame = next_frame(last.frame, search.best) if last is best else between(best.frame, last.frame)
             if less < LESS_OF_C or (frame is None and less < MUCH_OF_C):
-                frame = best_frame  # the same once more, with costs that the objective is not lost beside
-            if frame is None or outcome.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
+                frame = best.frame  # the same once more, with costs that the objective is not lost beside
+            if frame is None:
                 break
-            work = search.evaluator.work
+            passes, work = search.n_passes, search.evaluator.work
             oracle, search = self._search(costs.of(problem), frame)
             search.evaluator.passes, search.evaluator.work = passes, work
             outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
-            passes, tried = search.n_passes, tried + 1
-            outcome, other = without_risk(problem, outcome)
-            if relative_gap(other.upper, outcome.lower_bound) < relative_gap(enclosure.upper, best.lower_bound):
-                best, enclosure, best_frame = outcome, other, frame
-        return replace(
-            best,
-            n_iter=passes,
-            info={**best.info, "passes": passes, "full_passes": search.full_passes, "attempts": tried},
-        )
+            last, tried = Trial(frame, *without_risk(problem, outcome)), tried + 1
+            best = last if last.gap < best.gap else best
+        passes = search.n_passes
+        counts = {"passes": passes, "full_passes": search.full_passes, "attempts": tried}
+        return replace(best.outcome, n_iter=passes, info={**best.outcome.info, **counts})
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before.

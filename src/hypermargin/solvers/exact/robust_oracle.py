@@ -4,8 +4,8 @@ The worst margin is concave in w, so the risk is convex; the worst points at w g
 At the two points ``(1, 0, ..., 0)`` and ``(-1, 0, ..., 0)``, which begin a search, the cut takes the nominal points
 instead: they belong to every set, and the slope of that cut is sure to be timelike, which proves the tails of t.
 
-For geodesic balls there are better cuts than those of the worst points at a timelike or lightlike w: cuts that hold for
-spacelike normals only, and are tight for many lightlike ones (`GeodesicBall.cone_factors`).
+At a timelike or lightlike w there are better cuts than those of the worst points: cuts that hold for spacelike normals
+only, and are tight for many lightlike ones (`UncertaintySet.cone_factors`).
 """
 
 from abc import ABC, abstractmethod
@@ -18,19 +18,23 @@ from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import GeodesicBall, in_cone
-from hypermargin.solvers.exact.compiled import image_passes, robust_passes
+from hypermargin.problems.uncertainty import TIED, GeodesicBall, in_cone
+from hypermargin.solvers.exact.compiled import ball_passes, image_passes, linearised_passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Numbers of images that are made at once.
 BLOCK = 65_536
-NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
+NORMS = {"l1": linearised_passes.L1, "max": linearised_passes.MAX, "l2": linearised_passes.L2}
 
 
 class RobustOracle(HingeOracle, ABC):
     """``w -> (risk, b, g)`` for worst-case margins; subclasses do the pass."""
+
+    def __init__(self, problem: MarginProblem, frame: Frame):
+        super().__init__(problem, frame)
+        self.cone_cuts = has_cone_cuts(problem)
 
     @property
     def _Z(self) -> Array:
@@ -62,9 +66,9 @@ class BallOracle(RobustOracle):
 
     def __init__(self, problem: MarginProblem, ball: GeodesicBall, frame: Frame):
         super().__init__(problem, frame)
-        self._ball, self.cone_cuts = ball, has_cone_cuts(problem)
+        self._ball = ball
         sizes = (_sizes(of_rho) for of_rho in (np.cosh(ball.rho), np.sinh(ball.rho), np.exp(-np.asarray(ball.rho))))
-        self._pass = robust_passes.BallPass(*self._data, *sizes)
+        self._pass = ball_passes.BallPass(*self._data, *sizes)
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
         if not (self.cone_cuts and in_cone(w)):
@@ -74,19 +78,19 @@ class BallOracle(RobustOracle):
 
     def _of_cone(self, w: Array) -> tuple[float, float, Array]:
         """What bounds risk and cut of all spacelike normals."""
-        if is_compiled(robust_passes):
+        if is_compiled(ball_passes):
             g = np.empty_like(w)
             risk, b = self._pass.cone(w, g)
             return risk, b, g
         nominal = fixed_order_product(self._Z, w[:, None])[:, 0]
-        factors = self._ball.cone_factors(nominal)
+        factors = self._ball.cone_factors(nominal, w.size - 1)
         margins = factors * nominal
         chosen = np.where(margins < self.threshold, self._costs, 0.0)
         return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), -((chosen * factors) @ self._Z)
 
     def _of_balls(self, w: Array) -> tuple[float, float, Array]:
         """Risk and cut of the worst points."""
-        if is_compiled(robust_passes):
+        if is_compiled(ball_passes):
             g = np.empty_like(w)
             risk, b = self._pass(w, float(quadratic_form(w)), g)
             return risk, b, g
@@ -107,11 +111,12 @@ class LinearisedOracle(RobustOracle):
         if isinstance(noise, Ellipsoid):
             shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
             size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
-        self._of_noise = _sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size)
+        multiples = (_sizes(factors) for factors in noise.cone_range(problem.dim))
+        self._of_noise = _sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size), *multiples
         self._pass = self._make_pass(problem.X)
 
-    def _make_pass(self, X: Array) -> robust_passes.LinearisedPass:
-        return robust_passes.LinearisedPass(*self._data, _jacobian_columns(X), *self._of_noise)
+    def _make_pass(self, X: Array) -> linearised_passes.LinearisedPass:
+        return linearised_passes.LinearisedPass(*self._data, _jacobian_columns(X), *self._of_noise)
 
     @cached_property
     def _jacobian(self) -> OriginJacobian:
@@ -120,29 +125,43 @@ class LinearisedOracle(RobustOracle):
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
         c = covector(self._outwards @ w)
-        if is_compiled(robust_passes):
+        if is_compiled(linearised_passes):
             g, h = np.empty_like(w), np.empty_like(w)
-            risk, b = self._pass(w, c, g, h)
+            risk, b = self._pass(w, c, self._in_cone(w), g, h)
             return risk, b, g + self._outwards @ h  # the boost is its own transpose
         J = self._jacobian
-        risk, chosen, steps = self._worst_steps(w, J.pull_back(c), J.pull_back_size(c))
+        risk, chosen, factors, steps = self._worst_steps(w, J.pull_back(c), J.pull_back_size(c))
         noise = (chosen * self._y) @ covector(J.push_forward(steps))
-        return risk, float(chosen.sum()), -(chosen @ self._Z) - self._outwards @ noise
+        return risk, float(chosen.sum()), -((chosen * factors) @ self._Z) - self._outwards @ noise
 
-    def _worst_steps(self, w: Array, pulled: Array, size: Array) -> tuple[float, Array, Array]:
-        """The risk, the costs of the samples in the cut, and the worst z of all, from ``J'c`` without labels."""
+    def _in_cone(self, w: Array) -> bool:
+        """Whether the cut at w is to hold for spacelike normals only."""
+        return self.cone_cuts and bool(in_cone(w))
+
+    def _worst_steps(self, w: Array, pulled: Array, size: Array) -> tuple[float, Array, Array, Array]:
+        """The risk, the costs of the samples in the cut, multiples of their points and z, from ``J'c`` without labels.
+
+        In the cone a multiple takes the place of the worst step where it is worse.
+        """
         rho = np.reshape(self._noise.rho, (-1, 1))
         pulled = self._y[:, None] * pulled
         steps = rho * self._noise.unit_step(pulled, size)
-        margins = fixed_order_product(self._Z, w[:, None])[:, 0] - rho[:, 0] * self._noise.dual_length(pulled)
+        nominal = fixed_order_product(self._Z, w[:, None])[:, 0]
+        margins = nominal - rho[:, 0] * self._noise.dual_length(pulled)
+        factors = np.ones_like(nominal)
+        if self._in_cone(w):
+            multiples = self._noise.cone_factors(nominal, w.size - 1)
+            worse = multiples * nominal < margins + TIED * np.abs(nominal)
+            margins, factors = np.minimum(multiples * nominal, margins), np.where(worse, multiples, factors)
+            steps[worse] = 0.0
         chosen = np.where(margins < self.threshold, self._costs, 0.0)
-        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), chosen, steps
+        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), chosen, factors, steps
 
 
 class ImageOracle(LinearisedOracle):
     """Linearised sets far from the origin, their Jacobians moved to the frame in double-double arithmetic."""
 
-    def _make_pass(self, X: Array) -> robust_passes.LinearisedPass:
+    def _make_pass(self, X: Array) -> linearised_passes.LinearisedPass:
         columns = np.empty((X.shape[1] * X.shape[1], X.shape[0]))
         step = max(1, BLOCK // X.shape[1])
         for rows in (slice(start, start + step) for start in range(0, X.shape[0], step)):
@@ -157,16 +176,16 @@ class ImageOracle(LinearisedOracle):
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
         if is_compiled(image_passes):
             g, h = np.empty_like(w), np.empty_like(w)
-            risk, b = self._pass(w, w, g, h)
+            risk, b = self._pass(w, w, self._in_cone(w), g, h)
             return risk, b, g + h
-        risk, chosen, steps = self._worst_steps(w, self._images @ w, image_sizes(self._images) @ np.abs(w))
+        risk, chosen, factors, steps = self._worst_steps(w, self._images @ w, image_sizes(self._images) @ np.abs(w))
         noise = np.einsum("n,nkj,nk->j", chosen * self._y, self._images, steps)
-        return risk, float(chosen.sum()), -(chosen @ self._Z) - noise
+        return risk, float(chosen.sum()), -((chosen * factors) @ self._Z) - noise
 
 
 def has_cone_cuts(problem: MarginProblem) -> bool:
     """Whether cuts at timelike points are those that hold for spacelike normals only."""
-    return isinstance(problem.uncertainty, GeodesicBall) and not problem.allow_timelike
+    return problem.uncertainty is not None and not problem.allow_timelike
 
 
 def make_robust_oracle(problem: MarginProblem, frame: Frame | None = None) -> RobustOracle:
@@ -181,7 +200,7 @@ def make_robust_oracle(problem: MarginProblem, frame: Frame | None = None) -> Ro
 
 
 def _jacobian_columns(X: Array) -> Array:
-    """What `robust_passes.LinearisedPass` reads of the Jacobians at X."""
+    """What `linearised_passes.LinearisedPass` reads of the Jacobians at X."""
     n, width = X.shape
     columns = np.zeros((width + 2, -(-n // LANES) * LANES))
     for rows in row_blocks(n):

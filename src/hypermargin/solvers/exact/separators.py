@@ -156,20 +156,35 @@ def _used_rows(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
     return np.concatenate(parts)
 
 
+def judged_sharply(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
+    """The outcome and its objective, in double-double arithmetic where that of doubles is blurred by rounding."""
+    enclosure = enclosed_objective(problem, outcome)
+    if _is_blurred(enclosure) and outcome.frame is not None and not outcome.frame[1]:
+        sharp = replace(outcome, frame=(outcome.frame[0], True))
+        other = enclosed_objective(problem, sharp)
+        if other.upper < enclosure.upper:
+            return sharp, other
+    return outcome, enclosure
+
+
+def _is_blurred(enclosure: Enclosure) -> bool:
+    return enclosure.upper - enclosure.lower > BLURRED * enclosure.upper
+
+
 def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
     """The best of an outcome, the same scaled to margins of 1, and the same a little longer, and its objective.
 
     Where a few samples cost far more than the optimum they have margins of 1 there, and what rounding leaves of
     ``c (1 - m)`` is more than a last bit of w.
     """
-    best = outcome, enclosed_objective(problem, outcome)
-    least = best[1].least_margin
+    best = judged_sharply(problem, outcome)
+    outcome, least = best[0], best[1].least_margin
     if 1.0 <= least <= 1.0 + 2.0 * ABOVE:
         return best
     separator = scaled_to_margin(problem, outcome, least)
     if separator is not None:
         return separator if separator[1].upper < best[1].upper else best
-    if best[1].upper - best[1].lower > BLURRED * best[1].upper:
+    if _is_blurred(best[1]):
         for above in LONGER:
             longer = _times(problem, outcome, 1.0 + above)
             enclosure = enclosed_objective(problem, longer)

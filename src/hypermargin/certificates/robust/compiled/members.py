@@ -30,6 +30,7 @@ UNDERFLOW = cython.declare(cython.double, 1e-290)
 SHORTEST = cython.declare(cython.double, 1e-130)
 CANCELLING = cython.declare(cython.double, 1e-4)
 FLOOR = cython.declare(cython.double, 1e-7)
+TIED = cython.declare(cython.double, 1e-9)
 BLUR = cython.declare(cython.double, 1e-9)
 BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
@@ -221,13 +222,15 @@ def linearised_sums(
     stretch: cython.const[cython.double][::1],
     rho: cython.const[cython.double][::1],
     noise_error: cython.const[cython.double][::1],
+    shrunk: cython.const[cython.double][::1],
+    grown: cython.const[cython.double][::1],
     kind: cython.int,
     shape: cython.const[cython.double][:, :, ::1],
     shape_size: cython.const[cython.double][::1],
     frame: cython.const[cython.double][:, ::1],
     points: cython.const[cython.double][:, ::1],
     lowered: cython.const[cython.double][:, ::1],
-    nominal: cython.const[cython.Py_ssize_t][::1],
+    kinds: cython.const[cython.Py_ssize_t][::1],
     threshold: cython.double,
     values: cython.double[:, ::1],
     magnitudes: cython.double[:, ::1],
@@ -238,8 +241,9 @@ def linearised_sums(
     """Sums over members ``x + J z``; `noise_sums` gets those of ``c_i noise_error_i``. `room` has the shape (3, d).
 
     `unit`, `sinh` and `stretch` are those of `OriginJacobian`, ``bend = cosh - stretch``; `lowered` are the covectors
-    of the points in the coordinates of the data. `shape` has no rows unless the set is an ellipsoid, and then
-    `shape_size` are the Frobenius norms.
+    of the points in the coordinates of the data. Cuts of the kind NOMINAL take the observed points, those of the kind
+    CONE multiples of them (`members.cone_multiples`) where these are worse. `shape` has no rows unless the set is an
+    ellipsoid, and then `shape_size` are the Frobenius norms.
     """
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
@@ -253,6 +257,9 @@ def linearised_sums(
     value: cython.double
     noise: cython.double
     size: cython.double
+    multiple: cython.double
+    bounded: cython.double
+    stepped: cython.bint
     row: cython.double[:, ::1] = np.empty((1, width))
     in_frame: cython.double[::1] = row[0]
     z: cython.double[::1] = room[0]
@@ -267,7 +274,13 @@ def linearised_sums(
             m = in_frame[0] * points[j, 0]
             for k in range(1, width):
                 m += in_frame[k] * points[j, k]
-            if nominal[j]:
+            multiple = 1.0
+            bounded = m
+            stepped = kinds[j] != 1
+            if kinds[j] == 2:
+                multiple = shrunk[i * each] if m > 0.0 else grown[i * each]
+                bounded = multiple * m
+            if kinds[j] == 1:
                 for k in range(d):
                     z[k] = 0.0
             else:
@@ -279,7 +292,7 @@ def linearised_sums(
                 value = longest * rho[i * each] * size
                 if shaped > 0:
                     value *= shape_size[i if shaped > 1 else 0]
-                if m - value >= threshold:  # no step can change that
+                if m - value >= threshold and not bounded < threshold:  # no step can change that
                     continue
                 for k in range(d):
                     a[k] = y[i] * (along * unit[i, k] + lowered[j, k + 1] * stretch[i])
@@ -290,7 +303,13 @@ def linearised_sums(
                 value = 0.0
                 for k in range(d):
                     value += z[k] * a[k]
-                m += value
+                if kinds[j] == 2 and bounded < m + value + TIED * fabs(m):
+                    stepped = False
+                    for k in range(d):
+                        z[k] = 0.0
+                else:
+                    multiple = 1.0
+                m = min(m + value, bounded) if kinds[j] == 2 else m + value
             if not m < threshold:
                 continue
             counts[j] += 1.0
@@ -300,14 +319,14 @@ def linearised_sums(
             values[j, 0] += costs[i]
             magnitudes[j, 0] += costs[i]
             noise = sinh[i] * along
-            values[j, 1] += costs[i] * y[i] * (X[i, 0] + noise)
-            magnitudes[j, 1] += costs[i] * (X[i, 0] + fabs(noise))
+            values[j, 1] += costs[i] * y[i] * (multiple * X[i, 0] + noise)
+            magnitudes[j, 1] += costs[i] * (fabs(multiple) * X[i, 0] + fabs(noise))
             along *= bend[i]
             for k in range(d):
                 noise = stretch[i] * z[k] + along * unit[i, k]
-                values[j, k + 2] -= costs[i] * y[i] * (X[i, k + 1] + noise)
-                magnitudes[j, k + 2] += costs[i] * (fabs(X[i, k + 1]) + fabs(noise))
-            if not nominal[j]:
+                values[j, k + 2] -= costs[i] * y[i] * (multiple * X[i, k + 1] + noise)
+                magnitudes[j, k + 2] += costs[i] * (fabs(multiple * X[i, k + 1]) + fabs(noise))
+            if stepped:
                 noise_sums[j] += costs[i] * noise_error[i]
 
 

@@ -9,12 +9,12 @@ import cython
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.hypermargin.solvers.exact.compiled.robust_passes import LinearisedPass
+    from cython.cimports.hypermargin.solvers.exact.compiled.linearised_passes import LinearisedPass
     from cython.cimports.libc.math import fabs
 else:
     from math import fabs
 
-    from hypermargin.solvers.exact.compiled.robust_passes import LinearisedPass
+    from hypermargin.solvers.exact.compiled.linearised_passes import LinearisedPass
 
 
 @cython.cclass
@@ -36,8 +36,10 @@ class ImagePass(LinearisedPass):
         norm: cython.int,
         shape: cython.double[:, :, ::1],
         shape_size: cython.double[::1],
+        shrunk: cython.double[::1],
+        grown: cython.double[::1],
     ):
-        super().__init__(Z, costs, threshold, jacobian, rho, norm, shape, shape_size)
+        super().__init__(Z, costs, threshold, jacobian, rho, norm, shape, shape_size, shrunk, grown)
         self.size_of_w = np.zeros(Z.shape[0])
 
     @cython.cfunc

@@ -3,7 +3,7 @@
 
 Compiled by Cython at installation, with the C types of `passes.pxd`. Data is read as columns, (k, n) and zeros up to a
 multiple of LANES, in blocks of 256 samples: the loops over a block have no branches, so that compilers use vector
-instructions. `robust_passes` has the passes with worst-case margins.
+instructions. `ball_passes` and `linearised_passes` have those with worst-case margins.
 """
 
 import cython

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Passes over the data with worst-case margins: risk and cut at a point, for every kind of uncertainty set.
+"""Passes over the data with the worst-case margins of linearised sets: risk and cut at a point.
 
 Compiled by Cython at installation, like `evaluator`; `robust_oracle` does the same in NumPy where there is no compiler.
 Blocks of samples are as in `passes`; selections and arithmetic are in different loops where compilers would make
@@ -11,9 +11,9 @@ import numpy as np
 
 if cython.compiled:
     from cython.cimports.hypermargin.solvers.exact.compiled.passes import Pass
-    from cython.cimports.libc.math import fabs, sqrt
+    from cython.cimports.libc.math import fabs
 else:
-    from math import fabs, sqrt
+    from math import fabs
 
     from hypermargin.solvers.exact.compiled.passes import Pass
 
@@ -23,9 +23,7 @@ MAX = 1
 L2 = 2
 
 # Those of `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
-CANCELLING = cython.declare(cython.double, 1e-4)
-FLOOR = cython.declare(cython.double, 1e-7)
-FLAT = cython.declare(cython.double, 2.0**-24)
+TIED = cython.declare(cython.double, 1e-9)
 BLUR = cython.declare(cython.double, 1e-9)
 BLUR_ROUND = cython.declare(cython.double, 1e-8)
 
@@ -34,157 +32,11 @@ TINY = cython.declare(cython.double, 1e-200)
 
 
 @cython.cclass
-class BallPass(Pass):
-    """Geodesic balls (`GeodesicBall`), from `cosh` and `sinh` of their radii and ``shrunk = exp(-rho)``."""
-
-    def __init__(
-        self,
-        Z: cython.double[:, ::1],
-        costs: cython.const[cython.double][:],
-        threshold: cython.double,
-        cosh: cython.double[::1],
-        sinh: cython.double[::1],
-        shrunk: cython.double[::1],
-    ):
-        super().__init__(Z, costs, threshold)
-        self.cosh, self.sinh, self.shrunk = cosh, sinh, shrunk
-
-    def __call__(self, w: cython.double[::1], q: cython.double, g: cython.double[::1]):
-        """Risk at w and offset b of the cut there; the slope is written to g. ``q = q(w)``."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        total: cython.double = 0.0  # of cost * across
-        floor: cython.double = FLOOR if q < 0.0 else 0.0
-        root: cython.double = sqrt(-q) if q < 0.0 else 0.0
-        inverse: cython.double = 1.0 / root if q < 0.0 else 0.0
-        least: cython.double
-        followed: cython.double
-        flat: cython.double = 0.0
-        step = cython.declare(cython.double[256])
-        inside = cython.declare(cython.double[256])
-        cosh = cython.declare(cython.double[256])
-        sinh = cython.declare(cython.double[256])
-        margin = cython.declare(cython.double[256])
-        tangent = cython.declare(cython.double[256])
-        worst = cython.declare(cython.double[256])
-        along = cython.declare(cython.double[256])  # z' = along z + across covector(w)
-        across = cython.declare(cython.double[256])
-        costs = cython.declare(cython.double[256])
-        chosen = cython.declare(cython.double[256])
-        self.risk = self.b = 0.0
-        for j in range(g.shape[0]):
-            g[j] = 0.0
-            flat += FLAT * fabs(w[j])
-        for i in range(0, self.n, 256):
-            m = min(256, self.Z.shape[1] - i)
-            self.combine(self.Z, w, i, m, margin)
-            self.tangents(w, q, i, m, margin, tangent)
-            self.load(self.cosh, i, m, cosh)
-            self.load(self.sinh, i, m, sinh)
-            for e in range(m):
-                least = -floor * margin[e]
-                least = tangent[e] if tangent[e] >= least else least
-                step[e] = least if least > TINY else TINY
-                followed = tangent[e] if tangent[e] > flat * fabs(self.Z[0, i + e]) else 0.0
-                across[e] = sinh[e] if followed > 0.0 else 0.0
-                least = margin[e] if margin[e] < -followed else -followed
-                along[e] = cosh[e] if least < 0.0 else 1.0
-            for e in range(m):
-                worst[e] = cosh[e] * margin[e] - sinh[e] * tangent[e]
-                across[e] /= step[e]
-                along[e] -= across[e] * margin[e]
-            if q < 0.0:  # the ball may hold the normal itself: margin > 0 and tangent/margin < tanh(rho)
-                for e in range(m):
-                    inside[e] = 1.0 if tangent[e] * cosh[e] < sinh[e] * margin[e] else 0.0
-                for e in range(m):
-                    worst[e] = inside[e] * root + (1.0 - inside[e]) * worst[e]
-                    along[e] = (1.0 - inside[e]) * along[e]
-                    across[e] = inside[e] * inverse + (1.0 - inside[e]) * across[e]
-            self.load_costs(i, m, costs)
-            self.choose(worst, costs, m, chosen)
-            for e in range(m):
-                along[e] *= chosen[e]
-                across[e] *= chosen[e]
-            total += self.sum(across, m)
-            self.subtract_columns(along, i, m, g)
-        g[0] -= total * w[0]
-        for j in range(1, g.shape[0]):
-            g[j] += total * w[j]
-        return self.risk, self.b
-
-    def cone(self, w: cython.double[::1], g: cython.double[::1]):
-        """The same with what bounds worst margins of all spacelike normals (`GeodesicBall.cone_factors`)."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        shrunk = cython.declare(cython.double[256])
-        margin = cython.declare(cython.double[256])
-        worst = cython.declare(cython.double[256])
-        factor = cython.declare(cython.double[256])
-        costs = cython.declare(cython.double[256])
-        chosen = cython.declare(cython.double[256])
-        self.risk = self.b = 0.0
-        for j in range(g.shape[0]):
-            g[j] = 0.0
-        for i in range(0, self.n, 256):
-            m = min(256, self.Z.shape[1] - i)
-            self.combine(self.Z, w, i, m, margin)
-            self.load(self.shrunk, i, m, shrunk)
-            for e in range(m):  # behind the last sample there are zeros
-                factor[e] = shrunk[e] if margin[e] > 0.0 or shrunk[e] == 0.0 else 1.0 / shrunk[e]
-                worst[e] = factor[e] * margin[e]
-            self.load_costs(i, m, costs)
-            self.choose(worst, costs, m, chosen)
-            for e in range(m):
-                factor[e] *= chosen[e]
-            self.subtract_columns(factor, i, m, g)
-        return self.risk, self.b
-
-    def tangents(
-        self,
-        w: cython.double[::1],
-        q: cython.double,
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        margin: cython.p_double,
-        tangent: cython.p_double,
-    ) -> cython.void:
-        """Lengths of w's parts tangent at the points (`uncertainty.tangent_length`)."""
-        e: cython.Py_ssize_t
-        square: cython.double
-        for e in range(m):
-            tangent[e] = q + margin[e] * margin[e]
-        if q < 0.0:
-            for e in range(min(m, self.n - i)):
-                if tangent[e] < CANCELLING * margin[e] * margin[e]:
-                    tangent[e] = self.tangent_square(w, i + e, margin[e])
-            for e in range(m):
-                square = tangent[e]
-                tangent[e] = square if square > 0.0 else 0.0
-        self.roots(tangent, m)
-
-    def tangent_square(self, w: cython.double[::1], i: cython.Py_ssize_t, margin: cython.double) -> cython.double:
-        """``q + margin^2`` of sample i where that cancels, from the tangent part itself."""
-        j: cython.Py_ssize_t
-        part: cython.double
-        along: cython.double = 0.0
-        square: cython.double = 0.0
-        for j in range(1, self.Z.shape[0]):
-            part = w[j] + margin * self.Z[j, i]
-            along += self.Z[j, i] * part
-            square += part * part
-        along /= self.Z[0, i]
-        return square - along * along
-
-
-@cython.cclass
 class LinearisedPass(Pass):
     """The sets ``x + J z`` (`LinearisedSet`), whose noise lives in the coordinates of the data.
 
     `jacobian` has as columns the d of `unit` and then `sinh`, ``cosh - stretch`` and `stretch` of `OriginJacobian`.
+    `shrunk` and `grown` are the ends of `LinearisedSet.cone_range`.
     `shape` is (d, d, .), one matrix for all or one per sample, and `shape_size` its Frobenius norm; it is (0, 0, 1)
     where the set is no ellipsoid. `pulled` is J'c of a block, then the direction of its steps z, and `turned` S'J'c;
     `kept_jacobian` and `kept_shape` are those of the samples of a block that belong to the cut.
@@ -200,19 +52,31 @@ class LinearisedPass(Pass):
         norm: cython.int,
         shape: cython.double[:, :, ::1],
         shape_size: cython.double[::1],
+        shrunk: cython.double[::1],
+        grown: cython.double[::1],
     ):
         super().__init__(Z, costs, threshold)
         self.jacobian, self.rho, self.norm = jacobian, rho, norm
+        self.shrunk, self.grown = shrunk, grown
         self.shape, self.shape_size = shape, shape_size
         self.pulled = np.empty((Z.shape[0] - 1, 256))
         self.turned = np.empty((shape.shape[0], 256))
         self.kept_jacobian = np.zeros((jacobian.shape[0], 256))
         self.kept_shape = shape if shape.shape[2] == 1 else np.zeros((shape.shape[0], shape.shape[0], 256))
 
-    def __call__(self, w: cython.double[::1], c: cython.double[::1], g: cython.double[::1], h: cython.double[::1]):
+    def __call__(
+        self,
+        w: cython.double[::1],
+        c: cython.double[::1],
+        cone: cython.bint,
+        g: cython.double[::1],
+        h: cython.double[::1],
+    ):
         """Risk at w and offset b of the cut there; its slope is g in the frame of w plus h in that of c.
 
         ``c = covector(w)`` in the coordinates of the data; g is the nominal part of the slope, h that of the noise.
+        With `cone` the margins of samples are those multiples that bound worst margins of all spacelike normals
+        (`UncertaintySet.cone_factors`) where these are worse.
         """
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -227,6 +91,8 @@ class LinearisedPass(Pass):
         sizes = cython.declare(cython.double[256])
         costs = cython.declare(cython.double[256])
         chosen = cython.declare(cython.double[256])
+        factor = cython.declare(cython.double[256])
+        step = cython.declare(cython.double[256])
         for j in range(d):
             if fabs(c[j + 1]) > widest:
                 widest = fabs(c[j + 1])
@@ -244,17 +110,44 @@ class LinearisedPass(Pass):
                 self.lengths(self.pulled, m, length)
             self.load(self.rho, i, m, rho)
             for e in range(m):
+                factor[e] = 1.0
+                step[e] = rho[e]
+                chosen[e] = margin[e]
                 margin[e] -= rho[e] * length[e]
+            if cone:
+                self.take_multiples(i, m, chosen, margin, factor, step)
             self.load_costs(i, m, costs)
             self.choose(margin, costs, m, chosen)
-            self.subtract_columns(chosen, i, m, g)
             for e in range(m):
-                chosen[e] *= -rho[e]
+                factor[e] *= chosen[e]
+            self.subtract_columns(factor, i, m, g)
+            for e in range(m):
+                chosen[e] *= -step[e]
             self.load(self.shape_size, i, m, sizes)
             m = self.keep(i, m, chosen, sizes, blur, length)
             self.steps(m, sizes, blur, length, chosen)
             self.push_forward(m, chosen, h)
         return self.risk, self.b
+
+    def take_multiples(
+        self,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        nominal: cython.p_double,
+        margin: cython.p_double,
+        factor: cython.p_double,
+        step: cython.p_double,
+    ) -> cython.void:
+        """Where a multiple of the `nominal` margin is worse, or tied, it becomes the margin, and there is no step."""
+        e: cython.Py_ssize_t
+        multiple: cython.double
+        last: cython.Py_ssize_t = self.shrunk.shape[0] - 1  # 0 where all samples have one number
+        for e in range(m):
+            multiple = self.shrunk[min(i + e, last)] if nominal[e] > 0.0 else self.grown[min(i + e, last)]
+            if multiple * nominal[e] < margin[e] + TIED * fabs(nominal[e]):
+                margin[e] = min(margin[e], multiple * nominal[e])
+                factor[e] = multiple
+                step[e] = 0.0
 
     def keep(
         self,

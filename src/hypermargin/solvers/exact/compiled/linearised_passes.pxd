@@ -1,12 +1,5 @@
 from hypermargin.solvers.exact.compiled.passes cimport Pass
 
-cdef class BallPass(Pass):
-    cdef double[::1] cosh
-    cdef double[::1] sinh
-    cdef double[::1] shrunk
-    cdef void tangents(self, double[::1] w, double q, Py_ssize_t i, Py_ssize_t m, double* margin, double* tangent) noexcept
-    cdef double tangent_square(self, double[::1] w, Py_ssize_t i, double margin) noexcept
-
 cdef class LinearisedPass(Pass):
     cdef double[:, ::1] jacobian
     cdef double[::1] rho
@@ -17,6 +10,9 @@ cdef class LinearisedPass(Pass):
     cdef double[:, ::1] turned
     cdef double[:, ::1] kept_jacobian
     cdef double[:, :, ::1] kept_shape
+    cdef double[::1] shrunk
+    cdef double[::1] grown
+    cdef void take_multiples(self, Py_ssize_t i, Py_ssize_t m, double* nominal, double* margin, double* factor, double* step) noexcept
     cdef Py_ssize_t keep(self, Py_ssize_t i, Py_ssize_t m, double* weight, double* sizes, double* blur, double* length) noexcept
     cdef void pull_back(self, double[::1] c, double widest, Py_ssize_t i, Py_ssize_t m, double* size) noexcept
     cdef void turn(self, double[:, :, ::1] S, double[:, ::1] vectors, double[:, ::1] out, bint transposed, Py_ssize_t i, Py_ssize_t m) noexcept
