@@ -3,8 +3,8 @@
 The rule: of each family the best candidate stands, by the score that was asked for; the first one where several tie.
 A blend of them is made by the log loss of their answers in the folds (`ensemble`); it may consist of one. It is chosen
 unless the candidate with the best score answered every sample of the folds right, or the folds can tell that the blend
-is worse than it, by two standard errors of the difference of their scores. On the data that the rule was made with
-(docs/benchmarks/choice.md) it had the best mean rank, ahead of the best single candidate and of every family.
+is worse than it, by two standard errors of the difference of their scores.
+docs/benchmarks/choice.md compares it with other rules; on fresh seeds it was not ahead of equal blends.
 """
 
 from collections.abc import Sequence

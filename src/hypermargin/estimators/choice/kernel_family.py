@@ -59,7 +59,7 @@ class KernelFamily(Family):
         """With landmarks where samples are many, unless the user has said otherwise."""
         if n_samples <= MANY_SAMPLES or parameters.get("kernel") == "distance":
             return parameters
-        return {"n_landmarks": LANDMARKS, "random_state": 0} | parameters
+        return parameters | {"n_landmarks": LANDMARKS, "random_state": 0} | parameters  # new ones last
 
     def in_space(self, parameters: Parameters, scale: float) -> Parameters:
         powers = {"t": 2, "gamma": -1}  # as a length enters; `power` is of none
