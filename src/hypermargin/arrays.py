@@ -26,3 +26,10 @@ def rowwise(function: Callable[..., NDArray[Any]], X: NDArray[Any], *arguments: 
     if len(X) <= BLOCK_ROWS:
         return function(X, *arguments)
     return np.concatenate([function(X[rows], *arguments) for rows in row_blocks(len(X))])
+
+
+def repeated(value: float, n: int) -> Array:
+    """A number read n times, which takes the memory of one; read-only. `numpy.broadcast_to` takes several times as long."""
+    values: Array = np.ndarray((n,), np.float64, np.array([value]), 0, (0,))
+    values.flags.writeable = False
+    return values

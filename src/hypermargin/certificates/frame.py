@@ -44,7 +44,7 @@ class FramedSamples:
     centre: Array
     precise: bool = False
 
-    @property
+    @cached_property
     def _kept(self) -> tuple[Array, float, Array]:
         return _point_stretch_and_entry(np.ascontiguousarray(self.centre, dtype=np.float64).tobytes())
 

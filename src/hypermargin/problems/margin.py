@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hypermargin.arrays import Array, row_blocks
+from hypermargin.arrays import Array, repeated, row_blocks
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.compiled import frames
 from hypermargin.geometry.isometries import covectors_around, frame_entry, move_to_origin_precisely
@@ -120,7 +120,7 @@ class MarginProblem:
         Read-only without weights: one number that is read n times, and takes no memory.
         """
         if self.sample_weight is None:
-            return np.broadcast_to(self.C, self.n_samples)
+            return repeated(self.C, self.n_samples)
         if self.is_hard:
             return np.where(self.sample_weight > 0.0, np.inf, 0.0)
         return self.C * self.sample_weight

@@ -9,19 +9,15 @@ the interpreter runs the same file.
 import cython
 
 if cython.compiled:
+    from cython.cimports.hypermargin.certificates.compiled.sums import gamma_of
     from cython.cimports.libc.math import fabs
 else:
     from math import fabs
 
+    from hypermargin.certificates.compiled.sums import gamma_of
+
 #: The unit roundoff.
 UNIT: cython.double = 2.0**-53
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _gamma(n: cython.double) -> cython.double:
-    """``gamma_n``, rounded up: the bound of `certificates/rounding.py`, for loops that have no interpreter."""
-    return 1.0001 * n * UNIT / (1.0 - n * UNIT)
 
 
 def risk_above(
@@ -44,7 +40,7 @@ def risk_above(
             risk += costs[i] * short
         elif not short <= 0.0:  # NaN proves nothing
             return float("inf")
-    return risk * (1.0 + _gamma(n + 16))  # 16: the products, and the charge itself
+    return risk * (1.0 + gamma_of(n + 16))  # 16: the products, and the charge itself
 
 
 def form_bounds(
@@ -60,7 +56,7 @@ def form_bounds(
     product: cython.double = 0.0
     products: cython.double = 0.0
     slack: cython.double = 0.0
-    gamma: cython.double = _gamma(n + 16)
+    gamma: cython.double = gamma_of(n + 16)
     for i in range(n):
         size = fabs(beta[i])
         total += size
@@ -197,6 +193,6 @@ def _family_scores(
                 for k in range(begins[r], begins[r + 1]):
                     scores[k] += weight * K[row, k + ahead]
                     errors[k] += size * fabs(K[row, k + ahead])
-    factor = _gamma(m) + 1.01 * relative
+    factor = gamma_of(m) + 1.01 * relative
     for k in range(n):
         errors[k] = (factor * errors[k] + absolute * total) * (1.0 + 1e-9) + 1e-300

@@ -12,6 +12,7 @@ cpdef assembled(
     double[:, ::1] sums, double[::1] sigma, double factor, bint weighted, double roundings, double reach_factor,
     Py_ssize_t n
 )
+cpdef double gamma_of(double n) noexcept
 cpdef double power_of_two_above(double value) noexcept
 cpdef tuple enclosed_risk(
     const double[:, ::1] X, const double[:] y, const double[:] costs, const double[:] reaches,

@@ -9,8 +9,6 @@ block have no branches, so that compilers use vector instructions.
 import cython
 import numpy as np
 
-from hypermargin.certificates.rounding import rounding_factor
-
 if cython.compiled:
     from cython.cimports.hypermargin.geometry.compiled.frames import covector_columns
     from cython.cimports.libc.math import fabs, frexp, ldexp
@@ -205,7 +203,7 @@ def assembled(
     taken: cython.double
     low_error: cython.double
     error: cython.double
-    more: cython.double = 1.0 + rounding_factor(n + 8208)
+    more: cython.double = 1.0 + gamma_of(n + 8208)
     numbers = np.zeros((2, sums.shape[0], terms))
     totals: cython.double[:, :, ::1] = numbers
     alone = np.zeros(sums.shape[0], dtype=np.uint8)
@@ -215,7 +213,7 @@ def assembled(
     for j in range(sums.shape[0]):
         taken = sums[j, 0] + sums[j, 1]
         one_class[j] = sums[j, 0] == 0.0 or sums[j, 1] == 0.0
-        low_error = rounding_factor(taken) * taken * U
+        low_error = gamma_of(taken) * taken * U
         for k in range(terms):
             totals[0, j, k] = factor * (sums[j, 3 + k] + sums[j, 3 + terms + k])
             error = 2.0 * U * fabs(totals[0, j, k]) + low_error * (factor * sigma[k])
@@ -225,6 +223,11 @@ def assembled(
                 error += factor * reach_factor * sums[j, 2]
             totals[1, j, k] = 0.0 if error == 0.0 else error * more + 1e-300
     return numbers[0], numbers[1], alone.view(np.bool_)
+
+
+def gamma_of(n: cython.double) -> cython.double:
+    """``gamma_n``, rounded up: `rounding.rounding_factor` for loops that have no interpreter."""
+    return 1.0001 * n * U / (1.0 - n * U)
 
 
 def power_of_two_above(value: cython.double) -> cython.double:

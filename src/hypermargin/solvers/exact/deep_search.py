@@ -118,7 +118,7 @@ class DeepSearch(Search):
             timelike = region.absorb(self._relaxed, self._target(tol))
             if timelike:
                 self.evaluator.follow_up(self._point, tol)
-            self.history.append((min(region.lower_bound(), rival), self.upper))
+            self.history += [min(region.lower_bound(), rival), self.upper]
         # Rounding ends the interior-point method first.
         return super()._rounds(leaf, tol, rival) if action == EXHAUSTED else action
 

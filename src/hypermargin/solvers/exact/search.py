@@ -72,7 +72,7 @@ class Shares:
 
 
 class Search:
-    """State of the search; `history` holds (bound, objective) after each pass that was asked for by a region."""
+    """State of the search; `history` has bound and objective, in turn, after each pass that a region asked for."""
 
     #: The search aims at this share of the tolerance, but not below the second number, where rounding sets in: the last
     #: digits cost little, and bounds far better than asked for leave the check of the certificate room.
@@ -82,7 +82,7 @@ class Search:
         self.dim, self.allow_timelike = dim, allow_timelike
         self.pool = CutPool(dim + 1)
         self.evaluator = Evaluator(self.pool, oracle, allow_timelike)
-        self.history: list[tuple[float, float]] = []
+        self.history: list[float] = []
         self.shares: dict[int, Shares] = {}  # of those cuts that are not the plain cut of their point
         self.n_splits = 0
         self._oracle, self._checked_at = oracle, 0

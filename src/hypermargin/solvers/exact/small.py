@@ -32,7 +32,7 @@ class Small(NamedTuple):
     lower_bound: float
     proof: HalvesProof
     n_iter: int
-    passed: list[tuple[float, float]]
+    passed: list[float]
     seconds: float
 
     @property

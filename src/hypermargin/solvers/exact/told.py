@@ -5,11 +5,11 @@ from itertools import accumulate
 from typing import Any
 
 
-def told_history(passed: Sequence[tuple[float, float]]) -> dict[str, list[float]]:
-    """The history from (bound, objective) after each pass that a region asked for; a bound once found holds on."""
+def told_history(passed: Sequence[float]) -> dict[str, list[float]]:
+    """The history from bound and objective, in turn, after each pass; a bound once found holds on."""
     return {
-        "lower_bound": list(accumulate((lower for lower, _ in passed), max, initial=0.0))[1:],
-        "objective": [upper for _, upper in passed],
+        "lower_bound": list(accumulate(passed[::2], max, initial=0.0))[1:],
+        "objective": list(passed[1::2]),
     }
 
 

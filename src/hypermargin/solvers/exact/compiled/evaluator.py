@@ -132,7 +132,7 @@ class Evaluator:
         """Advance a region while it is the weakest one and asks for passes only; returns what it asked for last.
 
         `tol` is the relative gap at which it counts as settled, `rival` the least bound of the other regions, `most`
-        the number of passes after which to come back. `history` gets (bound, objective) after each pass of the region.
+        the number of passes after which to come back. `history` gets bound and objective after each pass of the region.
         """
         action: cython.int = QUERY
         last: cython.Py_ssize_t = min(self.passes + most, self.most_passes)
@@ -146,7 +146,8 @@ class Evaluator:
             if timelike or region.lifted:
                 self.follow_up(region.query, tol)
             lower = region.lower_bound()
-            history.append((lower if lower < rival else rival, self.upper))
+            history.append(lower if lower < rival else rival)
+            history.append(self.upper)
             if lower >= self._target(tol):
                 return SETTLED
         return action

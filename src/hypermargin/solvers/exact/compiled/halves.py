@@ -30,7 +30,7 @@ else:
 class Halves:
     """The two regions ``t >= 0`` and ``t <= 0`` of a search, and the passes made for them.
 
-    `oracle` is one with `arrays`. `history` holds (bound, objective) after each pass that a region asked for.
+    `oracle` is one with `arrays`. `history` has bound and objective after each pass that a region asked for.
     """
 
     pool: CutPool
@@ -101,20 +101,19 @@ class Halves:
 
     def proof_of(self, bound: cython.double):
         """What proves `bound`, in flat arrays: the parts of a `HalvesProof` from `points` on."""
-        k: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
+        k: cython.Py_ssize_t = 0
         numbers: dict = {}
-        above: list = self.above.proof_of(bound, numbers, 1.0)
-        intervals: list = above + self.below.proof_of(bound, numbers, 1.0)
-        nodes = np.empty(len(intervals))
-        starts = np.zeros(len(intervals) + 1, dtype=np.intp)
-        ends: cython.Py_ssize_t[::1] = starts
+        cuts: list = []
+        weights: list = []
+        above: list = self.above.fewest_intervals(bound)
+        intervals: list = above + self.below.fewest_intervals(bound)
+        numbers_of = np.empty(len(intervals)), np.zeros(len(intervals) + 1, dtype=np.intp)
+        nodes: cython.double[::1] = numbers_of[0]
+        starts: cython.Py_ssize_t[::1] = numbers_of[1]
         for i in range(len(intervals)):
-            k += len(intervals[i][1])
-            ends[i + 1] = k
-        cuts, weights = np.empty(k, dtype=np.intp), np.empty(k)
-        for i in range(len(intervals)):
-            nodes[i] = intervals[i][0]
-            cuts[ends[i] : ends[i + 1]] = intervals[i][1]
-            weights[ends[i] : ends[i + 1]] = intervals[i][2]
-        return self.pool.points_of(list(numbers)), len(above), nodes, starts, cuts, weights
+            nodes[i], k = intervals[i]
+            (self.above if i < len(above) else self.below).combination(k, numbers, cuts, weights)
+            starts[i + 1] = len(cuts)
+        points = self.pool.points_of(list(numbers))
+        return points, len(above), *numbers_of, np.array(cuts, dtype=np.intp), np.array(weights)

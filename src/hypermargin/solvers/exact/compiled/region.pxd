@@ -35,7 +35,8 @@ cdef class Region:
     cpdef int advance(self, double target)
     cpdef bint absorb(self, double relaxed, double target)
     cpdef double lower_bound(self) noexcept
-    cdef _fewest_intervals(self, double bound)
+    cpdef double combination(self, Py_ssize_t k, dict numbers, list cuts, list weights)
+    cpdef list fewest_intervals(self, double bound)
     cdef _enter(self)
     cdef double _bound(self, Py_ssize_t k, double s) noexcept
     cdef void _prove(self, Py_ssize_t k, Py_ssize_t i, double left, double right) noexcept

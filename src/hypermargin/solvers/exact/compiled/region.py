@@ -176,7 +176,7 @@ class Region:
 
     def first_nodes(self):
         """Where a part of this region should look first: where its intervals begin, and where its bound is attained."""
-        nodes = {s for s, _ in self._fewest_intervals(INFINITY)}
+        nodes = {s for s, _ in self.fewest_intervals(INFINITY)}
         nodes.add(self.s[self.here])
         return sorted(nodes)
 
@@ -186,26 +186,34 @@ class Region:
         A list of (node at which the interval begins, cuts, `share` of their weights, the weight of the chord, its box).
         Cuts get new numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
         """
-        j: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         chord: cython.double
         intervals = []
-        for s, k in self._fewest_intervals(bound):
-            cuts, weights, chord = [], [], 0.0
-            for j in range(self.columns.shape[1]):
-                c = self.columns[k, j]
-                if self.weights[k, j] <= 0.0 or c == 0:
-                    continue
-                if c == -1:
-                    chord = self.weights[k, j]
-                else:
-                    cuts.append(numbers.setdefault(c, len(numbers)))
-                    weights.append(share * self.weights[k, j])
-            intervals.append((s, tuple(cuts), tuple(weights), chord, self.boxes[self.owner[k]] if chord else None))
+        for s, k in self.fewest_intervals(bound):
+            cuts: list = []
+            weights: list = []
+            chord = self.combination(k, numbers, cuts, weights)
+            shares = tuple([share * weight for weight in weights])
+            intervals.append((s, tuple(cuts), shares, chord, self.boxes[self.owner[k]] if chord else None))
         return intervals
 
-    def _fewest_intervals(self, bound: cython.double):
+    def combination(self, k: cython.Py_ssize_t, numbers: dict, cuts: list, weights: list) -> cython.double:
+        """Append to the lists what minorant k combines, by new numbers; returns the weight of the chord."""
+        j: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        chord: cython.double = 0.0
+        for j in range(self.columns.shape[1]):
+            c = self.columns[k, j]
+            if self.weights[k, j] <= 0.0 or c == 0:
+                continue
+            if c == -1:
+                chord = self.weights[k, j]
+            else:
+                cuts.append(numbers.setdefault(c, len(numbers)))
+                weights.append(self.weights[k, j])
+        return chord
+
+    def fewest_intervals(self, bound: cython.double):
         """Pairs (node, minorant) that prove `bound` or the region's own.
 
         A minorant is concave, so it proves all between two nodes at which it reaches the bound: from each node go as
