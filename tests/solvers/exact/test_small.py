@@ -164,7 +164,7 @@ def test_the_interpreter_comes_to_the_same_search():
     results = []
     for module in (halves, plain):
         search = module.Halves(Asked(oracle), 3, False)
-        assert search.solve(1e-8, 10_000)
+        assert search.solve(Asked(oracle), 1e-8, 10_000)
         results.append((search.best(), *search.proof_of(search.evaluator.upper * (1.0 - 5e-7))))
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -6,6 +6,7 @@ search finds, by the same code, and is checked as its certificates are. Objects 
 """
 
 import time
+from threading import local
 from typing import NamedTuple
 
 from hypermargin.arrays import Array
@@ -76,6 +77,17 @@ def is_small(problem: MarginProblem) -> bool:
     )
 
 
+#: The tables of the last search of each thread: to make them takes as long as a small search.
+_KEPT = local()
+
+
+def _tables_for(oracle: HingeOracle, problem: MarginProblem) -> compiled_search.Halves:
+    kind = problem.dim, problem.allow_timelike
+    if getattr(_KEPT, "kind", None) != kind:
+        _KEPT.search, _KEPT.kind = compiled_search.Halves(oracle, problem.dim + 1, problem.allow_timelike), kind
+    return _KEPT.search
+
+
 def solve_small(problem: MarginProblem, tol: float, max_iter: int) -> Small | None:
     """The optimum of a small problem, if it is proved to `tol` without splits, within `max_iter` passes, in doubles."""
     start = time.perf_counter()
@@ -83,8 +95,8 @@ def solve_small(problem: MarginProblem, tol: float, max_iter: int) -> Small | No
     if frame.precise:
         return None
     oracle = HingeOracle(problem, frame)
-    search = compiled_search.Halves(oracle, problem.dim + 1, problem.allow_timelike)
-    if not search.solve(Search.aim_for(tol), max_iter):
+    search = _tables_for(oracle, problem)
+    if not search.solve(oracle, Search.aim_for(tol), max_iter):
         return None
     upper = search.evaluator.upper
     w, low = answer_outside(problem, oracle, search.best(), Search.AIM[0] * tol * upper)

@@ -13,6 +13,7 @@ cdef class CutPool:
     cdef double[:, ::1] points
     cdef double[::1] risks
     cdef double[::1] rises  # room for `best_scale`
+    cpdef clear(self)
     cpdef Py_ssize_t add(self, double b, double[::1] g, double[::1] point, double risk)
     cpdef double rise(self, Py_ssize_t c) noexcept
     cdef double _length(self, Py_ssize_t c) noexcept

@@ -72,6 +72,10 @@ class CutPool:
         self.b, self.risks, self.rises = numbers[0], numbers[1], numbers[2]
         self.g, self.points = vectors[:64], vectors[64:]
 
+    def clear(self):
+        """Forget all cuts but the constant 0; the tables stay."""
+        self.size = 1
+
     def add(self, b: cython.double, g: cython.double[::1], point: cython.double[::1], risk: cython.double):
         """Append a cut and return its number."""
         j: cython.Py_ssize_t

@@ -34,6 +34,7 @@ cdef class Evaluator:
     cdef public Py_ssize_t most_passes  # and those allowed
     cdef public double work  # the passes in units of a read of all samples
     cdef list settled  # passes for boxes of w, the smallest box first
+    cpdef begin(self, object oracle)
     cpdef double evaluate(self, double[::1] w)
     cdef double _hinge_pass(self, double[::1] w) noexcept
     cpdef double record(self, double[::1] w, double risk, double b, double[::1] g)

@@ -66,14 +66,19 @@ class Evaluator:
     """
 
     def __init__(self, pool: CutPool, oracle, timelike_allowed: cython.bint):
-        self.pool, self.oracle, self.timelike_allowed = pool, oracle, timelike_allowed
+        room: cython.double[:, ::1] = np.zeros((3, pool.width))
+        self.pool, self.timelike_allowed = pool, timelike_allowed
+        self.g, self.ray, self.trial = room[0], room[1], room[2]
+        self.begin(oracle)
+
+    def begin(self, oracle):
+        """Make passes for this oracle from now on; none has been made."""
+        self.oracle = oracle
         arrays = oracle.arrays
         self.in_memory = arrays is not None
         if self.in_memory:
             points, costs, self.factor, threshold = arrays
             self.data = Pass(points, costs, threshold)
-        room: cython.double[:, ::1] = np.zeros((3, pool.width))
-        self.g, self.ray, self.trial = room[0], room[1], room[2]
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
         self.work, self.settled = 0.0, []  # type: ignore[var-annotated]
 

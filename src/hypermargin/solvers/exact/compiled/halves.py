@@ -30,28 +30,41 @@ else:
 class Halves:
     """The two regions ``t >= 0`` and ``t <= 0`` of a search, and the passes made for them.
 
-    `oracle` is one with `arrays`. `history` has bound and objective after each pass that a region asked for.
+    The tables serve one problem after the other: `solve` begins anew. `history` has bound and objective after each pass that a region asked for.
     """
 
     pool: CutPool
     evaluator = cython.declare(Evaluator, visibility="readonly")
+    master: Master
     above: Region
     below: Region
+    point: cython.double[::1]
     history = cython.declare(list, visibility="readonly")
 
     def __init__(self, oracle, width: cython.Py_ssize_t, timelike_allowed: cython.bint):
         self.pool = CutPool(width)
         self.evaluator = Evaluator(self.pool, oracle, timelike_allowed)
+        self.master = Master(self.pool)
+        self.above = Region(self.master, 1.0, None, None, [0.0, 1.0], timelike_allowed)
+        self.below = Region(self.master, -1.0, None, None, [0.0, 1.0], timelike_allowed)
+        self.point = np.zeros(width)
         self.history = []
 
-    def solve(self, aim: cython.double, most_passes: cython.Py_ssize_t) -> cython.bint:
-        """Search until the relative gap is `aim`; False where it takes more passes, or more than two regions."""
+    def solve(self, oracle, aim: cython.double, most_passes: cython.Py_ssize_t) -> cython.bint:
+        """Search until the relative gap is `aim`; False where it takes more passes, or more than two regions.
+
+        The problem is that of an oracle with `arrays`, of this width.
+        """
         tol: cython.double = 0.5 * aim  # the gap at which a region counts as settled
         upper: cython.double
         bound: cython.double
         rival: cython.double
         action: cython.int
         evaluator: Evaluator = self.evaluator
+        self.pool.clear()
+        self.master.clear()
+        self.history = []
+        evaluator.begin(oracle)
         evaluator.most_passes = most_passes
         if most_passes < 4 or not self._start():
             return False
@@ -74,26 +87,23 @@ class Halves:
 
         These two bound t; False where one of them does not, which is so where there is one class only.
         """
-        point = np.zeros(self.pool.width)
-        self.evaluator.evaluate(point)
-        point[0] = 1.0
-        self.evaluator.evaluate(point)
-        point[0] = -1.0
-        self.evaluator.evaluate(point)
+        k: cython.Py_ssize_t
+        for k in range(3):
+            self.point[0] = (0.0, 1.0, -1.0)[k]
+            self.evaluator.evaluate(self.point)
         tails = self.pool.tail(2, self.evaluator.upper), self.pool.tail(3, self.evaluator.upper)
         if None in tails:
             return False
-        master = Master(self.pool)
-        self.above = self._half(master, 1.0, 2, tails[0])
-        self.below = self._half(master, -1.0, 3, tails[1])
+        self._begin(self.above, 2, tails[0][0], tails[0][1])
+        self._begin(self.below, 3, tails[1][0], tails[1][1])
         return True
 
     @cython.cfunc
-    def _half(self, master: Master, sign: cython.double, cut: cython.Py_ssize_t, tail: tuple) -> Region:
-        region: Region = Region(master, sign, None, None, [0.0, tail[0]], self.evaluator.timelike_allowed)
-        region.add_tail(cut, tail[1])
+    def _begin(self, region: Region, cut: cython.Py_ssize_t, reach: cython.double, share: cython.double):
+        """A half of all w; `share` of the cut proves it beyond `reach`."""
+        region.restart(reach)
+        region.add_tail(cut, share)
         region.begin()
-        return region
 
     def best(self):
         """The point of the best objective, as a new array."""

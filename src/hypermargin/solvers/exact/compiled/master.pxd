@@ -28,6 +28,7 @@ cdef class Master:
     cdef double b  # the combined minorant: offset,
     cdef double a  # slope in s
     cdef double A  # and norm of the space part
+    cpdef clear(self)
     cpdef enter(self, double sign, bint has_chord, double kappa, double[::1] u)
     cpdef double optimise(self, double s, double target)
     cdef double _norm(self, double[::1] v) noexcept

@@ -51,12 +51,15 @@ class Master:
         self.pool, self.dim = pool, pool.width - 1
         self.sign, self.kappa, self.has_chord = 1.0, 0.0, False
         self.u, self.wr, self.slope = vectors[0], vectors[1], vectors[2]
-        self.count = 1
         self.active = np.zeros(room, dtype=np.intp)
         self.lam, self.step, self.length = numbers[0], numbers[1], numbers[2]
-        self.lam[0] = 1.0
         self.K = np.zeros((room, room + 1))
         self.D = np.zeros((room, self.dim))
+        self.clear()
+
+    def clear(self):
+        """Begin with the constant 0 as the only column."""
+        self.count, self.active[0], self.lam[0] = 1, 0, 1.0
         self.reference = 0
         self.b = self.a = self.A = self.level = self.noise = 0.0
         self.mu = 1.0

@@ -32,6 +32,8 @@ cdef class Region:
     cdef bint timelike  # the master's point there is timelike
     cdef bint lifted  # and the query was moved out to the light cone
     cdef _make_tables(self, Py_ssize_t room, Py_ssize_t width)
+    cdef _clear(self, Py_ssize_t room)
+    cpdef restart(self, double reach)
     cpdef int advance(self, double target)
     cpdef bint absorb(self, double relaxed, double target)
     cpdef double lower_bound(self) noexcept

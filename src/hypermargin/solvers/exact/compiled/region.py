@@ -56,7 +56,6 @@ class Region:
 
     def _make_tables(self, room: cython.Py_ssize_t, width: cython.Py_ssize_t):
         """Few arrays, cut into rows: regions are many in degenerate problems, and allocation would cost the most."""
-        i: cython.Py_ssize_t
         numbers: cython.double[:, ::1] = np.zeros((8, room))
         counts: cython.Py_ssize_t[:, ::1] = np.zeros((5, room), dtype=np.intp)
         self.s, self.envelope, self.relaxed, self.lower = numbers[0], numbers[1], numbers[2], numbers[3]
@@ -66,9 +65,27 @@ class Region:
         self.columns = np.zeros((room, width), dtype=np.intp)
         self.weights = np.zeros((room, width))
         self.minorants = 0
+        self._clear(room)
+
+    def _clear(self, room: cython.Py_ssize_t):
+        """Nothing is known at the first `room` nodes, and there are no minorants."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
         for i in range(room):
             self.envelope[i] = self.lower[i] = -INFINITY
             self.relaxed[i] = INFINITY
+            self.top[i] = self.prover[i] = self.stale[i] = 0
+        for i in range(self.minorants):
+            self.is_tail[i] = self.owner[i] = 0
+            for j in range(self.columns.shape[1]):
+                self.columns[i, j], self.weights[i, j] = 0, 0.0
+        self.minorants = 0
+
+    def restart(self, reach: cython.double):
+        """Be a new region without a box, whose first nodes are 0 and `reach`; the tables stay."""
+        self._clear(self.s.shape[0])
+        self.nodes, self.s[0], self.s[1] = 2, 0.0, reach
+        self.here, self.timelike, self.lifted = 0, False, False
 
     def begin(self):
         """Solve the master at the first nodes."""
