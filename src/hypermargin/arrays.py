@@ -29,7 +29,7 @@ def rowwise(function: Callable[..., NDArray[Any]], X: NDArray[Any], *arguments: 
 
 
 def repeated(value: float, n: int) -> Array:
-    """A number read n times, which takes the memory of one; read-only. `numpy.broadcast_to` takes several times as long."""
+    """A number that is read n times, in the memory of one; read-only. As `numpy.broadcast_to`, but quick for few."""
     values: Array = np.ndarray((n,), np.float64, np.array([value]), 0, (0,))
     values.flags.writeable = False
     return values

@@ -80,7 +80,7 @@ class Evaluator:
             points, costs, self.factor, threshold = arrays
             self.data = Pass(points, costs, threshold)
         self.upper, self.best, self.passes, self.most_passes = float("inf"), 0, 0, sys.maxsize
-        self.work, self.settled = 0.0, []  # type: ignore[var-annotated]
+        self.work, self.settled = 0.0, []
 
     def use_screened(self, screened, box):
         """From now on read the samples that are open only, for all w in the box; older boxes serve for other w."""

@@ -30,7 +30,8 @@ else:
 class Halves:
     """The two regions ``t >= 0`` and ``t <= 0`` of a search, and the passes made for them.
 
-    The tables serve one problem after the other: `solve` begins anew. `history` has bound and objective after each pass that a region asked for.
+    The tables serve one problem after the other: `solve` begins anew. `history` has bound and objective, in turn, after
+    each pass that a region asked for.
     """
 
     pool: CutPool

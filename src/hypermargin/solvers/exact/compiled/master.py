@@ -59,10 +59,8 @@ class Master:
 
     def clear(self):
         """Begin with the constant 0 as the only column."""
-        self.count, self.active[0], self.lam[0] = 1, 0, 1.0
-        self.reference = 0
+        self.count, self.reference, self.active[0], self.lam[0], self.mu = 1, 0, 0, 1.0, 1.0
         self.b = self.a = self.A = self.level = self.noise = 0.0
-        self.mu = 1.0
 
     def enter(self, sign: cython.double, has_chord: cython.bint, kappa: cython.double, u: cython.double[::1]):
         """Move to a region. The multipliers of the cuts stay as a warm start; that of the old chord does not."""
