@@ -11,9 +11,9 @@ from hypermargin.solvers.exact.compiled.cuts import doubled
 
 if cython.compiled:
     from cython.cimports.hypermargin.solvers.exact.compiled.master import Master
-    from cython.cimports.libc.math import fabs, sqrt
+    from cython.cimports.libc.math import sqrt
 else:
-    from math import fabs, sqrt
+    from math import sqrt
 
     from hypermargin.solvers.exact.compiled.master import Master
 
@@ -27,7 +27,6 @@ INFINITY = cython.declare(cython.double, float("inf"))
 MOST_MINORANTS = cython.declare(cython.Py_ssize_t, 4000)  # in one region
 STALE = cython.declare(cython.Py_ssize_t, 30)
 LEAST_PROGRESS = cython.declare(cython.double, 1e-3)  # a rise by less of what is missing is none
-EQUAL = cython.declare(cython.double, 1e-10)  # a difference that is this part of those at the ends counts as none
 LEAST_FALL = cython.declare(cython.double, 0.9)  # of the distance of the best point to the bound: nearer is progress
 
 
@@ -325,31 +324,14 @@ class Region:
     def _crossing(
         self, i: cython.Py_ssize_t, j: cython.Py_ssize_t, low: cython.double, high: cython.double
     ) -> cython.double:
-        """Where minorants i, which leads at `low`, and j, which leads at `high`, are equal.
-
-        By false position (Illinois): up to ``s = A`` all minorants are curved alike, so their difference is linear.
-        """
-        at_low: cython.double = self._bound(i, low) - self._bound(j, low)
-        at_high: cython.double = self._bound(i, high) - self._bound(j, high)
-        small: cython.double = EQUAL * (at_low - at_high)
-        middle: cython.double = 0.5 * (low + high)
-        value: cython.double
-        side: cython.int = 0
+        """Where minorants i, which leads at `low`, and j, which leads at `high`, are equal, by bisection."""
+        middle: cython.double = low
         for _ in range(40):
-            if not (at_low >= 0.0 >= at_high and at_low > at_high):
-                break
-            middle = low + (high - low) * (at_low / (at_low - at_high))
-            value = self._bound(i, middle) - self._bound(j, middle)
-            if fabs(value) <= small:
-                break
-            if value > 0.0:
-                low, at_low = middle, value
-                at_high *= 0.5 if side == 1 else 1.0
-                side = 1
+            middle = 0.5 * (low + high)
+            if self._bound(i, middle) >= self._bound(j, middle):
+                low = middle
             else:
-                high, at_high = middle, value
-                at_low *= 0.5 if side == -1 else 1.0
-                side = -1
+                high = middle
         return middle
 
     def _resolved(self, i: cython.Py_ssize_t, interval: cython.Py_ssize_t, target: cython.double) -> cython.bint:
