@@ -13,6 +13,9 @@ from hypermargin.estimators.multiclass import OneVsOne, OneVsRest
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
 
+EPS = float(np.finfo(np.float64).eps)
+#: No point that doubles can hold has moved farther.
+LONGEST = 40.0
 #: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``.
 OVERSHOOT = 1e-10
 #: Distances along a ray, relative to the first flip on it, at which votes are counted.
@@ -42,6 +45,20 @@ def flip_distances(X: Array, normals: Array, intercepts: Array) -> Array:
         ratio = np.where(level > 0.0, (m + tangent) / (level + length), (level - length) / (m - tangent))
         around = np.where(reachable, np.log(ratio), np.inf)
     return np.maximum(np.where(q > 0.0, across, around), 0.0)
+
+
+def safe_distances(X: Array, normals: Array, intercepts: Array) -> Array:
+    """Lower bounds of `flip_distances` with normals (m, d + 1) and intercepts (m,) for scores as they are computed.
+
+    Scores carry the rounding of their sums, at the point and where it may move to, where coordinates are larger by
+    ``e^r`` at most: levels are taken to be that much nearer. Where not even the sign is clear the distance is 0.
+    """
+    product = X @ covector(normals).T
+    sizes = np.abs(X) @ np.abs(normals).T
+    moved = np.exp(np.minimum(flip_distances(X, normals, intercepts), LONGEST))
+    rounding = 4.0 * X.shape[1] * EPS * (sizes * moved + np.abs(intercepts))
+    nearer = np.where(product + intercepts > 0.0, intercepts - rounding, intercepts + rounding)
+    return np.where(np.abs(product + intercepts) > rounding, flip_distances(X, normals, nearer), 0.0)
 
 
 def move_towards_flip(X: Array, w: Array, intercept: float, distance: Array) -> Array:
@@ -75,13 +92,16 @@ def _duels(planes: Hyperplanes, winner: int) -> list[tuple[Array, float]]:
 
 
 def certified_radius(X: Array, planes: Hyperplanes) -> Array:
-    """A radius within which no point is classified differently, shape (n,): the largest one, or for votes a bound."""
+    """A radius within which no point is classified differently, shape (n,).
+
+    But for rounding it is the largest one; for votes it is a bound.
+    """
     if isinstance(planes.prediction.scheme, OneVsOne):
         return _votes_radius(X, planes)
     radius = np.full(len(X), np.inf)
     for _, rows, duels in _by_winner(X, planes):
         for w, intercept in duels:
-            radius[rows] = np.minimum(radius[rows], flip_distance(X[rows], w, intercept))
+            radius[rows] = np.minimum(radius[rows], safe_distances(X[rows], w[None], np.array([intercept]))[:, 0])
     return radius
 
 
@@ -129,12 +149,6 @@ def _just_beyond(
 # -- one-vs-one --------------------------------------------------------------------------------------------------------
 
 
-def _pair_distances(X: Array, planes: Hyperplanes) -> Array:
-    """`flip_distance` of every binary problem, shape (n, n_problems)."""
-    parts = zip(planes.coef, planes.intercept.tolist(), strict=True)
-    return np.column_stack([flip_distance(X, w, b) for w, b in parts])
-
-
 def _votes_radius(X: Array, planes: Hyperplanes) -> Array:
     """The least radius at which enough pairs could have flipped for a rival to draw level with the winner.
 
@@ -144,7 +158,7 @@ def _votes_radius(X: Array, planes: Hyperplanes) -> Array:
     scheme = planes.prediction.scheme
     assert isinstance(scheme, OneVsOne)
     scores, winner = planes.scores(X), planes.winner(X)
-    votes, distances = scheme.votes(scores), _pair_distances(X, planes)
+    votes, distances = scheme.votes(scores), safe_distances(X, planes.coef, planes.intercept)
     order = np.argsort(distances, axis=1)
     sorted_distances = np.take_along_axis(distances, order, axis=1)
     ahead = np.where(scores > 0.0, scheme.pairs[:, 1], scheme.pairs[:, 0])
@@ -164,7 +178,7 @@ def _votes_radius(X: Array, planes: Hyperplanes) -> Array:
 
 def _votes_adversarial(X: Array, planes: Hyperplanes) -> tuple[Array, Array]:
     """The nearest change of answer on the geodesics towards the boundaries of all pairs, refined by bisection."""
-    winner, distances = planes.winner(X), _pair_distances(X, planes)
+    winner, distances = planes.winner(X), flip_distances(X, planes.coef, planes.intercept)
     best, ray, before = np.full(len(X), np.inf), np.zeros(len(X), dtype=int), np.zeros(len(X))
     for k, (w, b) in enumerate(zip(planes.coef, planes.intercept.tolist(), strict=True)):
         last = np.zeros(len(X))

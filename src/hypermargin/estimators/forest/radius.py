@@ -16,12 +16,11 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.estimators.forest.tree import Tree
 from hypermargin.estimators.forest.vote import TreeVote
-from hypermargin.estimators.radius import OVERSHOOT, flip_distances
+from hypermargin.estimators.radius import OVERSHOOT, flip_distances, safe_distances
 from hypermargin.geometry.isometries import move_from_origin, transform_normal, translation_to_origin
 from hypermargin.geometry.lorentz import minkowski_dot
 from hypermargin.geometry.tangent import exp_origin
 
-EPS = float(np.finfo(np.float64).eps)
 #: Points treated at a time: distances to all leaves of all trees are held for them.
 BLOCK = 32
 #: Leads of the predicted class below this, summed over trees, may be rounding.
@@ -71,20 +70,11 @@ def _block_radius(points: Array, vote: TreeVote) -> Array:
 
 
 def _leaf_distances(points: Array, tree: Tree) -> Array:
-    """A lower bound of the distance of each point to each leaf, 0 for its own; shape (n, n_leaves).
-
-    Scores carry the rounding of their sums, at the point and wherever it may move: the levels of the splits are taken
-    to be that much nearer.
-    """
+    """A lower bound of the distance of each point to each leaf, 0 for its own; shape (n, n_leaves)."""
     bound = np.zeros((len(points), tree.n_nodes))
     if tree.levels:
-        covectors, thresholds = tree.splits[:, :-1], tree.thresholds
-        scores = points @ covectors.T
-        above = scores > thresholds
-        rounding = 4.0 * points.shape[1] * EPS * (np.abs(points) @ np.abs(covectors).T + np.abs(thresholds))
-        nearer = np.where(above, thresholds + rounding, thresholds - rounding)
-        clear = np.abs(scores - thresholds) > rounding
-        distance = np.where(clear, flip_distances(points, tree.normals, -nearer), 0.0)
+        above = points @ tree.splits[:, :-1].T > tree.thresholds
+        distance = safe_distances(points, tree.normals, -tree.thresholds)
         for nodes in tree.levels:
             slots = tree.slot[nodes]
             for side in range(2):
