@@ -108,9 +108,9 @@ def _rows(model: HyperbolicClassifierCV, *, everything: bool) -> list[tuple[str,
 
 
 def parameters_in_words(parameters: dict[str, Any]) -> str:
-    """Parameters of a row; of a blend its families and their weights."""
+    """Parameters of a row; of a blend its families."""
     if "members" in parameters:
-        return " + ".join(f"{member['weight']:.2f} {member['family']}" for member in parameters["members"])
+        return " + ".join(member["family"] for member in parameters["members"])
     shown = {name: f"{value:.3g}" if isinstance(value, float) else value for name, value in parameters.items()}
     return " ".join(f"{name}={value}" for name, value in shown.items())
 

@@ -4,7 +4,6 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 
@@ -19,9 +18,9 @@ from hypermargin.estimators import (
 from hypermargin.estimators.choice.answers import Answers, Judge
 from hypermargin.estimators.choice.blend import HyperbolicBlend
 from hypermargin.estimators.choice.choosing import choose
-from hypermargin.estimators.choice.ensemble import ensemble_weights, log_loss
 from hypermargin.estimators.choice.families import Family, MarginFamily, NeighbourFamily
 from hypermargin.estimators.choice.kernel_family import KernelFamily
+from hypermargin.estimators.choice.nearness import near_the_least
 from hypermargin.estimators.choice.search import Tried, part_of
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.models import from_lorentz
@@ -155,52 +154,44 @@ class TestRule:
 
     def chosen(self, first, second, with_blend=True):
         choice = choose([tried(self.simple, *first), tried(self.later, *second)], self.folds, self.judge, with_blend)
-        return {family.name: weight for (family, _), weight in zip(choice.members, choice.weights, strict=True)}
+        return [family.name for family, _ in choice.members]
 
-    # Each is right where the other is wrong: the mean is better than both in log loss.
     ahead = (0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
     behind = (0.2, 0.2, 0.9, 0.9, 0.2, 0.2, 0.9, 0.9)
 
-    def test_families_that_help_each_other_are_blended_by_the_best_weights(self):
-        found = self.chosen([self.ahead], [self.behind])
+    def test_families_that_the_folds_cannot_tell_apart_are_blended(self):
+        assert self.chosen([self.ahead], [self.behind]) == ["geodesic", "neighbours"]
+        assert self.chosen([self.ahead], [self.behind], with_blend=False) == ["geodesic"]
 
-        def loss(share):
-            return -np.mean(np.log(share * np.array(self.ahead) + (1.0 - share) * np.array(self.behind)))
-
-        best = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded").x
-        assert found["geodesic"] == pytest.approx(best, abs=0.05)  # of at most 21 parts
-        assert sum(found.values()) == pytest.approx(1.0)
-        assert self.chosen([self.ahead], [self.behind], with_blend=False) == {"geodesic": 1.0}
-
-    def test_a_family_that_adds_nothing_has_no_weight(self):
-        worse = [0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.1, 0.1]
-        assert self.chosen([self.ahead], [worse]) == {"geodesic": 1.0}
+    def test_a_family_that_is_clearly_behind_takes_no_part(self):
+        good, guessing = [0.95] * 7 + [0.45], [0.5] * 8
+        assert self.chosen([good], [guessing]) == ["geodesic"]
+        assert self.chosen([guessing], [good]) == ["neighbours"]
 
     def test_a_blend_that_is_clearly_worse_is_not_chosen(self):
-        # Right everywhere but once, and flat; the other's log loss is less, although it is wrong once in every fold.
-        flat = [0.51] * 7 + [0.49]
-        sure = [0.999, 0.499] * 4
-        assert log_loss(np.array(sure), None) < log_loss(np.array(flat), None)
-        assert self.chosen([flat], [sure], with_blend=True) == {"geodesic": 1.0}
+        # Right everywhere but once, and next to a guess; the other outvotes it, and is wrong once in every fold.
+        flat = [0.5001] * 7 + [0.4999]
+        assert self.chosen([flat], [[0.999, 0.4] * 4]) == ["geodesic"]
         # Behind by 0, 1/2, 0, 0: mean and standard error are 1/8, so that log loss decides.
-        assert self.chosen([flat], [[0.999, 0.999, 0.499, 0.999] * 2]) == {"neighbours": 1.0}
+        assert self.chosen([flat], [[0.999, 0.999, 0.4, 0.999] * 2]) == ["neighbours"]
+
+    def test_flat_probabilities_do_not_keep_a_family_out(self):
+        """As they are, probabilities of 0.6 are clearly behind those of 0.9; sharpened they are not."""
+        flat = [0.6] * 7 + [0.4]
+        sure = [0.9] * 7 + [0.1]
+        truth = np.array([flat, sure])
+        np.testing.assert_array_equal(near_the_least(np.tile(truth, 20), None, 1.0), [False, True])
+        assert self.chosen([flat], [sure]) == ["geodesic", "neighbours"]
 
     def test_equal_scores_go_to_the_simplest(self):
-        assert self.chosen([self.ahead], [self.ahead]) == {"geodesic": 1.0}
+        assert self.chosen([self.ahead], [self.ahead], with_blend=False) == ["geodesic"]
 
     def test_who_knows_all_answers_needs_no_help(self):
-        assert self.chosen([[0.6] * 8], [[0.9] * 8]) == {"geodesic": 1.0}
+        assert self.chosen([[0.6] * 8], [[0.9] * 8]) == ["geodesic"]
 
     def test_folds_without_a_score_do_not_count(self):
         scores = [np.nan, 0.6, 0.7, 0.8], [np.nan, 0.7, 0.8, 0.9]
-        assert self.chosen([self.ahead, scores[0]], [self.behind, scores[1]], with_blend=False) == {"neighbours": 1.0}
-
-    def test_weights_of_samples_weigh_the_log_loss(self):
-        weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0, 9.0])
-        heavy = ensemble_weights(np.array([self.ahead, self.behind]), weight)
-        repeated = np.repeat(np.array([self.ahead, self.behind]), weight.astype(int), axis=1)
-        np.testing.assert_array_equal(heavy, ensemble_weights(repeated, None))
-        assert heavy[1] > ensemble_weights(np.array([self.ahead, self.behind]), None)[1]
+        assert self.chosen([self.ahead, scores[0]], [self.behind, scores[1]], with_blend=False) == ["neighbours"]
 
 
 def test_a_blend_is_the_weighted_mean_of_its_members_and_files_of_old_have_equal_weights(mixture):
@@ -209,15 +200,21 @@ def test_a_blend_is_the_weighted_mean_of_its_members_and_files_of_old_have_equal
     probabilities = [member.predict_proba(X) for member in members]
     blend = HyperbolicBlend.of(members, [3.0, 1.0])
     np.testing.assert_allclose(blend.predict_proba(X), 0.75 * probabilities[0] + 0.25 * probabilities[1], atol=1e-12)
-    refitted = blend.fit(X[::2], y[::2])
+    squares = probabilities[0] ** 2 / np.sum(probabilities[0] ** 2, axis=1, keepdims=True)
+    sharp = HyperbolicBlend.of(members, [3.0, 1.0], [2.0, 1.0])
+    np.testing.assert_allclose(sharp.predict_proba(X), 0.75 * squares + 0.25 * probabilities[1], atol=1e-6)
+    refitted = sharp.fit(X[::2], y[::2])
     np.testing.assert_array_equal(refitted.weights_, [0.75, 0.25])
+    np.testing.assert_array_equal(refitted.exponents_, [2.0, 1.0])
     state = HyperbolicBlend.of(members, [3.0, 1.0])._stored()
-    del state["weights"]
+    del state["weights"], state["exponents"]
     blend._restore(state)
     np.testing.assert_allclose(blend.predict_proba(X), np.mean(probabilities, axis=0), atol=1e-12)
     for weights in ([1.0], [1.0, -1.0], [1.0, np.nan]):
         with pytest.raises(ValueError, match="a positive weight for each member"):
             HyperbolicBlend.of(members, weights)
+    with pytest.raises(ValueError, match="a positive exponent for each member"):
+        HyperbolicBlend.of(members, exponents=[1.0, 0.0])
 
 
 def test_a_part_of_the_samples_keeps_small_classes():

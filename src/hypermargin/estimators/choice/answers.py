@@ -109,11 +109,9 @@ class Judge:
         """The score of each fold, shape (n_folds,)."""
         return np.array([self.score(own, rows) for own, rows in zip(answers, tests, strict=True)])
 
-    def truth(self, answers: Sequence[Answers], tests: Sequence[np.ndarray]) -> Array:
-        """The probabilities that were given to the true classes, all folds one after the other."""
-        rows = np.concatenate(tests)
-        probability = np.concatenate([own.probability for own in answers])
-        return probability[np.arange(rows.size), np.searchsorted(self.classes, self.y[rows])]
+    def columns(self, tests: Sequence[np.ndarray]) -> np.ndarray:
+        """The columns of the true classes of all answers, all folds one after the other."""
+        return np.searchsorted(self.classes, self.y[np.concatenate(tests)])
 
     def knows_all(self, answers: Sequence[Answers], tests: Sequence[np.ndarray]) -> bool:
         """Whether every sample of every fold was given its label."""

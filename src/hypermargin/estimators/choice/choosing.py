@@ -1,10 +1,10 @@
 """Which candidate is chosen from the scores of all, and the sentence that says so.
 
 The rule: of each family the best candidate stands, by the score that was asked for; the first one where several tie.
-A blend of them is made by the log loss of their answers in the folds (`ensemble`); it may consist of one. It is chosen
-unless the candidate with the best score answered every sample of the folds right, or the folds can tell that the blend
-is worse than it, by two standard errors of the difference of their scores.
-docs/benchmarks/choice.md compares it with other rules; on fresh seeds it was not ahead of equal blends.
+Their probabilities are sharpened or flattened (`sharpening`), and those whose log loss in the folds is not clearly
+behind (`nearness`) are averaged. The blend is chosen unless the candidate with the best score answered every sample of
+the folds right, or the folds can tell that the blend is worse than it, by two standard errors of the difference of
+their scores. docs/benchmarks/choice.md compares it with other rules.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,10 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.estimators.choice.answers import Judge
 from hypermargin.estimators.choice.blend import blended
-from hypermargin.estimators.choice.ensemble import ensemble_weights, log_loss
 from hypermargin.estimators.choice.families import Family, Parameters
+from hypermargin.estimators.choice.nearness import log_losses, near_the_least
 from hypermargin.estimators.choice.search import Folds, Tried
+from hypermargin.estimators.choice.sharpening import best_exponent, sharpened
 from hypermargin.estimators.choice.table import TIE, Row, is_near, mean_score, standard_error
 
 BLEND = "blend"
@@ -30,15 +31,15 @@ MOST_BEHIND = 2.0
 class Choice:
     """The row of the table that was chosen, and the classifiers it stands for; `words` describes each row.
 
-    `weights` are those of the members, and `losses` the log loss of the choice in the folds, and that of its best part
-    or, where it has one part only, of the candidate with the best score; None where the score decided alone.
+    `exponents` are those of the members, and `losses` the log loss of the choice in the folds, and that of its best
+    part or, where it has one part only, of the candidate with the best score; None where the score decided alone.
     """
 
     rows: list[Row]
     index: int
     members: list[tuple[Family, Parameters]]
     words: list[str]
-    weights: Array = field(default_factory=lambda: np.ones(1))
+    exponents: Array = field(default_factory=lambda: np.ones(1))
     losses: tuple[float, float] | None = None
 
     @property
@@ -88,24 +89,23 @@ def choose(tried: Sequence[Tried], folds: Folds, judge: Judge, with_blend: bool)
     if blend is None or len(blend.members) == 1:
         chosen, losses = (best[0], None) if blend is None else (blend.members[0], blend.losses)
         return Choice(rows, tried.index(chosen), [(chosen.family, chosen.parameters)], words, losses=losses)
-    shares = [round(float(share), 3) for share in blend.weights]
     described = [
-        {"family": each.family.name, "weight": share, **each.parameters}
-        for each, share in zip(blend.members, shares, strict=True)
+        {"family": each.family.name, "exponent": round(exponent, 3), **each.parameters}
+        for each, exponent in zip(blend.members, blend.exponents.tolist(), strict=True)
     ]
     rows.append(Row(BLEND, {"members": described}, blend.scores, np.nan, 0.0))
-    parts = [f"{share:.2f} {words[tried.index(each)]}" for each, share in zip(blend.members, shares, strict=True)]
+    parts = [words[tried.index(each)] for each in blend.members]
     words.append(f"a blend of {', '.join(parts[:-1])} and {parts[-1]}")
     members = [(each.family, each.parameters) for each in blend.members]
-    return Choice(rows, len(rows) - 1, members, words, blend.weights, blend.losses)
+    return Choice(rows, len(rows) - 1, members, words, blend.exponents, blend.losses)
 
 
 @dataclass(frozen=True, eq=False)
 class Blend:
-    """Candidates and their weights, the scores of their blend on the folds, and log losses as in `Choice`."""
+    """Candidates and exponents, the scores of their blend on the folds, and log losses as in `Choice`."""
 
     members: list[Tried]
-    weights: Array
+    exponents: Array
     scores: Array
     losses: tuple[float, float]
 
@@ -115,18 +115,23 @@ def best_blend(best: Sequence[Tried], tests: Sequence[np.ndarray], judge: Judge)
     best = [each for each in best if each.answers]
     if len(best) < 2 or judge.knows_all(best[0].answers, tests):
         return None
-    truth, weight = np.stack([judge.truth(each.answers, tests) for each in best]), judge.weight_of(tests)
-    weights = ensemble_weights(truth, weight)
-    places = sorted(np.flatnonzero(weights).tolist(), key=lambda place: -weights[place])
+    columns, weight = judge.columns(tests), judge.weight_of(tests)
+    answers = [np.concatenate([own.probability for own in each.answers]) for each in best]
+    exponents = np.array([best_exponent(own, columns, weight) for own in answers])
+    rows = np.arange(columns.size)
+    truth = np.stack([sharpened(own, t)[rows, columns] for own, t in zip(answers, exponents.tolist(), strict=True)])
+    repeats = columns.size / np.unique(np.concatenate(tests)).size
+    places = np.flatnonzero(near_the_least(truth, weight, repeats)).tolist()
     if places == [0]:
         return None
-    members, weights = [best[place] for place in places], weights[places]
-    scores = judge.scores(blended([each.answers for each in members], weights), tests)
+    members, exponents = [best[place] for place in places], exponents[places]
+    scores = judge.scores(blended([each.answers for each in members], np.ones(len(members)), exponents), tests)
     if not is_near(scores, best[0].scores, MOST_BEHIND):
         return None
     others = truth[places] if len(places) > 1 else truth[:1]
-    losses = log_loss(weights @ truth[places], weight), min(log_loss(own, weight) for own in others)
-    return Blend(members, weights, scores, losses)
+    own_loss = np.average(log_losses(truth[places].mean(axis=0)), weights=weight)
+    losses = float(own_loss), float(np.average(log_losses(others), axis=1, weights=weight).min())
+    return Blend(members, exponents, scores, losses)
 
 
 def best_of_each_family(tried: Sequence[Tried]) -> list[Tried]:

@@ -54,8 +54,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     """The classifier to reach for: it chooses among all families here, and their parameters, by cross-validation.
 
     Tried on the same folds are straight boundaries (`HyperbolicSVC`), curves (``boundary="curve"``), nearest
-    neighbours, kernels and forests, each over its parameters, and a blend of the best of each family, weighted by the
-    log loss of their answers. What is chosen is then fitted to all samples; ties go to the simplest. `explanation_`
+    neighbours, kernels and forests, each over its parameters, and a blend of the best of each family whose log loss
+    is not clearly behind. What is chosen is then fitted to all samples; ties go to the simplest. `explanation_`
     says in one line what was chosen and why, and `cv_results_` has all scores.
 
     Parameters
@@ -205,7 +205,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
                 settings["n_estimators"] = FINAL_TREES
             model.set_params(**settings)
             fitted.append(family.fit(model, X, y, weight))
-        self.best_model_ = fitted[0] if len(fitted) == 1 else HyperbolicBlend.of(fitted, choice.weights)
+        self.best_model_ = fitted[0] if len(fitted) == 1 else HyperbolicBlend.of(fitted, exponents=choice.exponents)
 
     def _folds(self, samples: Samples, seed: int) -> Folds:
         """Rows to train on and to test, of positive weight all of them; none where no class has two samples."""

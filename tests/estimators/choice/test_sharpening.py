@@ -1,0 +1,59 @@
+"""Powers of probabilities, against a search by SciPy and probabilities that are known to be right."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from sklearn.metrics import log_loss
+
+from hypermargin.estimators.choice.sharpening import EXPONENTS, best_exponent, sharpened
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    """Every distribution on tenths among three classes that leaves none out, with labels in just these shares."""
+    shares = np.array([(a, b, 10 - a - b) for a in range(1, 9) for b in range(1, 10 - a)])
+    labels = np.concatenate([np.repeat([0, 1, 2], own) for own in shares])
+    return np.repeat(shares / 10.0, 10, axis=0), labels
+
+
+@pytest.mark.parametrize("power", [0.25, 0.5, 1.0, 2.0])
+def test_a_power_is_undone(power, calibrated):
+    probability, labels = calibrated
+    bent = probability**power / np.sum(probability**power, axis=1, keepdims=True)
+    assert best_exponent(bent, labels, None) == pytest.approx(1.0 / power)
+    np.testing.assert_allclose(sharpened(bent, 1.0 / power), probability, atol=1e-6)
+
+
+def test_the_exponent_is_the_step_next_to_the_best(calibrated):
+    probability = np.random.default_rng(0).dirichlet(np.ones(3), size=len(calibrated[1]))
+    labels = np.where(np.arange(len(probability)) % 3 == 0, calibrated[1], np.argmax(probability, axis=1))
+
+    def loss(logarithm):
+        return log_loss(labels, sharpened(probability, float(np.exp(logarithm))))
+
+    best = minimize_scalar(loss, bounds=(-2.0, 3.0), method="bounded").x
+    assert abs(np.log(best_exponent(probability, labels, None)) - best) <= np.log(2.0) / 4
+    assert loss(np.log(best_exponent(probability, labels, None))) == min(loss(np.log(t)) for t in EXPONENTS)
+
+
+def test_labels_stay_and_weights_are_repetitions(calibrated):
+    probability, _ = calibrated
+    rng = np.random.default_rng(1)
+    labels, weight = rng.integers(0, 3, len(probability)), rng.integers(0, 4, len(probability))
+    for exponent in EXPONENTS:
+        order = np.argsort(probability, axis=1, kind="stable")
+        np.testing.assert_array_equal(np.argsort(sharpened(probability, exponent), axis=1, kind="stable"), order)
+    labels = np.where(weight > 1, np.argmax(probability, axis=1), labels)
+    again = np.repeat(np.arange(len(labels)), weight)
+    weighted = best_exponent(probability, labels, weight.astype(float))
+    assert weighted == best_exponent(probability[again], labels[again], None)
+    assert weighted != best_exponent(probability, labels, None)
+
+
+def test_who_is_always_right_is_sharpened_most_and_certainties_stay_finite():
+    sure = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.3]])
+    assert best_exponent(sure[2:], np.array([0]), None) == max(EXPONENTS)
+    for exponent in EXPONENTS:
+        found = sharpened(sure, exponent)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        assert np.all(found[[0, 1], [0, 1]] > 0.96)
