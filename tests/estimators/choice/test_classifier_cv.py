@@ -175,6 +175,14 @@ class TestRule:
         # Behind by 0, 1/2, 0, 0: mean and standard error are 1/8, so that log loss decides.
         assert self.chosen([flat], [[0.999, 0.999, 0.4, 0.999] * 2]) == ["neighbours"]
 
+    def test_the_explanation_does_not_call_a_blend_better_than_its_parts(self):
+        """Here its log loss is larger than that of its best part."""
+        pair = [tried(self.simple, self.ahead), tried(self.later, [*self.behind[:6], 0.2, 0.2])]
+        choice = choose(pair, self.folds, self.judge, with_blend=True)
+        assert len(choice.members) == 2
+        assert choice.losses[0] > choice.losses[1]
+        assert "cannot tell its parts apart" in choice.explanation(4, None)
+
     def test_flat_probabilities_do_not_keep_a_family_out(self):
         """As they are, probabilities of 0.6 are clearly behind those of 0.9; sharpened they are not."""
         flat = [0.6] * 7 + [0.4]

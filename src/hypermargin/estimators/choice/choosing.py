@@ -73,8 +73,10 @@ class Choice:
 
     def _why(self, best: dict[str, float]) -> str:
         if self.losses is not None:
-            other = "its best part" if len(self.members) > 1 else "the one with the best score, which is hardly better"
-            return f"because its log loss there is {self.losses[0]:.3f}, and {self.losses[1]:.3f} that of {other}"
+            losses = f"its log loss there is {self.losses[0]:.3f}, and {self.losses[1]:.3f} that of"
+            if len(self.members) > 1:  # a mean of equals need not beat all of them
+                return f"because the folds cannot tell its parts apart: {losses} the best of them"
+            return f"because {losses} the one with the best score, which is hardly better"
         tried = sum(row.scores.size > 0 or not np.isnan(row.screening) for row in self.rows)
         tied = sum(mean_score(row.scores) >= self.score - TIE for row in self.rows)
         return f"the best of {tried} candidates" if tied == 1 else f"the simplest of {tied} with the best score"
