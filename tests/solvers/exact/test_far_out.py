@@ -272,3 +272,40 @@ def test_sets_around_points_at_the_origin(kind, seed):
     X = lift(1e-9 * rng.standard_normal((5, 3)))
     y = np.r_[1.0, -1.0, 1.0, 1.0, -1.0]
     check(MarginProblem(X, y, 10.0 ** rng.uniform(-2.0, 2.0), uncertainty=kind(10.0 ** rng.uniform(-6.0, 0.0))))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("noise", [None, GeodesicBall(1e-4)])
+@pytest.mark.parametrize(("radius", "C"), [(12.0, np.inf), (17.0, 1e4), (18.0, np.inf)])
+def test_classes_on_a_line_that_separate_far_from_its_middle(radius, C, noise, seed):
+    """The optimum is ``1/(2 sinh(h)^2)``, h half the gap less the balls; most samples are ``e^30`` away from it."""
+    rng = np.random.default_rng([seed, int(radius)])
+    x = np.sort(np.sinh(radius * rng.uniform(-1.0, 1.0, 60)))
+    first = 53 + int(np.argmax(np.diff(np.arcsinh(x[52:58]))))  # of the last ten per cent or so, after a gap
+    y = np.where(np.arange(60) >= first, 1.0, -1.0)
+    problem = MarginProblem(lift(x[:, None]), y, C, uncertainty=noise)
+    solution = solve(problem)
+    with mp.workdps(60):
+        gap = mp.asinh(mp.mpf(x[first])) - mp.asinh(mp.mpf(x[first - 1]))
+        optimum = 1 / (2 * mp.sinh(gap / 2 - (0 if noise is None else mp.mpf(noise.rho))) ** 2)
+        assert mp.mpf(solution.lower_bound) <= optimum <= mp.mpf(solution.objective)
+    assert solution.status is Status.OPTIMAL
+    assert solution.n_iter < 5000
+    assert Certificate.from_dict(solution.certificate.to_dict()).verify(problem) == solution.lower_bound
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", [Box, CrossPolytope])
+def test_sets_on_a_line_that_separate_far_from_its_middle(kind, seed):
+    """Steps along the line are not stretched, and every w that has margins of 1 is checked with sixty digits."""
+    rng = np.random.default_rng([seed, 18, 1])
+    x = np.sort(np.sinh(18.0 * rng.uniform(-1.0, 1.0, 60)))
+    y = np.where(np.arange(60) >= 54, 1.0, -1.0)
+    noise = kind(10.0 ** rng.uniform(-8.0, -6.0))
+    problem = MarginProblem(lift(x[:, None]), y, np.inf, uncertainty=noise)
+    solution = solve(problem)
+    assert solution.status is Status.OPTIMAL
+    with mp.workdps(60):
+        q, value = exact_objective(problem.with_C(1.0), solution)
+        assert value == q / 2  # no margin is below 1
+        assert mp.mpf(solution.lower_bound) <= value <= mp.mpf(solution.objective)

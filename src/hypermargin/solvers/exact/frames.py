@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.geometry.exact_normals import exact_form, normal_to_frame
 from hypermargin.geometry.isometries import move_from_origin
 from hypermargin.geometry.lorentz import lift, quadratic_form
 from hypermargin.geometry.mean import onto_hyperboloid
@@ -22,6 +23,8 @@ MOST_FRAMES = 6
 NEAR = 0.5
 #: Below this share of ``|w|^2`` a form is not told from that of a lightlike normal, which has no foot.
 NO_FOOT = 1e-12
+#: The same where the form is known to more digits: a hyperplane so far away that nothing can be moved there.
+SURELY_NO_FOOT = 1e-24
 #: The farthest that a frame is moved for a lightlike normal.
 FARTHEST = 20.0
 #: The largest time coordinate of a centre that data can be moved to: double-double arithmetic ends beyond.
@@ -48,12 +51,20 @@ def first_frame(problem: MarginProblem, tol: float) -> Frame:
     return Frame(problem.centre, precise=in_doubles.margin_rounding(problem) > ROUNDING_SHARE * tol)
 
 
-def next_frame(frame: Frame, w: Array) -> Frame | None:
-    """Where to try again after a search in `frame` that ended with w there, short of a proof; None for nowhere."""
-    foot = _foot(w)
+def next_frame(frame: Frame, w: Array, form: float | None = None) -> Frame | None:
+    """Where to try again after a search in `frame` that ended with w there, short of a proof; None for nowhere.
+
+    Rounding in the frame may leave nothing of ``q(w)``; where it is known better it is given as `form`.
+    """
+    foot = _foot(w, form)
     if foot is not None and float(distance(foot, lift(np.zeros(foot.size - 1)))) > NEAR:
         return _precise(move_from_origin(foot[None], frame.centre)[0])
     return None if frame.precise else Frame(frame.centre, precise=True)
+
+
+def foot_frame(frame: Frame, w: Array, low: Array | None) -> Frame | None:
+    """`next_frame` for a normal ``w + low`` that is known to all its digits, outside of the frame."""
+    return next_frame(frame, normal_to_frame(w, low, frame.centre[1:])[0], float(exact_form(w, low)))
 
 
 def between(one: Frame, other: Frame) -> Frame | None:
@@ -68,16 +79,18 @@ def _precise(centre: Array) -> Frame | None:
     return Frame(centre, precise=True) if centre[0] < OUT_OF_REACH else None
 
 
-def _foot(w: Array) -> Array | None:
+def _foot(w: Array, form: float | None = None) -> Array | None:
     """The point of the hyperplane nearest to the origin, or of one nearly as good; None where w is 0.
 
     A lightlike w has no hyperplane: boosts along its direction make it longer or shorter. There the point is one around
     which w has length 1, and with it the points whose margin it decides are near.
     """
-    length, form = float(np.linalg.norm(w[1:])), float(quadratic_form(w))
+    length, clear = float(np.linalg.norm(w[1:])), SURELY_NO_FOOT
     if length == 0.0:
         return None
-    if form > NO_FOOT * length**2:
+    if form is None:
+        form, clear = float(quadratic_form(w)), NO_FOOT
+    if form > clear * length**2:
         return lift(w[1:] / length * (float(w[0]) / np.sqrt(form)))
     ahead = float(np.sign(w[0])) * np.clip(np.log(length), -FARTHEST, FARTHEST)
     return lift(w[1:] / length * np.sinh(ahead))

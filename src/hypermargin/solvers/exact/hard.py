@@ -16,7 +16,7 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective, relative_gap
 from hypermargin.solvers.exact.begin import fresh_search
-from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, first_frame, next_frame
+from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.search import Search
 from hypermargin.solvers.exact.separators import first_separator, scaled_to_margin, small_enough, widest_separator
@@ -25,8 +25,8 @@ GROWTH = 5.0
 MAX_ROUNDS = 30
 #: The round in which to ask whether the classes overlap, if nothing separates by then: the answer does not change.
 OVERLAP_ROUND = 1
-#: A soft margin that needs less than this share of its C is solved with that share.
-LESS_OF_C = 0.01
+#: Most rounds in which rounding may keep a soft margin from being solved. To begin again with all cuts helps at times.
+BLURRED_ROUNDS = 2
 #: The largest C to begin with.
 LARGEST_C = 1e60
 LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
@@ -36,47 +36,68 @@ SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
 def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver, cuts: str = "auto") -> Outcome:
     """The hard-margin optimum, or the proof that there is none; `solve_soft` solves a soft margin from a search."""
-    outcome = _in_frame(problem, tol, solve_soft, first_frame(problem, tol), cuts, ask=True)
+    outcome = last = _in_frame(problem, tol, solve_soft, first_frame(problem, tol), cuts, ask=True)
     tried = 1
-    while tried < MOST_FRAMES and _lacks_digits(problem, outcome, tol):
-        assert outcome.frame is not None
-        centre, precise = outcome.frame
-        frame = next_frame(Frame(lift(centre), precise), normal_to_frame(outcome.w, outcome.w_low, centre)[0])
-        if np.isinf(_objective(problem, outcome)):  # no C has found a separator: it takes more digits to see one
-            easy = widest_separator(problem) if tried == 1 else None
-            if easy is None or easy[0].frame is None:
-                break
-            frame = Frame(lift(easy[0].frame[0]), precise=True)
+    while tried < MOST_FRAMES and _lacks_digits(problem, last, tol):
+        known = _known_separator(problem, outcome, tried)
+        frame = _another_frame(problem, outcome, last, known)
         if frame is None:
             break
-        other = _in_frame(problem, tol, solve_soft, frame, cuts)
-        outcome = (
-            other if other.status is Status.INFEASIBLE or _gap(problem, other) < _gap(problem, outcome) else outcome
-        )
+        last = _in_frame(problem, tol, solve_soft, frame, cuts, known)
+        if last.status is Status.INFEASIBLE or _gap(problem, last) < _gap(problem, outcome):
+            outcome = last
         tried += 1
     return replace(outcome, info={**outcome.info, "frames": tried})
 
 
+def _known_separator(problem: MarginProblem, outcome: Outcome, tried: int) -> Outcome | None:
+    """The outcome if it separates; else, no C having found a separator, one that takes more digits to see."""
+    if not np.isinf(_objective(problem, outcome)):
+        return outcome
+    easy = widest_separator(problem) if tried == 1 else None
+    return None if easy is None else easy[0]
+
+
+def _another_frame(problem: MarginProblem, best: Outcome, last: Outcome, known: Outcome | None) -> Frame | None:
+    """Where to try next: around the foot of what is known to separate, then nearer to where it went best."""
+    here, centre = _frame_of(best), Frame(problem.centre, precise=True)
+    if last is not best:
+        return between(here, _frame_of(last))
+    foot = None if known is None else foot_frame(here, known.w, known.w_low)
+    return foot or between(here, centre)
+
+
+def _frame_of(outcome: Outcome) -> Frame:
+    assert outcome.frame is not None
+    return Frame(lift(outcome.frame[0]), outcome.frame[1])
+
+
 def _in_frame(
-    problem: MarginProblem, tol: float, solve_soft: SoftSolver, frame: Frame, cuts: str, ask: bool = False
+    problem: MarginProblem,
+    tol: float,
+    solve_soft: SoftSolver,
+    frame: Frame,
+    cuts: str,
+    known: Outcome | None = None,
+    ask: bool = False,
 ) -> Outcome:
-    """Soft margins with growing C in one frame; if need be, `ask` once whether the classes overlap."""
+    """Soft margins with growing C in one frame; if need be, `ask` once whether the classes overlap.
+
+    Where one is `known` that separates the search begins with it. Far out one is looked for, and its foot is the frame.
+    """
     from hypermargin.solvers.common.overlap import prove_overlap  # brings SciPy, which few problems need
 
     soft = problem.with_equal_weights().with_C(1.0)
     oracle, search = fresh_search(soft, frame, cuts)
-    easy = first_separator(problem, oracle) if frame.precise else None
-    if easy is not None:  # far out no C near 1 may be the right one to begin with
-        soft = soft.with_C(small_enough(soft.with_C(LARGEST_C), easy[1].upper) * LARGEST_C)
+    if known is None and frame.precise:
+        easy = first_separator(problem, oracle)
+        known = None if easy is None else easy[0]
+        frame = frame if known is None else foot_frame(frame, known.w, known.w_low) or frame
+    if known is not None:  # far out no C near 1 may be the right one to begin with
+        soft = soft.with_C(_enough_C(soft, _objective(problem, known)))
         oracle, search = fresh_search(soft, frame, cuts)
-    outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
-    separator = _separator(problem, outcome)
-    if separator is not None:  # then C need not be larger than its objective says
-        share = small_enough(soft, _objective(problem, separator))
-        if share < LESS_OF_C and not _gap(problem, separator) <= tol:
-            soft, oracle = soft.with_C(share * soft.C), oracle.scaled(share)
-            search = search.rescaled(share, oracle, search.n_passes)
-            outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
+        search.hint = normal_to_frame(known.w, known.w_low, frame.centre[1:])[0]
+    outcome, blurred = _decided(solve_soft(soft, tol, oracle, search), search, tol), 0
     for round_ in range(MAX_ROUNDS):
         separator = _separator(problem, outcome)
         if ask and separator is None and (round_ == OVERLAP_ROUND or outcome.status in LIMITS):
@@ -84,14 +105,17 @@ def _in_frame(
             overlap = prove_overlap(problem)
             if overlap is not None:
                 return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, checked=True)
-        if separator is not None and (_gap(problem, separator) <= tol or _is_feasible(problem, outcome)):
+        solved = not search.exhausted and _is_feasible(problem, outcome)
+        if separator is not None and (solved or _gap(problem, separator) <= tol):
             break  # a larger C has nothing to add
         if separator is not None and relative_gap(_objective(problem, separator), search.lower) <= 0.1 * tol:
             break  # neither has it here: the search has met the separator, and rounding is what the check lacks
-        if outcome.status in LIMITS:
+        blurred += search.exhausted
+        if outcome.status in LIMITS or blurred > BLURRED_ROUNDS:
             break
-        soft, oracle = soft.with_C(GROWTH * soft.C), oracle.scaled(GROWTH)
-        search = search.rescaled(GROWTH, oracle, search.n_passes)
+        factor = GROWTH if separator is None else min(GROWTH, _enough_C(soft, _objective(problem, separator)) / soft.C)
+        soft, oracle = soft.with_C(factor * soft.C), oracle.scaled(factor)
+        search = search.rescaled(factor, oracle, search.n_passes)
         outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
     assert isinstance(outcome.certificate, SoftMarginCertificate)
     weighted = problem.sample_weight is not None
@@ -102,6 +126,11 @@ def _in_frame(
         return replace(outcome, status=unseparated, certificate=certificate)
     status = Status.GAP_REMAINS if outcome.status is outcome.status_if_met else outcome.status
     return replace(separator, status=status, certificate=certificate)
+
+
+def _enough_C(soft: MarginProblem, objective: float) -> float:
+    """A C that is not less than any multiplier of a hard margin whose optimum is at most `objective`."""
+    return small_enough(soft.with_C(LARGEST_C), objective) * LARGEST_C
 
 
 def _decided(outcome: Outcome, search: Search, tol: float) -> Outcome:

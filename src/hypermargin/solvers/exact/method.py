@@ -15,6 +15,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.certificates.objective import Enclosure
+from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
@@ -23,7 +24,7 @@ from hypermargin.solvers.exact.asinh.solve import solve_asinh
 from hypermargin.solvers.exact.begin import CUTS, fresh_search
 from hypermargin.solvers.exact.certify import bound_to_prove, make_certificate
 from hypermargin.solvers.exact.costs import ALL, Costs, enough_costs
-from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, next_frame
+from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame, next_frame
 from hypermargin.solvers.exact.hard import LIMITS, solve_hard_margin
 from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
@@ -52,6 +53,22 @@ class Trial(NamedTuple):
     @property
     def gap(self) -> float:
         return relative_gap(self.enclosure.upper, self.outcome.lower_bound)
+
+    def next_frame(self) -> Frame | None:
+        """Around the foot of the answer; that of one that separates is known to all digits."""
+        w, low = self.outcome.w, self.outcome.w_low
+        if self.enclosure.least_margin >= 1.0:
+            return foot_frame(self.frame, w, low)
+        return next_frame(self.frame, normal_to_frame(w, low, self.frame.centre[1:])[0])
+
+    def separator_in(self, frame: Frame) -> Array | None:
+        """The answer in a frame if it separates: what a search there begins with."""
+        if not self.enclosure.least_margin >= 1.0:
+            return None
+        return normal_to_frame(self.outcome.w, self.outcome.w_low, frame.centre[1:])[0]
+
+    def with_answer_of(self, other: "Trial") -> "Trial":
+        return self.with_answer(other.outcome, other.enclosure)
 
     def with_answer(self, other: Outcome, enclosure: Enclosure) -> "Trial":
         """The same with the answer of another outcome if that is better."""
@@ -146,8 +163,10 @@ class Exact(Solver):
             separator = first_separator(problem, oracle)
             costs = ALL if separator is None else enough_costs(problem, separator[1])
             costs = costs if costs.largest(problem) < LESS_OF_C else ALL
-            if costs is not ALL:
-                oracle, search = self._search(costs.of(problem), oracle.frame)
+            if costs is not ALL and separator is not None:
+                known = Trial(oracle.frame, *separator)
+                oracle, search = self._search(costs.of(problem), known.next_frame() or oracle.frame)
+                search.hint = known.separator_in(oracle.frame)
         outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
         if not self.verify or not (costs is not ALL or _lacks_digits(problem, outcome, oracle, search, tol)):
             return outcome
@@ -160,17 +179,19 @@ class Exact(Solver):
         while tried < MOST_FRAMES and best.gap > tol and last.outcome.status not in LIMITS:
             before, costs = costs, ALL if isinstance(problem, SpreadProblem) else enough_costs(problem, best.enclosure)
             less = costs.largest(problem) / before.largest(problem)
-            frame = next_frame(last.frame, search.best) if last is best else between(best.frame, last.frame)
+            halfway = None if last is best else between(best.frame, last.frame)
+            frame = halfway or best.next_frame() or between(best.frame, Frame(problem.centre, precise=True))
             if less < LESS_OF_C or (frame is None and less < MUCH_OF_C):
                 frame = best.frame  # the same once more, with costs that the objective is not lost beside
             if frame is None:
                 break
             passes, work = search.n_passes, search.evaluator.work
             oracle, search = self._search(costs.of(problem), frame)
+            search.hint = best.separator_in(frame)
             search.evaluator.passes, search.evaluator.work = passes, work
             outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
-            last, tried = Trial(frame, *without_risk(problem, outcome)), tried + 1
-            best = last if last.gap < best.gap else best
+            last, tried = Trial(frame, *without_risk(problem, outcome)).with_answer_of(best), tried + 1
+            best = last if last.gap < best.gap else best.with_answer_of(last)
         passes = search.n_passes
         counts = {"passes": passes, "full_passes": search.full_passes, "attempts": tried}
         return replace(best.outcome, n_iter=passes, info={**best.outcome.info, **counts})

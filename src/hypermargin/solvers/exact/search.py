@@ -27,6 +27,8 @@ from hypermargin.solvers.exact.screening import Box, Screened, everything_open, 
 #: Numbers of the cuts that bound t, for t > 0 and t < 0: those at (1, 0, ..., 0) and (-1, 0, ..., 0).
 TAIL_CUTS = (2, 3)
 LAST_TAIL_CUT = 3
+#: How far a hyperplane is moved to have samples of one class on the wrong side, in distances at which margins are 1.
+MOVES = 2.0
 #: Numbers read and passes made in one step at most, so that time limits are noticed.
 WORK_PER_STEP, PASSES_PER_STEP = 4_000_000, 20
 #: From so many samples on those that are settled are sorted out (`screening`): around the best point and this many
@@ -85,6 +87,8 @@ class Search:
         self.history: list[float] = []
         self.shares: dict[int, Shares] = {}  # of those cuts that are not the plain cut of their point
         self.n_splits = 0
+        self.hint: Array | None = None  # a normal that separates, to begin with
+        self._tail_cuts = list(TAIL_CUTS)
         self._oracle, self._checked_at = oracle, 0
         arrays = oracle.arrays
         self._can_screen = arrays is not None and arrays[1].size >= LEAST_SAMPLES
@@ -169,19 +173,41 @@ class Search:
             evaluate(first)
             if not self.allow_timelike and quadratic_form(first) < 0.0:
                 evaluate(lift(first))
+        if self.hint is not None:
+            self._ask_around(self.hint)
         self._deepen()
         self.master = Master(self.pool)
-        tails = [(cut, self.pool.tail(cut, self.upper)) for cut in TAIL_CUTS]
+        tails = [self._nearest_tail(sign) for sign in (1.0, -1.0)]
         for k, point in enumerate((apex, -apex)):
-            if tails[k][1] is None and self._oracle.arrays is None and self.n_passes < self.evaluator.most_passes:
+            if tails[k] is None and self._oracle.arrays is None and self.n_passes < self.evaluator.most_passes:
                 evaluate(2.0 * point)  # sets may reach where their points do not, and here the cut is theirs
-                last = self.pool.count() - 1
-                if self.pool.cut(last)[1][0] * point[0] > 0.0:
-                    tails[k] = last, self.pool.tail(last, self.upper)
-        if any(tail is None for _, tail in tails):
+                self._tail_cuts.append(self.pool.count() - 1)
+                tails[k] = self._nearest_tail(point[0])
+        if tails[0] is not None and tails[1] is not None:
+            self._add_half(1.0, *tails[0])
+            self._add_half(-1.0, *tails[1])
+
+    def _nearest_tail(self, sign: float) -> tuple[int, float, float] | None:
+        """The cut that proves all t of this sign beyond the nearest point, that point, and the share of the cut."""
+        cuts = [c for c in self._tail_cuts if self.pool.cut(c)[1][0] * sign > 0.0]
+        tails = [(c, tail) for c in cuts if (tail := self.pool.tail(c, self.upper)) is not None]
+        return min(((c, *tail) for c, tail in tails), key=lambda found: found[1], default=None)
+
+    def _ask_around(self, w: Array) -> None:
+        """Passes at a normal and, if it is spacelike, at the same moved ahead and back along its axis.
+
+        If w separates, the samples of these cuts are of one class and near the hyperplane, and their slopes bound t. So
+        do those of all samples of a class, but far out they are so long, and so nearly lightlike, that the bound is.
+        """
+        self.evaluator.evaluate(w)
+        form, length = quadratic_form(w), float(np.linalg.norm(w[1:]))
+        if not form > 0.0:
             return
-        for sign, (cut, tail) in zip((1.0, -1.0), tails, strict=True):
-            self._add_half(sign, cut, *tail)
+        size = np.sqrt(form)
+        for shift in (MOVES * np.arcsinh(1.0 / size), -MOVES * np.arcsinh(1.0 / size)):
+            place = np.arcsinh(w[0] / size) + shift
+            self.evaluator.evaluate(np.append(size * np.sinh(place), size * np.cosh(place) / length * w[1:]))
+            self._tail_cuts.append(self.pool.count() - 1)
 
     def _deepen(self) -> None:
         """Cuts before there are regions: where samples are many, those that a search over a part of them ended with."""
@@ -227,6 +253,7 @@ class Search:
         """
         other = type(self)(oracle, self.dim, self.allow_timelike)
         other.evaluator.passes, other.shares = n_passes, dict(self.shares)
+        other._tail_cuts = list(self._tail_cuts)
         for c in range(1, self.pool.count()):
             b, g, w, risk = self.pool.cut(c)
             other.evaluator.record(w, factor * risk, factor * b, factor * g)

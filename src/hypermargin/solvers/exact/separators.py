@@ -13,7 +13,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.objective import Enclosure
-from hypermargin.geometry.exact_normals import normal_to_frame, pushed_out, scaled_normal
+from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
 from hypermargin.geometry.lorentz import covector, lift
 from hypermargin.geometry.mean import onto_hyperboloid
 from hypermargin.passes.device import DeviceSamples, on_host
@@ -21,7 +21,7 @@ from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective
-from hypermargin.solvers.exact.frames import Frame, next_frame
+from hypermargin.solvers.exact.frames import Frame, foot_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
@@ -95,7 +95,7 @@ def widest_separator(problem: MarginProblem) -> tuple[Outcome, Enclosure] | None
     if found is None or found.w is None:
         return None
     around = Frame(problem.centre, precise=True)
-    foot = next_frame(around, normal_to_frame(found.w, found.low, problem.centre[1:])[0]) or around
+    foot = foot_frame(around, found.w, found.low) or around
     used = np.flatnonzero(problem.costs > 0.0)
     nearest = used[np.argmin(np.abs(problem.X[used] @ covector(found.w)) / problem.X[used, 0])]
     frames = foot, Frame(lift(problem.X[nearest, 1:]), precise=True)
