@@ -160,7 +160,7 @@ class Exact(Solver):
         """`run_from`, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
         costs, separator = ALL, None
         if self.verify and oracle.frame.precise:  # far out the objective may be smaller than C by many orders
-            separator = first_separator(problem, oracle)
+            separator = first_separator(problem, oracle, at_any_price=False)
             costs = ALL if separator is None else enough_costs(problem, separator[1])
             costs = costs if costs.largest(problem) < LESS_OF_C else ALL
             if costs is not ALL and separator is not None:

@@ -67,12 +67,15 @@ def _times(problem: MarginProblem, outcome: Outcome, scale: float) -> Outcome:
     return replace(outcome, w=w, w_low=low)
 
 
-def first_separator(problem: MarginProblem, oracle: HingeOracle) -> tuple[Outcome, Enclosure] | None:
+def first_separator(
+    problem: MarginProblem, oracle: HingeOracle, at_any_price: bool = True
+) -> tuple[Outcome, Enclosure] | None:
     """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; else None.
 
     Where the optimum is far smaller than C a search may not see it; this says how small it is. Tried are the hyperplane
     halfway between the centroids of the classes, and the one with the largest least margin, relative to the size of
-    each point, in the frame.
+    each point, in the frame. In many digits that takes as long as several searches, and is not tried unless
+    `at_any_price`.
     """
     for normal in (_bisector, _widest):
         w = normal(problem, oracle.frame)
@@ -81,7 +84,7 @@ def first_separator(problem: MarginProblem, oracle: HingeOracle) -> tuple[Outcom
         found = _scaled_in(oracle.frame, problem, *oracle.to_original(w, np.zeros_like(w)))
         if found is not None:
             return found
-    return widest_separator(problem) if problem.n_samples <= QUICK else None
+    return widest_separator(problem) if at_any_price and problem.n_samples <= QUICK else None
 
 
 def widest_separator(problem: MarginProblem) -> tuple[Outcome, Enclosure] | None:
