@@ -75,8 +75,12 @@ def script(case: Case, wrong: Complaint) -> str:
         shape = "" if case.noise.shape is None else f"{case.noise.shape.tolist()!r}, "
         noise = f"{case.noise.name}({shape}{rho!r})"
     Cs = [v if np.isfinite(v) else "np.inf" for v in case.C]
-    how = f"solve_path(problem, {list(case.C)!r})" if case.method == "path" else f"[solve(problem, {case.method!r})]"
     weight = None if case.weight is None else case.weight.tolist()
+    how = {
+        "path": f"solve_path(problem, {list(case.C)!r})",
+        "classifier": f"HyperbolicSVC(C=problem.C, allow_timelike={case.timelike!r}, tol=1e-6)"
+        f".fit(problem.X, problem.y, sample_weight={weight!r}).solutions_",
+    }.get(case.method, f"[solve(problem, {case.method!r})]")
     sets = "" if case.noise is None else f"from hypermargin.problems import {case.noise.name}\n"
     return f'''"""{wrong.kind}: {wrong.sentence}
 
@@ -85,7 +89,7 @@ Found by `make fuzz` as case {case.name}, and made smaller.
 
 import numpy as np
 
-from hypermargin import MarginProblem
+from hypermargin import HyperbolicSVC, MarginProblem
 {sets}from hypermargin.solvers import solve, solve_path
 
 xr = np.array({case.space.tolist()!r})
