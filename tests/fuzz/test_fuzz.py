@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 from mpmath import mp
 
-from fuzz.cases import BATCH, SETS, Case, Noise, draw_batch
+from fuzz.cases import BATCH, METHODS, SETS, Case, Noise, draw_batch
 from fuzz.exact_values import ExactProblem, exact_normal, form
 from fuzz.search import enumerated, in_frame
 from fuzz.shrink import script, shrunk
@@ -25,9 +25,9 @@ def test_nothing_false_is_said(first):
 
 
 def test_every_kind_is_drawn():
-    cases = [case for batch in range(60) for case in draw_batch(0, batch)]
+    cases = [case for batch in range(200) for case in draw_batch(0, batch)]
     counts = Counter(case.method for case in cases)
-    assert all(counts[method] > 0 for method in ("exact", "path", "sdp", "moment"))
+    assert all(counts[method] > 0 for method in METHODS)
     assert {case.noise.name for case in cases if case.noise is not None} == set(SETS)
     assert any(case.hard for case in cases)
     assert any(case.timelike for case in cases)
