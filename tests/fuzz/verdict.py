@@ -167,12 +167,15 @@ def _judge_bounds(case, problem, exact, solution, returned, framed, centre, poin
 
 
 def _checked_bounds(case: Case, problem: MarginProblem, solution: Any) -> dict[str, float]:
-    """What checks of the certificate say: as it is, from a file, and now and then by Arb."""
+    """What checks of the certificate say: as it is and from a file, of some cases, and of few by Arb.
+
+    The bound of a proved solution is that of a check already.
+    """
     if solution.certificate is None or case.method == "classifier":  # which merges equal samples: another problem
         return {}
     lot = crc32(case.name.encode()) % 64
     try:
-        bounds = {"checked bound": solution.certificate.verify(problem)}
+        bounds = {} if 16 <= lot else {"checked bound": solution.certificate.verify(problem)}
         if lot < 8:
             again = Certificate.from_dict(json.loads(json.dumps(solution.certificate.to_dict())))
             bounds["bound from a file"] = again.verify(problem)
