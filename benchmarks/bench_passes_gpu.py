@@ -76,20 +76,27 @@ def sanity() -> list[Row]:
     rows = []
     for dim in (2, 3, 5):
         X, side = points(100_000, dim)
-        on_card = spread(X, side)
         on_host = MarginProblem(X.cpu().numpy(), side.cpu().numpy().astype(float))
-        fast, ours = best_of(lambda problem=on_card: solve(problem, tol=TOL), 2)
         slow, reference = best_of(lambda problem=on_host: solve(problem, tol=TOL), 1)
-        apart = abs(ours.objective / reference.objective - 1.0)
-        there = reference.certificate.verify(on_card) / reference.lower_bound - 1.0
-        here = ours.certificate.verify(on_host) / ours.lower_bound - 1.0
-        note = (
-            f"{ours.status.name}, objectives {apart:.0e} apart; bounds of each checked by the other {there:+.0e} and "
-            f"{here:+.0e} off; fingerprints {'equal' if _same_data(ours, reference) else 'DIFFER'}"
-        )
-        agrees = ours.is_proved and apart < 1e-8 and max(abs(there), abs(here)) < 1e-9 and _same_data(ours, reference)
-        what = f"sanity, n = 1e5, d = {dim}"
-        rows.append(Row(what, seconds(fast), f"NumPy {seconds(slow)}", "", "", note if agrees else f"WRONG: {note}"))
+        on_card = {"PyTorch": spread(X, side)}
+        if find_spec("cupy") is not None:
+            import cupy
+
+            on_card["CuPy"] = spread(cupy.from_dlpack(X), cupy.from_dlpack(side))
+        for library, problem in on_card.items():
+            fast, ours = best_of(lambda problem=problem: solve(problem, tol=TOL), 2)
+            apart = abs(ours.objective / reference.objective - 1.0)
+            there = reference.certificate.verify(problem) / reference.lower_bound - 1.0
+            here = ours.certificate.verify(on_host) / ours.lower_bound - 1.0
+            same = _same_data(ours, reference)
+            note = (
+                f"{ours.status.name}, objectives {apart:.0e} apart; bounds of each checked by the other "
+                f"{there:+.0e} and {here:+.0e} off; fingerprints {'equal' if same else 'DIFFER'}"
+            )
+            agrees = ours.is_proved and apart < 1e-8 and max(abs(there), abs(here)) < 1e-9 and same
+            what = f"sanity, {library}, n = 1e5, d = {dim}"
+            note = note if agrees else f"WRONG: {note}"
+            rows.append(Row(what, seconds(fast), f"NumPy {seconds(slow)}", "", "", note))
     return rows
 
 
