@@ -175,7 +175,7 @@ def _checked_bounds(case: Case, problem: MarginProblem, solution: Any) -> dict[s
         return {}
     lot = crc32(case.name.encode()) % 64
     try:
-        bounds = {} if 16 <= lot else {"checked bound": solution.certificate.verify(problem)}
+        bounds = {} if lot >= 16 else {"checked bound": solution.certificate.verify(problem)}
         if lot < 8:
             again = Certificate.from_dict(json.loads(json.dumps(solution.certificate.to_dict())))
             bounds["bound from a file"] = again.verify(problem)
