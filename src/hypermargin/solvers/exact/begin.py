@@ -29,8 +29,10 @@ def fresh_search(
     if checkpoint is not None:
         oracle = Journal(checkpoint, oracle, problem)
     deep = cuts == "deep" or (cuts == "auto" and deep_is_quicker(problem) and not frame.precise)
-    in_memory = type(oracle) is HingeOracle  # the interior-point method has to see the samples themselves
-    return oracle, (DeepSearch if deep and in_memory else Search)(oracle, problem.dim, problem.allow_timelike)
+    samples = oracle.samples if deep else None
+    if samples is None:
+        return oracle, Search(oracle, problem.dim, problem.allow_timelike)
+    return oracle, DeepSearch(oracle, problem.dim, problem.allow_timelike)
 
 
 def deep_is_quicker(problem: MarginProblem) -> bool:

@@ -54,7 +54,9 @@ class DeepSearch(Search):
     def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
         super().__init__(oracle, dim, allow_timelike)
         self._can_screen = False  # working sets are this search's own way
-        self._threshold, self._samples = oracle.threshold, oracle.samples
+        samples = oracle.samples
+        assert samples is not None  # who begins a search has looked
+        self._threshold, self._samples = oracle.threshold, samples
         self._counted = self._samples.reads
         self._partial = 0.0  # passes over parts of the data that have not been counted yet
         self._plain_until = 0
@@ -83,14 +85,14 @@ class DeepSearch(Search):
                 break
             before, reach = self._moved(before, reach)
             accuracy = self._accuracy
-        self._add(chosen, engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
+        self._add(engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
         if not easy:
             self._plain_until = self.n_passes + PLAIN_FIRST
             return
         reach = np.sqrt(self.tol * self.upper)
         for tilt in TILTS:
             for side in (1.0, -1.0):
-                self._add(chosen, engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
+                self._add(engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
 
     def _optimise(self, engine: MarginEngine, chosen: WorkingSet, accuracy: float) -> bool:
         """Iterate to the relative gap `accuracy`; False if a spacelike optimum is not in sight."""
@@ -142,7 +144,7 @@ class DeepSearch(Search):
             if self._saw_all(chosen, engine.risk(), gap):
                 break
             before, reach = self._moved(before, reach)
-        self._add(chosen, engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
+        self._add(engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
         return True
 
     def _optimise_at(self, engine: ExcessEngine, chosen: WorkingSet, target: float, lower: float) -> bool:
@@ -201,18 +203,21 @@ class DeepSearch(Search):
     def _evaluate(self, w: Array, chosen: WorkingSet) -> None:
         """A pass at w; its cut is what `_add` describes others by."""
         self._margins = self._samples.margins(w)
-        self._turned = self._samples.turned(chosen, self._margins)
+        self._chosen, self._turned = chosen, self._samples.turned(chosen, self._margins)
         self._count_reads()
         self._relaxed, self._point = self.evaluator.evaluate(w), w
         self._plain = self.pool.count() - 1
 
-    def _add(self, chosen: WorkingSet, weights: Array, loss: float, t: float | None = None) -> None:
-        """Add the cut of the given weights, rounded to the plain cut as far as its bound at t falls by at most `loss`.
+    def _add(self, weights: Array, loss: float, t: float | None = None) -> None:
+        """Add the cut of these weights of the last working set, which is described by the plain cut and differences.
 
-        Without t it is the best bound for any t.
+        Differences are left out as long as the bound at t falls by at most `loss`; without t it is the best bound for
+        any t. Where very many samples have turned the set was no good, and neither would the cut be.
         """
         b, g, w, risk = self.pool.cut(self._plain)
-        turned = self._turned
+        chosen, turned = self._chosen, self._turned
+        if turned is None:
+            return
         samples, columns = _joined(chosen.samples, turned.samples), _joined(chosen.columns, turned.columns)
         costs, taken = _joined(chosen.costs, turned.costs), _joined(w @ chosen.columns < self._threshold, turned.taken)
         shares = _joined(weights / chosen.costs, (~turned.taken).astype(np.float64))
@@ -235,6 +240,6 @@ class DeepSearch(Search):
         return b + g[0] * t + phi(abs(t), float(np.linalg.norm(g[1:])))
 
 
-def _joined(first: Array, second: Array) -> Array:
+def _joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Along the samples."""
     return np.concatenate([first, second], axis=-1) if second.size else first

@@ -62,9 +62,15 @@ class HingeOracle:
         return (self._columns, self._costs, self._factor, self.threshold) if is_compiled(evaluator) else None
 
     @property
-    def samples(self) -> Samples:
-        """The samples as the search in many dimensions asks for them."""
-        return SamplesInMemory(self._columns[:, : self._costs.size], self._factor * self._costs, self.threshold)
+    def framed(self) -> tuple[Array, Array]:
+        """The points z_i as columns, (d + 1, n), and their costs (n,), without the factor of the hinge."""
+        return self._columns[:, : self._costs.size], self._costs
+
+    @property
+    def samples(self) -> Samples | None:
+        """The samples as the search in many dimensions asks for them; None where it cannot."""
+        columns, costs = self.framed
+        return SamplesInMemory(columns, self._factor * costs, self.threshold)
 
     def part(self, share: float) -> "HingeOracle":
         """The oracle of a random part of each class, with costs scaled to the total of the class."""

@@ -58,8 +58,8 @@ class Samples(Protocol):
     def around(self, margins: Margins | None, reach: float) -> WorkingSet | None:
         """The samples near the margin, without margins all of them; None where there is no room for so many."""
 
-    def turned(self, chosen: WorkingSet, margins: Margins) -> Turned:
-        """Those that have turned where the margins are these; asked before the pass at that point."""
+    def turned(self, chosen: WorkingSet, margins: Margins) -> Turned | None:
+        """Those that have turned where the margins are these; asked before the pass at that point. None if too many."""
 
     def share_read(self, chosen: WorkingSet) -> float:
         """What reading a working set counts, in reads of all samples."""

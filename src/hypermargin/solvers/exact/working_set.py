@@ -74,7 +74,7 @@ def shares_of_look(width: int, sizes: tuple[int, int]) -> tuple[float, float] | 
 
 def first_look(columns: Array, costs: Array) -> WorkingSet | None:
     """A random part of each class, with its costs scaled to the total of the class; None where samples are few."""
-    width, n = columns.shape
+    width = len(columns)
     sides = [np.flatnonzero(columns[0] > 0.0), np.flatnonzero(columns[0] <= 0.0)]  # z_i0 has the sign of y_i
     shares = shares_of_look(width, (sides[0].size, sides[1].size))
     if shares is None:
@@ -114,7 +114,7 @@ def window(margins: Array, reach: float, width: int, stands_for: Array | None = 
 
 
 def _count(marks: NDArray[np.bool_], stands_for: Array | None) -> float:
-    return np.count_nonzero(marks) if stands_for is None else float(stands_for @ marks)
+    return float(np.count_nonzero(marks)) if stands_for is None else float(stands_for @ marks)
 
 
 def _at_rank(values: Array, rank: float, stands_for: Array | None) -> float:
@@ -122,7 +122,7 @@ def _at_rank(values: Array, rank: float, stands_for: Array | None) -> float:
     if stands_for is None:
         return float(np.partition(values, int(rank))[int(rank)])
     order = np.argsort(values)
-    place = np.searchsorted(np.cumsum(stands_for[order]), rank)
+    place = int(np.searchsorted(np.cumsum(stands_for[order]), rank))
     return float(values[order[min(place, order.size - 1)]])
 
 
