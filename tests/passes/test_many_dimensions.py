@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hypermargin import Certificate, HyperbolicSVC, MarginProblem, Status, solve, solve_path
+from hypermargin import Certificate, GeodesicBall, HyperbolicSVC, MarginProblem, Status, solve, solve_path
 from hypermargin.certificates import CertificateError
 from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.certificates.sums import cut_sums
@@ -156,7 +156,7 @@ def devices(problem):
         import torch
     except ImportError:
         return
-    yield "torch", DeviceSamples(torch.from_numpy(X)[:, 1:], torch.from_numpy(y), 1.0, torch.from_numpy(weight))
+    yield "torch", DeviceSamples(torch.tensor(X)[:, 1:], torch.tensor(y), 1.0, torch.tensor(weight))
 
 
 def test_a_proof_holds_in_every_home_and_order(proved, tmp_path):
@@ -242,3 +242,26 @@ def test_damaged_names_are_told(proved):
     for wrong in ('"no name"', '"1ffffffffffffffff"', "7", "null", '"-1"'):
         with pytest.raises(CertificateError):
             Certificate.from_dict(json.loads(text.replace(f'"{name}"', wrong))).verify(problem)
+
+
+# -- where it pays -----------------------------------------------------------------------------------------------------
+
+
+def test_many_samples_of_the_plane_are_read_few_times_where_every_pass_reads_them_anew():
+    problem = overlapping(2, 120_000, seed=7)
+    read_anew, kept = in_pieces(problem), SpreadProblem(Resident([piece(problem, slice(None))]), 1.0)
+    solution, plain = solve(read_anew), solve(kept)
+    assert solution.status is plain.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(plain.objective, rel=2e-6)
+    assert len(read_anew.home.count) <= 20 < plain.info["passes"]
+
+
+def test_balls_and_devices_have_plain_cuts():
+    problem = overlapping(10, 400, seed=8)
+    (_, samples), *_ = devices(replace(problem, sample_weight=np.ones(400)))
+    on_device = solve(SpreadProblem(Resident([samples]), 1.0), cuts="deep")
+    assert on_device.status is Status.OPTIMAL
+    assert not on_device.certificate.shared
+    ball = GeodesicBall(0.05)
+    robust = MarginProblem.unchecked(problem.X, problem.y, 1.0, None, ball)
+    assert not solve(SpreadProblem(Resident([robust]), 1.0, ball), time_limit=3.0).certificate.shared
