@@ -134,8 +134,14 @@ def _array_blocks(space: Array, side: Array, weight: Array | None) -> Iterator[t
 
 
 def _words(xp: Any, values: Any) -> Any:
-    """The bits of doubles as integers; 0 and -0 are the same number."""
-    return (values + 0.0).view(xp.int64)
+    """The bits of doubles as integers; 0 and -0 are the same number.
+
+    The array API has no function for that. Libraries of devices have a method; others go by the host.
+    """
+    values = values + 0.0
+    if hasattr(values, "view"):
+        return values.view(xp.int64)
+    return xp.asarray(np.ascontiguousarray(to_numpy(values)).view(np.int64), device=device(values))
 
 
 def _hashed(xp: Any, words: list[Any]) -> Any:

@@ -133,7 +133,10 @@ def _device_answer(xp: Any, model: Any, scores: Any, what: str) -> Any:
     code = prediction.scheme.code
     votes = xp.astype(scores > 0.0, xp.float64) @ here(code) + here(np.sum(code < 0.0, axis=0).astype(np.float64))
     winner, most = xp.argmax(votes, axis=1), xp.max(votes, axis=1, keepdims=True)
-    tied = xp.nonzero(xp.sum(xp.astype(votes == most, xp.int64), axis=1) > 1)[0]
-    if int(tied.shape[0]):
-        winner[tied] = here(prediction.winner(to_numpy(scores[tied, :])).astype(np.int64))
-    return winner
+    is_tied = xp.sum(xp.astype(votes == most, xp.int64), axis=1) > 1
+    if not bool(xp.any(is_tied)):
+        return winner
+    clear, tied = xp.nonzero(~is_tied)[0], xp.nonzero(is_tied)[0]
+    settled = here(prediction.winner(to_numpy(xp.take(scores, tied, axis=0))).astype(np.int64))
+    in_turn = xp.concat([xp.take(winner, clear), settled])  # not every library of the array API assigns to places
+    return xp.take(in_turn, xp.argsort(xp.concat([clear, tied])))
