@@ -3,6 +3,7 @@
 python benchmarks/bench_passes.py                      the table in docs/benchmarks/passes.md
 python benchmarks/bench_passes.py --points 300000      smaller
 python benchmarks/bench_passes.py --only dask          the rows of Dask, printed
+python benchmarks/bench_passes.py --only dims          the rows of many dimensions, printed
 
 Times are of `HyperbolicSVC.fit`, certificate checked and probabilities calibrated. Dask runs on processes with one
 thread each: strong scaling keeps the points, weak scaling the points per process. What more workers would do is
@@ -29,6 +30,8 @@ from hypermargin.solvers.exact.spread_oracle import PieceOracle
 
 ROWS_PER_CHUNK = 1 << 18
 PIECES_PER_WORKER = 4
+#: Points and dimensions where working sets come from chunks.
+DIMENSIONS = ((2_000_000, 2), (20_000, 32), (100_000, 32), (20_000, 128))
 #: A normal at which passes are timed.
 WHERE = np.array([[0.1, 0.3, -0.2]])
 #: Points that are thought of where more workers are.
@@ -52,6 +55,8 @@ def row(what: str, time: float, reference: float, model: HyperbolicSVC, truth: H
 
 
 def measure(n: int, folder: Path, only: str | None) -> list[Row]:
+    if only == "dims":
+        return _dimensions(folder)
     X, y = data(n)
     memory, truth = best_of(lambda: fitted(X, y), 2)
     if only == "dask":
@@ -63,7 +68,31 @@ def measure(n: int, folder: Path, only: str | None) -> list[Row]:
     rows.append(row("memory map in chunks", time, memory, model, truth))
     rows += _parquet(X, y, folder, memory, truth)
     rows += _classes(max(10_000, n // 50))
+    rows += _dimensions(folder)
     rows += _cluster(X, y, memory, truth)
+    return rows
+
+
+def _dimensions(folder: Path) -> list[Row]:
+    """Two classes in chunks of a memory map: working sets, and plain cuts, which are a read of the data each."""
+    rows = []
+    for n, d in DIMENSIONS:
+        centres = np.outer([0.6, -0.6], np.eye(d)[0]) / np.sqrt(d)
+        X, y = make_gaussian_mixture(
+            n // 2, 2, dim=d, centers=centres, scale=0.8 / np.sqrt(d), random_state=0, return_X_y=True
+        )
+        order = np.random.default_rng(0).permutation(n)
+        np.save(folder / "X.npy", X[order])
+        chunks = ArrayChunks(np.load(folder / "X.npy", mmap_mode="r"), rows=n // 5)
+        memory, _ = best_of(lambda: fitted(X, y), 2)  # noqa: B023
+        time, model = best_of(lambda: fitted(chunks, y[order]), 2)  # noqa: B023
+        plain = HyperbolicSVC(solver_options={"cuts": "plain"})
+        slow, _ = best_of(lambda: plain.fit(chunks, y[order]), 1)  # noqa: B023
+        note = (
+            f"{model.statuses_[0].name}, {model.n_iter_[0]} passes for {plain.n_iter_[0]}; in memory {seconds(memory)}"
+        )
+        what = f"memory map in chunks, {n:,} points, d = {d}"
+        rows.append(Row(what, seconds(time), f"plain cuts {seconds(slow)}", f"{slow / time:.0f}x", "", note))
     return rows
 
 
@@ -192,7 +221,7 @@ def _on_paper(level: float, rate: float, passes: int) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="The same fit from different homes.")
     parser.add_argument("--points", type=int, default=2_000_000, help="number of points (%(default)s)")
-    parser.add_argument("--only", choices=["dask"], help="the rows of this home alone, printed and not written")
+    parser.add_argument("--only", choices=["dask", "dims"], help="the rows of this home alone, printed and not written")
     parser.add_argument("--output", type=Path, default=TABLES / "passes.md", help="where the table goes")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -97,6 +97,58 @@ def test_partitions_that_do_not_fit_are_refused(data):
         HyperbolicSVC().fit(da.from_array(bad, chunks=(40, 3)), y)
 
 
+def test_labels_that_will_not_do_are_told_in_a_sentence(data):
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = data
+    frame = pd.DataFrame(X, columns=["t", "a", "b"]).assign(kind=y)
+    parts = dd.from_pandas(frame, npartitions=3, sort=False)
+    with pytest.raises(
+        TypeError, match="y is the name 'kind': pass the column itself, as a Dask series, and X without"
+    ):
+        HyperbolicSVC().fit(parts, "kind")
+    with pytest.raises(ValueError, match="X holds something that is not a number"):
+        HyperbolicSVC().fit(parts, parts["kind"])
+    missing = frame["kind"].where(frame.index != 133)
+    with pytest.raises(ValueError, match="row 133 of X has no label"):
+        HyperbolicSVC().fit(parts[["t", "a", "b"]], dd.from_pandas(missing, npartitions=3, sort=False))
+    mixed = da.concatenate(
+        [da.from_array(np.arange(80) % 2, chunks=80), da.from_array(y[80:].astype(object), chunks=80)]
+    )
+    with pytest.raises(ValueError, match="labels are numbers in chunk 0 and text in chunk 1"):
+        HyperbolicSVC().fit(da.from_array(X, chunks=(80, 3)), mixed)
+
+
+@pytest.mark.parametrize("kind", [object, str, "category", "string"])
+def test_text_labels_of_every_kind_with_empty_partitions(data, reference, kind):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(data[0], columns=["t", "a", "b"]).assign(kind=pd.Series(data[1]).astype(kind))
+    parts = dd.from_pandas(frame, npartitions=3, sort=False)
+    none = parts[parts.t < 0.0]
+    parts = dd.concat([none, parts, none])
+    model = HyperbolicSVC().fit(parts[["t", "a", "b"]], parts["kind"])
+    assert close(model, reference)
+    assert model.predict(parts[["t", "a", "b"]]).compute().tolist() == reference.predict(data[0]).tolist()
+    assert model.score(parts[["t", "a", "b"]], parts["kind"]) == pytest.approx(reference.score(*data))
+
+
+def test_partitions_of_different_dtypes(data, reference):
+    X, y = data
+    kinds = [np.float64, np.longdouble, object]
+    parts = [da.from_array(X[k::3].astype(kind), chunks=-1) for k, kind in enumerate(kinds)]
+    labels = [da.from_array(y[k::3].astype(kind), chunks=-1) for k, kind in enumerate([str, object, "U9"])]
+    delayed = [part.to_delayed()[0, 0] for part in parts]  # blocks that keep their own dtype
+    rows = [da.from_delayed(one, shape=part.shape, dtype=float) for one, part in zip(delayed, parts, strict=True)]
+    assert close(HyperbolicSVC().fit(da.concatenate(rows), da.concatenate(labels)), reference)
+
+
+def test_a_row_that_is_no_point_is_told_when_predictions_are_computed(data, reference):
+    bad = data[0].copy()
+    bad[130, 1] = np.nan
+    answer = reference.predict(da.from_array(bad, chunks=(40, 3)))
+    with pytest.raises(ValueError, match="row 10 of a piece of X holds NaN"):
+        answer.compute()
+
+
 @pytest.fixture(scope="module")
 def client():
     with (
@@ -127,6 +179,31 @@ def test_a_worker_killed_in_the_middle_of_a_fit_costs_a_retry(data, client):
     assert len(asked) > 20
     assert solution.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(reference.objective, rel=1e-8)
+
+
+def test_a_worker_killed_while_working_sets_are_collected(client):
+    """In many dimensions: few questions, and samples among the answers."""
+    client.wait_for_workers(2)
+    X, y = make_gaussian_mixture(1500, 2, dim=12, scale=0.9, random_state=0, return_X_y=True)
+    asked = []
+
+    class Watched(Cluster):
+        def ask(self, question, *arguments):
+            asked.append(question)
+            if len(asked) == 5:
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+            return super().ask(question, *arguments)
+
+    rows = dask_home(da.from_array(X, chunks=(400, 13)), da.from_array(KINDS[y], chunks=400))
+    solution = solve(SpreadProblem(Watched(client, rows.map(_problem).bundles), 2.0))
+    reference = solve(MarginProblem(X, 2.0 * y - 1.0, 2.0), cuts="plain")
+    assert 5 < len(asked) < 40
+    assert solution.status is reference.status is Status.OPTIMAL
+    assert solution.certificate.shared
+    assert solution.objective == pytest.approx(reference.objective, rel=2e-6)
+    assert solution.certificate.verify(MarginProblem(X, 2.0 * y - 1.0, 2.0)) == pytest.approx(
+        solution.lower_bound, rel=1e-9
+    )
 
 
 def test_questions_travel_as_messages_and_as_tasks_where_bundles_have_moved(client):

@@ -1,5 +1,6 @@
 """Files and arrays in chunks, and everything that can be wrong with them."""
 
+import os
 import shutil
 import tempfile
 from types import SimpleNamespace
@@ -192,6 +193,52 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(files):
         next(chunks)
     with pytest.raises(ValueError, match="changed while it was read"):
         HyperbolicSVC().fit(source, None)
+
+
+def test_a_parquet_file_that_is_written_anew_is_an_error_in_our_words(files):
+    """Half of it may be there, which the reader cannot make sense of; or another one with the same columns."""
+    path = files / "points.parquet"
+    whole = path.read_bytes()
+    other = pd.read_parquet(path).iloc[::-1]
+    for damage in (lambda: path.write_bytes(whole[: len(whole) // 2]), lambda: other.to_parquet(path), path.unlink):
+        path.write_bytes(whole)
+        source = ParquetFile(path, label="kind", columns=COLUMNS, rows=30)
+        chunks = iter(source)
+        next(chunks)
+        damage()
+        with pytest.raises(ValueError, match="changed while it was read"):
+            list(chunks)
+        with pytest.raises(ValueError, match="changed while it was read"):
+            HyperbolicSVC().fit(source, None)
+
+
+def test_the_file_of_a_memory_map_must_not_change(data, tmp_path):
+    path = tmp_path / "X.npy"
+    np.save(path, data[0])
+    source = ArrayChunks(np.load(path, mmap_mode="r"), rows=50)
+    model = HyperbolicSVC().fit(source, data[1])
+    own = np.load(path, mmap_mode="r+")
+    own[:] = data[0][::-1]
+    own.flush()
+    os.utime(path, ns=(0, 0))  # also where clocks are coarse
+    with pytest.raises(ValueError, match=r"X\.npy changed while it was read"):
+        HyperbolicSVC().fit(source, data[1])
+    with pytest.raises(ValueError, match=r"X\.npy changed while it was read"):
+        model.predict(source)
+    reversed_labels = model.predict(ArrayChunks(own, rows=50))  # who writes himself knows what he does
+    np.testing.assert_array_equal(reversed_labels, model.predict(data[0])[::-1])
+
+
+def test_predictions_name_the_row_that_is_no_point(data, reference):
+    nan, off = data[0].copy(), data[0].copy()
+    nan[157, 1], off[120] = np.nan, [1.0, 3.0, 0.0]
+    for ask in (reference.predict, reference.predict_proba):
+        with pytest.raises(ValueError, match="row 157 of X holds NaN"):
+            ask(ArrayChunks(nan, rows=50))
+        with pytest.raises(ValueError, match="row 120 of X is not on the hyperboloid"):
+            ask(ArrayChunks(off, rows=50))
+    with pytest.raises(ValueError, match="complex"):
+        HyperbolicSVC().fit(ArrayChunks(data[0].astype(complex)), data[1])
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,23 @@ Covectors of the frame, splitting into high and low parts, and error bounds are 
 hold for sums in any order and with fused operations, which is what devices do. High parts sum up exactly in any order.
 """
 
+from dataclasses import replace
 from math import fsum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import fused
 from hypermargin.certificates.compiled.sums import power_of_two_above
+from hypermargin.certificates.fingerprints import are_named
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.proof import EnvelopeProof
+from hypermargin.geometry.lorentz import lift
 from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.fused import is_available, partial_sums
+from hypermargin.problems.margin import MarginProblem
 
 
 def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> tuple[Array, Array]:
@@ -38,6 +43,18 @@ def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -
     sizes[:, 0] = high_and_low[:, 0] + high_and_low[:, width]
     sizes[:, 1:] = (1.5 * frame.stretch * charges)[:, None]
     return np.hstack([counts, charges[:, None], high_and_low, 1.0001 * sizes]), sigma
+
+
+def without_named(piece: DeviceSamples, names: NDArray[np.int64]) -> tuple[DeviceSamples, MarginProblem]:
+    """The piece with the samples of these names sitting out, and those samples in the memory of the host."""
+    xp = piece.xp
+    named = are_named(piece, names)
+    rest = replace(piece, side=xp.where(named, xp.zeros_like(piece.side), piece.side))
+    rows = xp.nonzero(named)[0]
+    X = lift(to_numpy(xp.take(piece.space, rows, axis=0)))
+    y = to_numpy(xp.take(piece.side, rows)).astype(np.float64)
+    weight = None if piece.sample_weight is None else to_numpy(xp.take(piece.sample_weight, rows))
+    return rest, MarginProblem.unchecked(X, y, piece.C, weight)
 
 
 def _array_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: float, sigma: Array) -> Array:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from array_api_compat import device
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.compilation import is_compiled
@@ -65,6 +67,34 @@ def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tupl
     )
 
 
+def sample_names(problem: MarginProblem, rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[np.int64]:
+    """The hash of point, label and weight of every sample in memory, or of some.
+
+    Equal samples have one name, whatever order and home they are in.
+    """
+    X, y = problem.X[rows], problem.y[rows]
+    weight = None if problem.sample_weight is None else problem.sample_weight[rows]
+    if not is_compiled(hashes):
+        blocks = _array_blocks(X[:, 1:], y, weight)
+        return np.concatenate([np.empty(0, dtype=np.int64), *(_hashes(*block)[2] for block in blocks)])
+    names = np.empty(len(y), dtype=np.uint64)
+    weights = ALL_ONE if weight is None else np.asarray(weight, dtype=np.float64)
+    hashes.sample_hashes(np.asarray(X, dtype=np.float64), 1, np.asarray(y, dtype=np.float64), weights, names)
+    return names.view(np.int64)
+
+
+def are_named(piece: DeviceSamples, names: NDArray[np.int64]) -> Any:
+    """Which samples on a device have one of these names, as an array of the device; those that sit out do not."""
+    xp = piece.xp
+    known = xp.asarray(np.unique(names), device=device(piece.space))
+    marks = []
+    for block in _blocks(piece):
+        found = _hashes(*block)[2]
+        places = xp.clip(xp.searchsorted(known, found), 0, int(known.shape[0]) - 1)
+        marks.append((xp.take(known, places) == found) & (block[2] != 0.0))
+    return xp.concat(marks)
+
+
 def _compiled_sums(rows: Array, first: int, side: Array, weight: Array | None) -> tuple[list[int], bool]:
     """`_summed` for arrays in memory, by compiled code; of every row the entries from number `first` on."""
     rows, side = np.asarray(rows, dtype=np.float64), np.asarray(side, dtype=np.float64)
@@ -76,15 +106,18 @@ def _compiled_sums(rows: Array, first: int, side: Array, weight: Array | None) -
 def _summed(blocks: Iterable[tuple[Any, Any, Any, Any]]) -> tuple[list[int], bool]:
     totals, weighted = [0, 0, 0], False
     for xp, space, side, weight in blocks:
-        words = [_words(xp, space[:, j]) for j in range(space.shape[1])]
-        of_points = _hashed(xp, words)
-        of_labels = _hashed(xp, [of_points, xp.astype(side, xp.int64)])
-        of_weights = _hashed(xp, [of_labels, _words(xp, weight)])
         used = xp.astype(side != 0, xp.int64)
-        sums = to_numpy(xp.stack([xp.sum(used * hashes) for hashes in (of_points, of_labels, of_weights)])).tolist()
+        sums = to_numpy(xp.stack([xp.sum(used * each) for each in _hashes(xp, space, side, weight)])).tolist()
         totals = [total + part for total, part in zip(totals, sums, strict=True)]
         weighted |= bool(xp.any((weight != 1.0) & (side != 0)))
     return totals, weighted
+
+
+def _hashes(xp: Any, space: Any, side: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """The hashes of points, of points with labels, and of those with weights."""
+    of_points = _hashed(xp, [_words(xp, space[:, j]) for j in range(space.shape[1])])
+    of_labels = _hashed(xp, [of_points, xp.astype(side, xp.int64)])
+    return of_points, of_labels, _hashed(xp, [of_labels, _words(xp, weight)])
 
 
 def _blocks(piece: MarginProblem | DeviceSamples) -> Iterator[tuple[Any, Any, Any, Any]]:
@@ -101,8 +134,14 @@ def _array_blocks(space: Array, side: Array, weight: Array | None) -> Iterator[t
 
 
 def _words(xp: Any, values: Any) -> Any:
-    """The bits of doubles as integers; 0 and -0 are the same number."""
-    return (values + 0.0).view(xp.int64)
+    """The bits of doubles as integers; 0 and -0 are the same number.
+
+    The array API has no function for that. Libraries of devices have a method; others go by the host.
+    """
+    values = values + 0.0
+    if hasattr(values, "view"):
+        return values.view(xp.int64)
+    return xp.asarray(np.ascontiguousarray(to_numpy(values)).view(np.int64), device=device(values))
 
 
 def _hashed(xp: Any, words: list[Any]) -> Any:

@@ -53,11 +53,15 @@ class SharedCut:
         In ascending order.
     shares : (m,) array
         Between 0 and 1.
+    named : bool
+        Whether `samples` are not rows but fingerprints (`fingerprints.sample_names`), which samples keep wherever they
+        lie. All samples of such a name take its share, which is valid whoever they are.
     """
 
     point: int
-    samples: NDArray[np.intp]
+    samples: NDArray[np.int64]
     shares: Array
+    named: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
 
     @property
     def goes_by_row(self) -> bool:
-        return bool(self.shared) or self.duals is not None
+        return any(not cut.named for cut in self.shared) or self.duals is not None
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -61,11 +61,16 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
 
 
 def _shared_to_list(cut: SharedCut) -> list[Any]:
-    return [cut.point, cut.samples.tolist(), cut.shares.tolist()]
+    """Rows are numbers, names are text: 16 hexadecimal digits."""
+    samples = cut.samples.tolist()
+    return [cut.point, [f"{k % 2**64:016x}" for k in samples] if cut.named else samples, cut.shares.tolist()]
 
 
 def _shared_from_list(data: list[Any]) -> SharedCut:
     point, samples, shares = data
+    if samples and isinstance(samples[0], str):
+        names = np.array([int(name, 16) for name in samples], dtype=np.uint64).view(np.int64)
+        return SharedCut(int(point), names, as_numbers(shares, ndim=1), named=True)
     numbers = as_numbers(samples, ndim=1)
     if not np.array_equal(numbers, np.rint(numbers)) or np.any(np.abs(numbers) > 2.0**52):
         raise ValueError("the samples of a cut are not whole numbers")

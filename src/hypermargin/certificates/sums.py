@@ -18,8 +18,9 @@ from hypermargin.certificates import device
 from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.compiled import blocked_sums
 from hypermargin.certificates.compiled import sums as compiled_sums
+from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.proof import EnvelopeProof
+from hypermargin.certificates.proof import EnvelopeProof, SharedCut
 from hypermargin.certificates.robust.sums import robust_cut_sums
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.compilation import is_compiled
@@ -49,8 +50,11 @@ def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
 
     They are made where the samples are, a piece at a time, and put together here.
     """
-    if (proof.duals is not None or proof.shared) and isinstance(problem, SpreadProblem):
-        raise CertificateError("a certificate with weights of single samples can be checked on samples in memory only")
+    by_row = proof.duals is not None or any(not cut.named for cut in proof.shared)
+    if by_row and isinstance(problem, SpreadProblem):
+        raise CertificateError(
+            "a certificate that names samples by their rows can be checked on samples in memory only"
+        )
     parts = problem.ask(piece_sums, proof, problem.farthest)
     return parts[0] if len(parts) == 1 else _together(parts)
 
@@ -70,11 +74,20 @@ def _together(parts: list[CutSums]) -> CutSums:
 
 def piece_sums(piece: MarginProblem | DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
     """`cut_sums` of one piece; explicit weights are for the nominal points, which belong to every set."""
-    if isinstance(piece, DeviceSamples):
-        if proof.precise or piece.uncertainty is not None:  # there is no device code for these
-            return _together([_problem_sums(proof, problem) for problem in on_host(piece)])
-        return _device_sums(piece, proof, farthest)
-    return _problem_sums(proof, piece)
+    if not isinstance(piece, DeviceSamples):
+        return _problem_sums(proof, piece)
+    if proof.precise or piece.uncertainty is not None:  # there is no device code for these
+        return _together([_problem_sums(proof, problem) for problem in on_host(piece)])
+    at_points = _device_sums(piece, proof, farthest)
+    if not proof.shared:
+        return at_points
+    # Samples that have a share in some cut are looked at on the host, the others have theirs by the points.
+    rest, named = device.without_named(piece, np.concatenate([cut.samples for cut in proof.shared]))
+    parts = [_device_sums(rest, replace(proof, points=_points_of_shared(proof)), farthest)]
+    if named.n_samples:
+        samples = FramedSamples(named, proof.centre)
+        parts.append(_shared_sums(_by_row(proof, samples), samples))
+    return _one_after_the_other([at_points, _together(parts)])
 
 
 def _problem_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
@@ -87,8 +100,13 @@ def _problem_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
     if proof.duals is not None:
         parts.append(_explicit_sums(proof.duals, samples))
     if proof.shared:
-        parts.append(_shared_sums(proof, samples))
-    return CutSums(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else at_points
+        parts.append(_shared_sums(_by_row(proof, samples), samples))
+    return _one_after_the_other(parts) if len(parts) > 1 else at_points
+
+
+def _one_after_the_other(parts: Sequence[CutSums]) -> CutSums:
+    """The sums of further cuts after those of the first."""
+    return CutSums(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class _Apart(NamedTuple):
@@ -211,9 +229,36 @@ def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
     return CutSums(totals, _rounded_up(errors, problem.n_samples), classes.min(axis=1) == 0.0)
 
 
+def _by_row(proof: EnvelopeProof, samples: FramedSamples) -> EnvelopeProof:
+    """The proof with named samples as rows of these."""
+    named = [cut.samples for cut in proof.shared if cut.named]
+    if not named:
+        return proof
+    names = sample_names(samples.problem)
+    rows = np.flatnonzero(_places(names, np.unique(np.concatenate(named))) >= 0)
+
+    def found(cut: SharedCut) -> SharedCut:
+        places = _places(names[rows], cut.samples)
+        return SharedCut(cut.point, rows[places >= 0], cut.shares[places[places >= 0]])
+
+    return replace(proof, shared=tuple(found(cut) if cut.named else cut for cut in proof.shared))
+
+
+def _places(names: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where names are among those known, which ascend; -1 for those that are not."""
+    if not known.size:
+        return np.full(names.size, -1)
+    places = np.minimum(np.searchsorted(known, names), known.size - 1)
+    return np.where(known[places] == names, places, -1)
+
+
+def _points_of_shared(proof: EnvelopeProof) -> Array:
+    return proof.points[[cut.point for cut in proof.shared]]
+
+
 def _shared_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
     """The cuts at points of which some samples take a share: those without the samples, and what these contribute."""
-    at = replace(proof, points=proof.points[[cut.point for cut in proof.shared]])
+    at = replace(proof, points=_points_of_shared(proof))
     sums = _sums_at_points(at, samples, _Apart.of([cut.samples for cut in proof.shared]))
     for row, cut in enumerate(proof.shared):
         terms, reaches = _terms(samples, cut.samples, weighted=True)

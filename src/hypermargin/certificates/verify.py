@@ -64,13 +64,15 @@ def _check_shape(proof: EnvelopeProof, problem: MarginProblem) -> None:
 
 
 def _check_shares(cut: SharedCut, proof: EnvelopeProof, problem: MarginProblem) -> None:
-    """A cut with shares names a point, and samples of the problem once each."""
+    """A cut with shares names a point, and samples once each; rows are those of the problem."""
     if problem.uncertainty is not None:
         raise CertificateError("cuts with shares are for problems without an uncertainty set")
     samples, shares = cut.samples, cut.shares
     if not 0 <= cut.point < len(proof.points) or samples.ndim != 1 or samples.shape != shares.shape:
         raise CertificateError("a cut with shares is not one of a point of the certificate")
-    if samples.size and (samples[0] < 0 or samples[-1] >= problem.n_samples or np.any(np.diff(samples) <= 0)):
+    if np.any(samples[1:] <= samples[:-1]):
+        raise CertificateError("a cut with shares does not name its samples in ascending order")
+    if not cut.named and samples.size and (samples[0] < 0 or samples[-1] >= problem.n_samples):
         raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
     if not np.all((shares >= 0.0) & (shares <= 1.0)):
         raise CertificateError("a share of a cut is not between 0 and 1")

@@ -9,8 +9,10 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.device_points import device_space
 from hypermargin.estimators.inputs import unit_points
 from hypermargin.estimators.multiclass import OneVsOne, TwoClasses
+from hypermargin.estimators.spread import as_doubles, first_bad_row
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.validation import PointError
 from hypermargin.passes.cluster import is_dask
 from hypermargin.passes.device import to_numpy
 from hypermargin.passes.inputs import home_of, is_on_device, source_of
@@ -33,7 +35,11 @@ def predicted_elsewhere(model: Any, X: Any, what: str) -> Any:
     source = source_of(X)
     if isinstance(source, TableFile) and hasattr(model, "feature_names_in_"):
         source = source.only(model.feature_names_in_.tolist())
-    return np.concatenate([_of_rows(rows.X, model, what) for rows in source])
+    answers, first = [], 0
+    for rows in source:
+        answers.append(_of_rows(rows.X, model, what, first))
+        first += len(rows)
+    return np.concatenate(answers)
 
 
 def labels_elsewhere(classes: np.ndarray, winner: Any) -> Any:
@@ -73,13 +79,24 @@ def _labels(winner: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes[winner]
 
 
-def _of_rows(X: Any, model: Any, what: str) -> np.ndarray:
-    """The answer for rows in memory, which were not checked yet."""
-    X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+def _of_rows(X: Any, model: Any, what: str, first: int | None = None) -> np.ndarray:
+    """The answer for rows in memory, which were not checked yet; `first` is the number of the first one, if known."""
+    X = as_doubles(np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X))
     _check_width(model, X.shape[1])
     if len(X) == 0:
         return model._combined(np.eye(1, model.n_features_in_ + (model.geometry != "lorentz")), what)[:0]
-    return model._combined(unit_points(X.astype(np.float64), model.geometry, model.curvature), what)
+    try:
+        bad = first_bad_row(X)
+        if bad is not None:
+            raise PointError(bad, "holds NaN or infinity")
+        points = unit_points(X, model.geometry, model.curvature)
+    except PointError as error:
+        if error.row is None:
+            raise
+        if first is None:
+            raise ValueError(f"row {error.row} of a piece of X {error.complaint}") from None
+        raise PointError(first + error.row, error.complaint) from None
+    return model._combined(points, what)
 
 
 def _check_width(model: Any, width: int) -> None:
@@ -133,7 +150,10 @@ def _device_answer(xp: Any, model: Any, scores: Any, what: str) -> Any:
     code = prediction.scheme.code
     votes = xp.astype(scores > 0.0, xp.float64) @ here(code) + here(np.sum(code < 0.0, axis=0).astype(np.float64))
     winner, most = xp.argmax(votes, axis=1), xp.max(votes, axis=1, keepdims=True)
-    tied = xp.nonzero(xp.sum(xp.astype(votes == most, xp.int64), axis=1) > 1)[0]
-    if int(tied.shape[0]):
-        winner[tied] = here(prediction.winner(to_numpy(scores[tied, :])).astype(np.int64))
-    return winner
+    is_tied = xp.sum(xp.astype(votes == most, xp.int64), axis=1) > 1
+    if not bool(xp.any(is_tied)):
+        return winner
+    clear, tied = xp.nonzero(~is_tied)[0], xp.nonzero(is_tied)[0]
+    settled = here(prediction.winner(to_numpy(xp.take(scores, tied, axis=0))).astype(np.int64))
+    in_turn = xp.concat([xp.take(winner, clear), settled])  # not every library of the array API assigns to places
+    return xp.take(in_turn, xp.argsort(xp.concat([clear, tied])))

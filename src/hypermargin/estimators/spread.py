@@ -109,8 +109,8 @@ def _census(rows: Rows, geometry: str, curvature: float) -> Census:
     try:
         if width < 1:
             raise ValueError(f"X must be a table with two axes, got shape {tuple(rows.X.shape)}")
-        X = _doubles(rows.X)
-        bad = _first_bad_row(X)
+        X = as_doubles(rows.X)
+        bad = first_bad_row(X)
         if bad is not None:
             raise PointError(bad, "holds NaN or infinity")
         _unit_space(X, geometry, curvature)
@@ -163,7 +163,7 @@ def _samples(
     rows: Rows, classes: np.ndarray, factors: Array, weighted: bool, geometry: str, curvature: float
 ) -> Samples:
     """Unit points and class indices; without samples of weight 0."""
-    X = _doubles(rows.X)
+    X = as_doubles(rows.X)
     if len(rows) == 0:
         return Samples(np.empty((0, X.shape[1] + (geometry != "lorentz"))), np.empty(0, dtype=np.intp), None)
     if is_numpy_array(X):
@@ -212,11 +212,13 @@ def _binary(samples: Samples, code: np.ndarray, uncertainty: Any) -> MarginProbl
 # -- arrays of any library ---------------------------------------------------------------------------------------------
 
 
-def _doubles(X: Any) -> Any:
+def as_doubles(X: Any) -> Any:
     """X in double precision, where it lies."""
     if not is_numpy_array(X):
         xp = array_namespace(X)
         return X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
+    if X.dtype.kind == "c":
+        raise ValueError("X holds complex numbers")
     if X.dtype.kind not in "biuf":
         try:
             return X.astype(np.float64)
@@ -225,7 +227,7 @@ def _doubles(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _first_bad_row(X: Any) -> int | None:
+def first_bad_row(X: Any) -> int | None:
     """The first row that is not finite."""
     xp = array_namespace(X)
     if bool(xp.isfinite(xp.sum(X))):

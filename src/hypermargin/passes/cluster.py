@@ -292,6 +292,8 @@ def _aligned(values: Any, name: str, blocks: list[Any]) -> list[Any] | None:
             sizes = f"X has {len(blocks)} partitions and {name} has {len(parts)}"
             raise ValueError(f"{sizes}; repartition one like the other")
         return parts
+    if isinstance(values, str):
+        raise TypeError(f"{name} is the name {values!r}: pass the column itself, as a Dask series, and X without it")
     import dask
     import numpy as np
 

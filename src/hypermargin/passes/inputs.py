@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from array_api_compat import is_cupy_array, is_torch_array
+from array_api_compat import array_namespace, device, is_array_api_obj, is_cupy_array, is_numpy_array, is_torch_array
 
 from hypermargin.passes.cluster import dask_home, is_dask
 from hypermargin.passes.home import Home, Resident, Streamed
@@ -73,16 +73,15 @@ def home_of(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
 
 def _beside(X: Any, values: Any, name: str) -> Any:
     """Labels or weights on the device of X."""
-    if len(values) != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and {name} has {len(values)} entries")
-    if is_torch_array(X) and not is_torch_array(values):
-        import torch
-
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            return array  # text stays here; its codes go to the device
-        return torch.from_numpy(np.ascontiguousarray(array)).to(X.device)
-    return values
+    values = values if hasattr(values, "shape") else np.asarray(values)
+    if values.shape[0] != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows and {name} has {values.shape[0]} entries")
+    if is_array_api_obj(values) and not is_numpy_array(values):
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        return array  # text stays here; its codes go to the device
+    return array_namespace(X).asarray(np.ascontiguousarray(array), device=device(X))
 
 
 def column_names(X: Any, y: Any = None, sample_weight: Any = None) -> list[str] | None:

@@ -19,6 +19,9 @@ from hypermargin.passes.rows import Rows
 #: Numbers in a chunk: 64 MiB of doubles, large beside the cost of reading one and small beside the memory.
 CHUNK_NUMBERS = 1 << 23
 
+#: Columns by name.
+Table = dict[str, np.ndarray]
+
 
 class Source(ABC):
     """Chunks of rows: coordinates, labels where they are known, weights where they are given."""
@@ -32,8 +35,29 @@ class Source(ABC):
     def __iter__(self) -> Iterator[Rows]: ...
 
 
+class Stamp:
+    """What a file looked like when it was opened: size, time of the last change, and identity."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self.facts = self._now()
+
+    def _now(self) -> tuple[int, int, int] | None:
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return None
+        return status.st_size, status.st_mtime_ns, status.st_ino
+
+    def require_unchanged(self) -> None:
+        if self.facts is None or self._now() != self.facts:
+            raise ValueError(f"{self.path} changed while it was read; fit again when nobody writes to it")
+
+
 class ArrayChunks(Source):
     """An array with rows, such as a `numpy.memmap`, a chunk at a time; y and weights lie in arrays beside it.
+
+    The file of a memory map that is open for reading must not change from the moment this object is made.
 
     Parameters
     ----------
@@ -52,16 +76,26 @@ class ArrayChunks(Source):
                 raise ValueError(f"X has {X.shape[0]} rows and {name} has {len(values)} entries")
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.rows = _chunk_rows(rows, X.shape[1])
+        # Who writes through a map himself sees his own changes, and the time of the file may follow later.
+        self._stamp = Stamp(X.filename) if isinstance(X, np.memmap) and X.mode == "r" and X.filename else None
 
     def __iter__(self) -> Iterator[Rows]:
         for start in range(0, self.X.shape[0], self.rows):
             part = slice(start, start + self.rows)
             y, weight = (None if v is None else np.asarray(v[part]) for v in (self.y, self.sample_weight))
+            self._require_unchanged()
             yield Rows(np.asarray(self.X[part]), y, weight)
+        self._require_unchanged()
+
+    def _require_unchanged(self) -> None:
+        if self._stamp is not None:
+            self._stamp.require_unchanged()
 
     def labelled(self, y: Any, sample_weight: Any) -> "ArrayChunks":
         """The same points with labels and weights."""
-        return ArrayChunks(self.X, y, sample_weight, self.rows)
+        other = ArrayChunks(self.X, y, sample_weight, self.rows)
+        other._stamp = self._stamp
+        return other
 
 
 class TableFile(Source):
@@ -96,15 +130,15 @@ class TableFile(Source):
                 raise ValueError(f"{path} has no column {wanted!r}; its columns are {', '.join(found)}")
         self.names = list(columns) if columns is not None else [n for n in found if n not in (label, weight)]
         self.rows = _chunk_rows(rows, len(self.names))
-        self._stamp = self._current_stamp()
-        self.slow_bytes = self._stamp[0]
+        self._stamp = Stamp(self.path)
+        self.slow_bytes = self._stamp.facts[0] if self._stamp.facts else 0
 
     @abstractmethod
     def _header(self) -> list[str]:
         """The names of all columns."""
 
     @abstractmethod
-    def _tables(self, wanted: list[str]) -> Iterator[dict[str, np.ndarray]]:
+    def _tables(self, wanted: list[str]) -> Iterator[Table]:
         """The columns `wanted`, `rows` rows at a time."""
 
     def labelled(self, label: str | None, weight: str | None) -> "TableFile":
@@ -118,21 +152,22 @@ class TableFile(Source):
     def __iter__(self) -> Iterator[Rows]:
         names = self.names or []
         wanted = [*names, *(n for n in (self.label, self.weight) if n is not None)]
-        self._require_unchanged()
-        for table in self._tables(wanted):
-            self._require_unchanged()
+        for table in self._unchanged(self._tables(wanted)):
             X = np.column_stack([table[name] for name in names])
             y, weight = (None if name is None else table[name] for name in (self.label, self.weight))
             yield Rows(X, y, weight)
-        self._require_unchanged()
 
-    def _current_stamp(self) -> tuple[int, int, int]:
-        status = os.stat(self.path)
-        return status.st_size, status.st_mtime_ns, status.st_ino
-
-    def _require_unchanged(self) -> None:
-        if not self.path.is_file() or self._current_stamp() != self._stamp:
-            raise ValueError(f"{self.path} changed while it was read; fit again when nobody writes to it")
+    def _unchanged(self, tables: Iterator[Table]) -> Iterator[Table]:
+        """The tables; whatever goes wrong in a file that has changed goes wrong because of that."""
+        self._stamp.require_unchanged()
+        try:
+            for table in tables:
+                self._stamp.require_unchanged()
+                yield table
+        except Exception:
+            self._stamp.require_unchanged()
+            raise
+        self._stamp.require_unchanged()
 
 
 class ParquetFile(TableFile):
@@ -141,7 +176,7 @@ class ParquetFile(TableFile):
     def _header(self) -> list[str]:
         return list(_pyarrow_parquet().ParquetFile(self.path).schema_arrow.names)
 
-    def _tables(self, wanted: list[str]) -> Iterator[dict[str, np.ndarray]]:
+    def _tables(self, wanted: list[str]) -> Iterator[Table]:
         with _pyarrow_parquet().ParquetFile(self.path) as file:
             for batch in file.iter_batches(batch_size=self.rows, columns=wanted):
                 yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in wanted}
@@ -158,7 +193,7 @@ class CsvFile(TableFile):
         self._has_header = not any(_is_number(cell) for cell in first)
         return [cell.strip() for cell in first] if self._has_header else [str(k + 1) for k in range(len(first))]
 
-    def _tables(self, wanted: list[str]) -> Iterator[dict[str, np.ndarray]]:
+    def _tables(self, wanted: list[str]) -> Iterator[Table]:
         places = {name: k for k, name in enumerate(self._header())}
         block: list[list[str]] = []
         with self._open() as file:
@@ -182,7 +217,7 @@ class CsvFile(TableFile):
     def _open(self):
         return self.path.open(encoding="utf-8-sig", newline="")
 
-    def _columns(self, block: list[list[str]], wanted: list[str], places: dict[str, int]) -> dict[str, np.ndarray]:
+    def _columns(self, block: list[list[str]], wanted: list[str], places: dict[str, int]) -> Table:
         table = {}
         for name in wanted:
             texts = [line[places[name]] for line in block]

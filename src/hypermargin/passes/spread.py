@@ -27,6 +27,7 @@ class Extent(NamedTuple):
     farthest: float  # the largest time coordinate
     lightest: float  # the least positive weight
     heaviest: float  # and the largest
+    on_device: bool = False  # whether a piece is not in the memory of who is asked
 
 
 class SpreadProblem(MarginProblem):
@@ -152,6 +153,7 @@ def _combined(parts: list[Extent | None]) -> Extent:
         max(part.farthest for part in known),
         min(part.lightest for part in known),
         max(part.heaviest for part in known),
+        any(part.on_device for part in known),
     )
 
 
@@ -180,6 +182,7 @@ def _device_extent(piece: DeviceSamples) -> Extent:
             farthest,
             lightest=float(rows[:, -1].min()),
             heaviest=heaviest,
+            on_device=True,
         )
     for block in piece.blocks(piece.dim + 1):
         used = xp.astype(block.side != 0.0, xp.float64)
@@ -192,7 +195,7 @@ def _device_extent(piece: DeviceSamples) -> Extent:
     n, positive, weight, time = numbers[:, :4].sum(axis=0).tolist()
     farthest, heaviest = numbers[:, 4:6].max(axis=0).tolist()
     total, lightest = np.array([time, *space]), float(numbers[:, 6].min())
-    return Extent(int(n), int(positive), weight, total, farthest, lightest, heaviest)
+    return Extent(int(n), int(positive), weight, total, farthest, lightest, heaviest, on_device=True)
 
 
 def _risk(piece: Any, w: Array, loss: str, intercept: float) -> float:

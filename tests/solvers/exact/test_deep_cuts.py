@@ -250,7 +250,8 @@ def test_a_working_set_and_its_affine_term_stand_for_all_samples(share):
         assert of_set(near) == pytest.approx(risk(near, columns, costs), rel=1e-12)
         assert of_set(far) <= risk(far, columns, costs) * (1.0 + 1e-12)  # wherever it is wrong, it is below
     weights = rng.random(chosen.samples.size) * chosen.costs
-    shares = chosen.shares(weights)
+    shares = chosen.rest.astype(float)
+    shares[chosen.samples] = weights / chosen.costs
     assert b + weights.sum() == pytest.approx(shares @ costs, rel=1e-12)
     assert g - chosen.columns @ weights == pytest.approx(-(columns @ (shares * costs)), rel=1e-11)
 

@@ -53,6 +53,29 @@ def hash_sums(
     return of_points, of_labels, of_weights, weighted
 
 
+def sample_hashes(
+    rows: cython.const[cython.double][:, :],
+    first: cython.Py_ssize_t,
+    sides: cython.const[cython.double][:],
+    weights: cython.const[cython.double][:],
+    hashes: cython.ulonglong[::1],
+):
+    """The last of the three hashes of every sample, of points with labels and weights, into `hashes`."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    value: cython.ulonglong
+    label: cython.ulonglong
+    each: cython.Py_ssize_t = 1 if weights.shape[0] > 1 else 0
+    for i in range(rows.shape[0]):
+        value = FIRST
+        for j in range(first, rows.shape[1]):
+            value = _mixed(value, _bits(rows[i, j]))
+        value = _finished(value)
+        label = 1 if sides[i] > 0.0 else ALL_BITS
+        value = _finished(_mixed(_mixed(FIRST, value), label))
+        hashes[i] = _finished(_mixed(_mixed(FIRST, value), _bits(weights[i * each])))
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)

@@ -1,5 +1,6 @@
 """How a search begins: the oracle that suits the problem, and a search without cuts."""
 
+from hypermargin.passes.home import Together
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.deep_search import DeepSearch
@@ -15,6 +16,8 @@ CUTS = ("auto", "plain", "deep")
 #: From these dimensions on, with so many samples, the interior-point method is the quicker one: measured by
 #: `benchmarks/bench_dims.py --only rule` from 500 to 300,000 samples.
 DEEP_FROM = ((10, 0), (8, 10_000), (6, 200_000))
+#: Where every pass reads the samples anew it has ten reads to make instead of fifty, in the plane too.
+DEEP_FROM_ANEW = (*DEEP_FROM, (1, 100_000))
 
 
 def fresh_search(
@@ -29,13 +32,17 @@ def fresh_search(
     if checkpoint is not None:
         oracle = Journal(checkpoint, oracle, problem)
     deep = cuts == "deep" or (cuts == "auto" and deep_is_quicker(problem) and not frame.precise)
-    in_memory = type(oracle) is HingeOracle  # the interior-point method has to see the samples themselves
-    return oracle, (DeepSearch if deep and in_memory else Search)(oracle, problem.dim, problem.allow_timelike)
+    samples = oracle.samples if deep else None
+    if samples is None:
+        return oracle, Search(oracle, problem.dim, problem.allow_timelike)
+    return oracle, DeepSearch(oracle, problem.dim, problem.allow_timelike)
 
 
 def deep_is_quicker(problem: MarginProblem) -> bool:
     """Whether the interior-point method is the quicker one."""
-    return any(problem.dim >= dim and problem.n_samples >= samples for dim, samples in DEEP_FROM)
+    anew = isinstance(problem, SpreadProblem) and problem.home.together is Together.ALWAYS
+    bounds = DEEP_FROM_ANEW if anew else DEEP_FROM
+    return any(problem.dim >= dim and problem.n_samples >= samples for dim, samples in bounds)
 
 
 def make_oracle(problem: MarginProblem, frame: Frame) -> HingeOracle:

@@ -53,7 +53,8 @@ def _with_shares(
         if key not in of_point:
             of_point[key] = len(points)
             points.append(cut)
-        cuts.append(SharedCut(of_point[key], search.shares[cut].samples, search.shares[cut].values))
+        shares = search.shares[cut]
+        cuts.append(SharedCut(of_point[key], shares.samples, shares.values, shares.named))
     places = {numbers[cut]: k for k, cut in enumerate(plain)}
     places |= {numbers[cut]: len(points) + k for k, cut in enumerate(shared)}
     renumbered = tuple(

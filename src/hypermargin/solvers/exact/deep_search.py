@@ -9,6 +9,7 @@ A cut with arbitrary weights would be n numbers. But at an optimum all samples o
 and all on the other side k_i, so a cut is kept as the plain cut of its point and the shares of the samples in between.
 """
 
+import sys
 import time
 
 import numpy as np
@@ -20,12 +21,11 @@ from hypermargin.solvers.exact.compiled.master import phi
 from hypermargin.solvers.exact.compiled.region import EXHAUSTED, QUERY
 from hypermargin.solvers.exact.engines import ExcessEngine, MarginEngine
 from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.samples import Margins
 from hypermargin.solvers.exact.search import Leaf, Search, Shares
-from hypermargin.solvers.exact.working_set import WorkingSet, around_margin, first_look, reach_of
+from hypermargin.solvers.exact.working_set import WorkingSet
 
 MOST_ITERATIONS = 80
-#: The share of samples whose margins tell how far margins move.
-ALL_BUT_FEW = 0.99
 #: Moves of more than this times the reach of a working set are not believed.
 FAR_OFF = 3.0
 #: Where they are, the next working set has this share of the move for its reach: the next move will be smaller still.
@@ -54,11 +54,10 @@ class DeepSearch(Search):
     def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
         super().__init__(oracle, dim, allow_timelike)
         self._can_screen = False  # working sets are this search's own way
-        self._threshold = oracle.threshold
-        self._columns, self._costs = oracle.samples
-        self._used = np.flatnonzero(self._costs > 0.0)
-        if self._used.size < self._costs.size:
-            self._columns, self._costs = self._columns[:, self._used], self._costs[self._used]
+        samples = oracle.samples
+        assert samples is not None  # who begins a search has looked
+        self._threshold, self._samples = oracle.threshold, samples
+        self._counted = self._samples.reads
         self._partial = 0.0  # passes over parts of the data that have not been counted yet
         self._plain_until = 0
 
@@ -66,38 +65,41 @@ class DeepSearch(Search):
 
     def _deepen(self) -> None:
         """The cuts of a local optimum over all w, and of slopes beside it, if there is one that is easy to find."""
-        before, reach, accuracy = np.ones(self._costs.size), np.inf, self._accuracy
-        look = first_look(self._columns, self._costs)
+        before, reach, accuracy = None, np.inf, self._accuracy
+        look = self._samples.first_look()
         if look is not None:
             rough = MarginEngine(look.columns, look.costs)
-            self._optimise(rough, ROUGH * len(look.columns) / look.deciding)
-            before = self._margins_at(rough.v)
-            reach, accuracy = reach_of(look, before), max(SECOND_LOOK, self._accuracy)
+            self._optimise(rough, look, ROUGH * len(look.columns) / look.deciding)
+            before = self._samples.margins(rough.v)
+            reach, accuracy = self._samples.reach(before), max(SECOND_LOOK, self._accuracy)
         for _ in range(MOST_SETS):
-            chosen = around_margin(self._columns, self._costs, before, reach)
+            chosen = self._samples.around(before, reach)
+            if chosen is None:
+                self._plain_until = sys.maxsize
+                return
             accuracy = self._accuracy if chosen.is_everything else accuracy
             engine = MarginEngine(chosen.columns, chosen.costs, chosen.affine)
-            easy = self._optimise(engine, accuracy)
-            self._evaluate(engine.v)
+            easy = self._optimise(engine, chosen, accuracy)
+            self._evaluate(engine.v, chosen)
             if not easy or (self._saw_all(chosen, engine.risk()) and accuracy == self._accuracy):
                 break
             before, reach = self._moved(before, reach)
             accuracy = self._accuracy
-        self._add(chosen, engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
+        self._add(engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
         if not easy:
             self._plain_until = self.n_passes + PLAIN_FIRST
             return
         reach = np.sqrt(self.tol * self.upper)
         for tilt in TILTS:
             for side in (1.0, -1.0):
-                self._add(chosen, engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
+                self._add(engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
 
-    def _optimise(self, engine: MarginEngine, accuracy: float) -> bool:
+    def _optimise(self, engine: MarginEngine, chosen: WorkingSet, accuracy: float) -> bool:
         """Iterate to the relative gap `accuracy`; False if a spacelike optimum is not in sight."""
         strange = 0
         for _ in range(MOST_ITERATIONS):
             value = engine.objective()
-            if value - engine.bound() <= accuracy * abs(value) or not self._step(engine):
+            if value - engine.bound() <= accuracy * abs(value) or not self._step(engine, chosen):
                 break
             strange = strange + 1 if quadratic_form(engine.v) < 0.0 or not engine.is_curved else 0
             if strange > MOST_STRANGE:
@@ -127,23 +129,25 @@ class DeepSearch(Search):
 
     def _solve_at(self, query: Array, target: float, lower: float) -> bool:
         """Add the cut of the minimum at the t of `query`, as far as it is needed; False if that could not be had."""
-        t, before = query[0], self._margins_at(query)
-        reach = _largest_move(before, self._margins)
+        t, before = query[0], self._samples.margins(query)
+        reach = before.move_from(self._margins)
         for _ in range(MOST_SETS):
-            chosen = around_margin(self._columns, self._costs, before, reach)
+            chosen = self._samples.around(before, reach)
+            if chosen is None:
+                return False
             (b, g), columns = chosen.affine, chosen.columns
             engine = ExcessEngine(columns[1:], 1.0 - t * columns[0], chosen.costs, abs(t), (b + g[0] * t, g[1:]))
-            if not self._optimise_at(engine, target, lower):
+            if not self._optimise_at(engine, chosen, target, lower):
                 return False
-            self._evaluate(np.append(t, engine.v))
+            self._evaluate(np.append(t, engine.v), chosen)
             gap = engine.objective() - engine.bound()
             if self._saw_all(chosen, engine.risk(), gap):
                 break
             before, reach = self._moved(before, reach)
-        self._add(chosen, engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
+        self._add(engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
         return True
 
-    def _optimise_at(self, engine: ExcessEngine, target: float, lower: float) -> bool:
+    def _optimise_at(self, engine: ExcessEngine, chosen: WorkingSet, target: float, lower: float) -> bool:
         """Iterate until the target is proved with some room, or the gap is small beside what the region lacks."""
         for _ in range(MOST_ITERATIONS):
             value, bound = engine.objective(), engine.bound()
@@ -152,7 +156,7 @@ class DeepSearch(Search):
                 return True
             if bound >= target and gap <= 0.3 * (value - target):
                 return True
-            if not self._step(engine):
+            if not self._step(engine, chosen):
                 return False
         return False
 
@@ -162,65 +166,73 @@ class DeepSearch(Search):
     def _accuracy(self) -> float:
         return max(0.02 * self.tol, 1e-11)
 
-    def _step(self, engine: HingeEngine) -> bool:
-        """A step of the engine, if there is time for it; its reads of the data count, two for a pass."""
+    def _step(self, engine: HingeEngine, chosen: WorkingSet) -> bool:
+        """A step of the engine over a working set, if there is time for it; its reads of the samples count."""
+        self._count_reads()
         if self.n_passes >= self.evaluator.most_passes or time.perf_counter() >= self.deadline:
             return False
         before = engine.reads
         moved = engine.step()
-        self._count((engine.reads - before) * engine.costs.size / self._costs.size)
+        self._samples.reads += (engine.reads - before) * self._samples.share_read(chosen)
         return moved
 
-    def _count(self, reads: float) -> None:
-        """Count reads of all samples, half a pass each; passes are counted once they add up to one."""
+    def _count_reads(self) -> None:
+        """Count reads of the samples that are new; passes are counted once they add up to one."""
+        reads = self._samples.reads - self._counted
+        self._counted += reads
         self.evaluator.work += reads
-        self._partial += 0.5 * reads
+        self._partial += reads / self._samples.reads_a_pass
         self.evaluator.passes += int(self._partial)
         self._partial -= int(self._partial)
-
-    def _margins_at(self, w: Array) -> Array:
-        self._count(1.0)
-        return w @ self._columns
 
     def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
         """Whether samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
         missed = self.pool.cut(self._plain)[3] - risk
         return chosen.is_everything or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.upper)
 
-    def _moved(self, before: Array, reach: float) -> tuple[Array, float]:
+    def _moved(self, before: Margins | None, reach: float) -> tuple[Margins, float]:
         """Margins to choose the next working set by, and how near to 1, after one of `reach` around `before` failed.
 
         Where too few samples were seen the answer is far off, and says nothing but that.
         """
-        move = _largest_move(self._margins, before)
+        if before is None:
+            return self._margins, reach
+        move = self._margins.move_from(before)
         return (self._margins, NEXT * move) if move <= FAR_OFF * reach else (before, FAR_OFF * reach)
 
-    def _evaluate(self, w: Array) -> None:
+    def _evaluate(self, w: Array, chosen: WorkingSet) -> None:
         """A pass at w; its cut is what `_add` describes others by."""
-        self._relaxed = self.evaluator.evaluate(w)
-        self._point, self._margins = w, self._margins_at(w)
+        self._margins = self._samples.margins(w)
+        self._chosen, self._turned = chosen, self._samples.turned(chosen, self._margins)
+        self._count_reads()
+        self._relaxed, self._point = self.evaluator.evaluate(w), w
         self._plain = self.pool.count() - 1
 
-    def _add(self, chosen: WorkingSet, weights: Array, loss: float, t: float | None = None) -> None:
-        """Add the cut of the given weights, rounded to the plain cut as far as its bound at t falls by at most `loss`.
+    def _add(self, weights: Array, loss: float, t: float | None = None) -> None:
+        """Add the cut of these weights of the last working set, which is described by the plain cut and differences.
 
-        Without t it is the best bound for any t.
+        Differences are left out as long as the bound at t falls by at most `loss`; without t it is the best bound for
+        any t. Where very many samples have turned the set was no good, and neither would the cut be.
         """
         b, g, w, risk = self.pool.cut(self._plain)
-        shares = chosen.shares(weights)
-        difference = shares - (self._margins < self._threshold)
-        samples = np.flatnonzero(difference)
-        change, columns = difference[samples] * self._costs[samples], self._columns[:, samples]
-        wanted = self._value(b + float(change.sum()), g - columns @ change, t) - loss
+        chosen, turned = self._chosen, self._turned
+        if turned is None:
+            return
+        samples, columns = _joined(chosen.samples, turned.samples), _joined(chosen.columns, turned.columns)
+        costs, taken = _joined(chosen.costs, turned.costs), _joined(w @ chosen.columns < self._threshold, turned.taken)
+        shares = _joined(weights / chosen.costs, (~turned.taken).astype(np.float64))
+        difference = shares - taken
+        wanted = self._value(b + float(difference @ costs), g - columns @ (difference * costs), t) - loss
         for least in (*ROUNDINGS, 0.0):
-            kept = np.abs(difference[samples]) > least
-            part = np.where(kept, change, 0.0)
+            part = np.where(np.abs(difference) > least, difference * costs, 0.0)
             offset, slope = b + float(part.sum()), g - columns @ part
             if self._value(offset, slope, t) >= wanted:
                 break
         self.evaluator.record(w, risk, offset, slope)
-        samples = samples[kept]
-        self.shares[self.pool.count() - 1] = Shares(self._used[samples], np.clip(shares[samples], 0.0, 1.0))
+        kept = np.flatnonzero(part)
+        kept = kept[np.argsort(samples[kept])]
+        values = np.clip(shares[kept], 0.0, 1.0)
+        self.shares[self.pool.count() - 1] = Shares(self._samples.names(samples[kept]), values, self._samples.named)
 
     @staticmethod
     def _value(b: float, g: Array, t: float | None) -> float:
@@ -228,6 +240,6 @@ class DeepSearch(Search):
         return b + g[0] * t + phi(abs(t), float(np.linalg.norm(g[1:])))
 
 
-def _largest_move(margins: Array, before: Array) -> float:
-    """The most that margins have moved, but for a few."""
-    return float(np.quantile(np.abs(margins - before), ALL_BUT_FEW))
+def _joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Along the samples."""
+    return np.concatenate([first, second], axis=-1) if second.size else first

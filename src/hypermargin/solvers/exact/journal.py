@@ -43,6 +43,11 @@ class Journal(HingeOracle):
         return self.oracle.check_time(cuts)
 
     @property
+    def samples(self) -> None:
+        """Nor can anybody see the samples: what they tell is not written down."""
+        return None
+
+    @property
     def arrays(self) -> None:
         """Passes must come by here."""
         return None

@@ -102,7 +102,7 @@ class Exact(Solver):
     cuts : {"auto", "plain", "deep"}
         Where lower bounds come from: "plain" asks for the risk at one point after another, which is quickest in few
         dimensions, "deep" solves for all coordinates but one by an interior-point method, "auto" goes by the dimension.
-        Uncertainty sets, data that is not in memory and fits with a checkpoint have plain cuts.
+        Uncertainty sets, data on a graphics card and fits with a checkpoint have plain cuts.
     checkpoint : str, optional
         A file in which every pass over the data is written down: a fit that was interrupted and is begun again with the
         same file takes up where it stopped. It costs memory speed where the data is in memory; for data that is not,

@@ -16,6 +16,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.compiled import evaluator, passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.samples import Samples, SamplesInMemory
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -61,9 +62,15 @@ class HingeOracle:
         return (self._columns, self._costs, self._factor, self.threshold) if is_compiled(evaluator) else None
 
     @property
-    def samples(self) -> tuple[Array, Array]:
-        """The points z_i as columns, (d + 1, n), and k_i, (n,)."""
-        return self._columns[:, : self._costs.size], self._factor * self._costs
+    def framed(self) -> tuple[Array, Array]:
+        """The points z_i as columns, (d + 1, n), and their costs (n,), without the factor of the hinge."""
+        return self._columns[:, : self._costs.size], self._costs
+
+    @property
+    def samples(self) -> Samples | None:
+        """The samples as the search in many dimensions asks for them; None where it cannot."""
+        columns, costs = self.framed
+        return SamplesInMemory(columns, self._factor * costs, self.threshold)
 
     def part(self, share: float) -> "HingeOracle":
         """The oracle of a random part of each class, with costs scaled to the total of the class."""

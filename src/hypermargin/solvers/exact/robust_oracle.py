@@ -46,6 +46,11 @@ class RobustOracle(HingeOracle, ABC):
         return self._columns, self._costs, self.threshold
 
     @property
+    def samples(self) -> None:
+        """Where the worst points depend on w there is no interior-point method."""
+        return None
+
+    @property
     def arrays(self) -> None:
         """The compiled loop knows plain margins only."""
         return None

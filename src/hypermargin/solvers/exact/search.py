@@ -71,6 +71,7 @@ class Shares:
 
     samples: NDArray[np.intp]
     values: Array
+    named: bool = False  # whether samples are fingerprints, not rows
 
 
 class Search:

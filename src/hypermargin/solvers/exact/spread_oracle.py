@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from math import fsum, sqrt
@@ -20,6 +20,7 @@ from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.joint_pass import joint_cuts, same_points
 from hypermargin.solvers.exact.oracle import MARGIN_SLACK, HingeOracle
 from hypermargin.solvers.exact.robust_oracle import has_cone_cuts, make_robust_oracle
+from hypermargin.solvers.exact.spread_samples import SpreadSamples
 
 #: ``(risk, b, g)`` at one w.
 Cut = tuple[float, float, Array]
@@ -59,9 +60,18 @@ class PieceOracle:
                 return self._passes[0](W)
             parts = [_host_cuts(self._host_oracle(p), W) for p in on_host(self.piece)]
             return [_sum(cuts) for cuts in zip(*parts, strict=True)]
+        return _host_cuts(self._in_memory, W)
+
+    @property
+    def framed(self) -> tuple[Array, Array]:
+        """The samples of a piece in memory, in the frame (`HingeOracle.framed`)."""
+        return self._in_memory.framed
+
+    @property
+    def _in_memory(self) -> HingeOracle:
         if not self._passes:
-            self._passes = [self._host_oracle(self.piece)]
-        return _host_cuts(self._passes[0], W)
+            self._passes = [self._host_oracle(cast(MarginProblem, self.piece))]
+        return self._passes[0]
 
     def _host_oracle(self, piece: MarginProblem) -> HingeOracle:
         if piece.uncertainty is None:
@@ -92,6 +102,9 @@ class SpreadOracle(HingeOracle):
         self._factor = SQRT_HALF * problem.C
         self._outwards = boost(frame.centre)
         self._size = problem.n_samples * (problem.dim + 1)
+        extent = problem.extent
+        self._sizes = extent.n_positive, extent.n_samples - extent.n_positive
+        self._sees_samples = problem.uncertainty is None and not extent.on_device
         self._pieces = problem.home.map(PieceOracle, frame, self.threshold, self.cone_cuts)
         self._clock = {"seconds": 0.0, "passes": 0.0}
         first = np.zeros((3, problem.dim + 1))
@@ -105,6 +118,12 @@ class SpreadOracle(HingeOracle):
     def check_time(self, cuts: int) -> float:
         """By the time of a pass, which no two homes have in common: a cut takes part of that, and so do the sums."""
         return (self._clock["seconds"] / self._clock["passes"]) * (4.0 + cuts / 4.0)
+
+    @property
+    def samples(self) -> SpreadSamples | None:
+        if not self._sees_samples:
+            return None
+        return SpreadSamples(self._ask, self._sizes, len(self._outwards), self._factor, self.threshold, self._remember)
 
     @property
     def arrays(self) -> None:
@@ -127,6 +146,19 @@ class SpreadOracle(HingeOracle):
         self._clock["seconds"] += time.perf_counter() - start
         self._clock["passes"] += len(W)
         return [_sum(cuts) for cuts in zip(*answers, strict=True)]
+
+    def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """The answers of the pieces that have samples."""
+        answers = self._pieces.ask(_asked, question, arguments)
+        return [answer for answer in answers if answer is not None]
+
+    def _remember(self, w: Array, cuts: list[Cut]) -> None:
+        """The search will ask for the cut at w, which the pieces have told already."""
+        self._known[(w + 0.0).tobytes()] = _sum(tuple(cuts))
+
+
+def _asked(oracle: PieceOracle, question: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return question(oracle, *arguments) if oracle.n_samples else None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ the margins of all samples at the answer say which ones to take in.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +34,16 @@ MOST = 0.5
 class WorkingSet:
     """Some samples by their numbers, with their columns z_i, shape (d + 1, m), and costs k_i.
 
-    `below` marks those of all samples, shape (n,), that are taken to be below the margin, and `affine` is what their
-    hinges add up to: ``b + g.w``.
+    `affine` is what the hinges of those others add up to that are taken to be below the margin: ``b + g.w``. `rest`
+    tells who made the set which ones these are.
     """
 
     samples: NDArray[np.intp]
     columns: Array
     costs: Array
-    below: NDArray[np.bool_]
     affine: Affine
+    is_everything: bool = False
+    rest: Any = None
 
     @property
     def deciding(self) -> int:
@@ -49,69 +51,88 @@ class WorkingSet:
         positive = int(np.count_nonzero(self.columns[0] > 0.0))
         return 2 * max(1, min(positive, self.samples.size - positive))
 
-    @property
-    def is_everything(self) -> bool:
-        return self.samples.size == self.below.size
-
-    def shares(self, weights: Array) -> Array:
-        """The weights of all samples in units of k_i, from those of the set."""
-        shares = self.below.astype(np.float64)
-        shares[self.samples] = weights / self.costs
-        return shares
-
 
 def everything(columns: Array, costs: Array) -> WorkingSet:
     """All samples."""
     none = np.zeros(costs.size, dtype=bool)
-    return WorkingSet(np.arange(costs.size), columns, costs, none, (0.0, np.zeros(len(columns))))
+    return WorkingSet(np.arange(costs.size), columns, costs, (0.0, np.zeros(len(columns))), True, none)
+
+
+def shares_of_look(width: int, sizes: tuple[int, int]) -> tuple[float, float] | None:
+    """The share of each class, by its size, that a first look takes; None where samples are few.
+
+    The time for it and that for the working set it leads to are about the same.
+    """
+    n = sum(sizes)
+    if n <= SMALL * width:
+        return None
+    one_is_small = ROOM * 2 * min(sizes) <= MOST * n
+    share = SHARE_OF_LARGER if one_is_small else (width / n) ** (1 / 3)
+    first, second = (min(1.0, max(FIRST_LOOK * width / max(size, 1), share)) for size in sizes)
+    return first, second
 
 
 def first_look(columns: Array, costs: Array) -> WorkingSet | None:
-    """A random part of each class, with its costs scaled to the total of the class; None where samples are few.
-
-    Its size makes the time for it and that for the working set it leads to about the same.
-    """
-    width, n = columns.shape
-    if n <= SMALL * width:
-        return None
+    """A random part of each class, with its costs scaled to the total of the class; None where samples are few."""
+    width = len(columns)
     sides = [np.flatnonzero(columns[0] > 0.0), np.flatnonzero(columns[0] <= 0.0)]  # z_i0 has the sign of y_i
-    one_is_small = ROOM * 2 * min(members.size for members in sides) <= MOST * n
-    share = SHARE_OF_LARGER if one_is_small else (width / n) ** (1 / 3)
+    shares = shares_of_look(width, (sides[0].size, sides[1].size))
+    if shares is None:
+        return None
     rng = np.random.default_rng(0)  # the same part every time
     parts, weights = [], []
-    for members in sides:
-        size = min(members.size, max(FIRST_LOOK * width, int(share * members.size)))
-        part = np.sort(rng.choice(members, size, replace=False))
+    for members, share in zip(sides, shares, strict=True):
+        part = np.sort(rng.choice(members, round(share * members.size), replace=False))
         parts.append(part)
         weights.append(costs[part] * (costs[members].sum() / costs[part].sum()))
     samples = np.concatenate(parts)
-    none = np.zeros(n, dtype=bool)
-    return WorkingSet(samples, columns[:, samples], np.concatenate(weights), none, (0.0, np.zeros(width)))
+    return WorkingSet(samples, columns[:, samples], np.concatenate(weights), (0.0, np.zeros(width)))
 
 
-def reach_of(look: WorkingSet, margins: Array) -> float:
-    """About how far the margins of all samples, given here, will move from those at the optimum of a first look."""
-    deciding = max(1, int(np.count_nonzero(margins[look.samples] < 1.0)))
-    return DEVIATIONS * float(np.std(margins)) * (len(look.columns) / deciding) ** 0.5
+def reach_of(width: int, margins: Array, of_look: Array) -> float:
+    """About how far margins will move from those at the optimum of a first look, with the margins of its samples."""
+    deciding = max(1, int(np.count_nonzero(of_look < 1.0)))
+    return DEVIATIONS * float(np.std(margins)) * (width / deciding) ** 0.5
+
+
+def window(margins: Array, reach: float, width: int, stands_for: Array | None = None) -> tuple[float, float]:
+    """The least and the largest margin of a working set.
+
+    It has the samples that are below the margin at some point, and as many again of those next above it. Where that
+    would be too many: those whose margin is within `reach` of 1. Each of `margins` may stand for several samples.
+    """
+    n, least = float(_count(np.ones_like(margins, dtype=bool), stands_for)), SMALL * width
+    size = max(ROOM * _count(margins < 1.0, stands_for), least)
+    if size <= MOST * n:
+        return -np.inf, _at_rank(margins, size, stands_for)
+    distance = np.abs(margins - 1.0)
+    if _count(distance <= reach, stands_for) < least < n:
+        reach = _at_rank(distance, least, stands_for)
+    if _count(distance <= reach, stands_for) > MOST * n:
+        return -np.inf, np.inf
+    return 1.0 - reach, 1.0 + reach
+
+
+def _count(marks: NDArray[np.bool_], stands_for: Array | None) -> float:
+    return float(np.count_nonzero(marks)) if stands_for is None else float(stands_for @ marks)
+
+
+def _at_rank(values: Array, rank: float, stands_for: Array | None) -> float:
+    """The value that so many others are below."""
+    if stands_for is None:
+        return float(np.partition(values, int(rank))[int(rank)])
+    order = np.argsort(values)
+    place = int(np.searchsorted(np.cumsum(stands_for[order]), rank))
+    return float(values[order[min(place, order.size - 1)]])
 
 
 def around_margin(columns: Array, costs: Array, margins: Array, reach: float) -> WorkingSet:
-    """The samples that are below the margin at some point, and as many again of those next above it.
-
-    Where that would be too many: those whose margin is within `reach` of 1, and the others below it as an affine term.
-    """
-    width, n = columns.shape
-    size, least = ROOM * int(np.count_nonzero(margins < 1.0)), SMALL * width
-    if max(size, least) <= MOST * n:
-        chosen = margins <= np.partition(margins, max(size, least))[max(size, least)]
-    else:
-        distance = np.abs(margins - 1.0)
-        chosen = distance <= reach
-        if np.count_nonzero(chosen) < least < n:
-            chosen = distance <= np.partition(distance, least)[least]
-    samples = np.flatnonzero(chosen)
-    if samples.size > MOST * n:
+    """The samples in the `window` of these margins, and the others below it as an affine term."""
+    low, high = window(margins, reach, len(columns))
+    samples = np.flatnonzero((low <= margins) & (margins <= high))
+    if samples.size > MOST * costs.size:
         return everything(columns, costs)
-    below = (margins < 1.0) & ~chosen
+    below = margins < low
     pull = np.where(below, costs, 0.0)
-    return WorkingSet(samples, columns[:, samples], costs[samples], below, (float(pull.sum()), -(columns @ pull)))
+    affine = (float(pull.sum()), -(columns @ pull))
+    return WorkingSet(samples, columns[:, samples], costs[samples], affine, rest=below)
