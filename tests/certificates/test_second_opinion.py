@@ -28,6 +28,20 @@ def assert_same_opinion(certificate, problem, objective):
     return theirs
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_arb_agrees_where_one_sample_is_far_heavier(seed):
+    """Found by `make fuzz`: cuts cancel nearly all their digits, and Arb's root of a wide ball cost it a proof."""
+    rng = np.random.default_rng(seed)
+    found = [[4.566, -5.650, -2.120], [-3.055, 32.049, 10.928], [-5.723, 9.873, -2.980], [-14.523, -9.452, -3.739]]
+    xr = 1e-3 * np.array(found) * rng.uniform(0.9, 1.1, size=(4, 3))
+    X = np.column_stack([np.sqrt(1.0 + np.sum(xr**2, axis=1)), xr])
+    weight = np.array([1.634e12, 1.331e7, 5.327e6, 2.282e5]) * rng.uniform(0.5, 2.0, size=4)
+    problem = MarginProblem(X, [1.0, 1.0, -1.0, 1.0], sample_weight=weight)
+    solution = solve(problem)
+    assert solution.status is Status.OPTIMAL
+    assert_same_opinion(solution.certificate, problem, solution.objective)
+
+
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_arb_agrees_on_every_family(family, d):

@@ -7,20 +7,27 @@ have tested; and what is used where there was no compiler.
 from collections.abc import Sequence
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 
 from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof
 from hypermargin.certificates.sums import CutSums
 
-HALF_ROOT = arb(2).rsqrt()
+#: Bits. Where some samples are far heavier than others the cuts of a combination cancel most of what a double has.
+PRECISION = 192
 
 
 def least_bound(proof: EnvelopeProof, sums: CutSums) -> float:
     """The least bound that the intervals prove, at least 0."""
+    with ctx.workprec(PRECISION):
+        return _least_bound(proof, sums)
+
+
+def _least_bound(proof: EnvelopeProof, sums: CutSums) -> float:
     totals, errors, one_class = sums
+    half_root = arb(2).rsqrt()
     cuts = [
-        [arb(middle, error) * HALF_ROOT for middle, error in zip(*pair, strict=True)]
+        [arb(middle, error) * half_root for middle, error in zip(*pair, strict=True)]
         for pair in zip(totals.tolist(), errors.tolist(), strict=True)
     ]
     bound = arb("inf")
@@ -61,7 +68,7 @@ def _rounded(combined: list[arb], sign: int, minorant: Combination, one_class: b
         kappa, u = _chord(minorant.box)
         a += minorant.chord * kappa
         gr = [g - minorant.chord * v for g, v in zip(gr, u, strict=True)]
-    length = _dot(gr, gr).nonnegative_part().sqrt().upper()
+    length = _dot(gr, gr).upper().sqrt().upper()  # Arb's root of a wide ball is a little wider than it need be
     if one_class and not minorant.chord and b > 0 and a > 0:
         rise = (b * b / (a + length)).lower()
     return b.lower(), a.lower(), length, rise

@@ -21,12 +21,8 @@ def enclosed_by_arb(problem: KernelProblem, beta: Array, intercept: float) -> tu
     """As `kernel_sums.enclosed_objectives`."""
     if not isinstance(problem.kernel, Kernel):
         raise CertificateError("Arb computes the kernels of this package only, not a callable of one's own")
-    before = ctx.prec
-    ctx.prec = PRECISION
-    try:
+    with ctx.workprec(PRECISION):
         return _enclosed(problem, problem.space, beta, intercept)
-    finally:
-        ctx.prec = before
 
 
 def _enclosed(problem: KernelProblem, space: Array, beta: Array, intercept: float) -> tuple[float, float]:
