@@ -100,6 +100,16 @@ def test_what_speaks_against_us_comes_first():
     assert "On none of 4" in findings(made_up(4))[0]
 
 
+def test_ranks_among_peers_leave_our_families_out():
+    """The forest of `made_up` is ahead of `auto` on some sets, the peer nowhere: without the forest auto is first."""
+    said = findings(made_up(8))
+    assert "of `auto` and 1 peers: `auto` is the best. auto 1.00, linear SVM 2.00" in said[2]
+    assert "of 3 contestants" in said[1]
+    assert "auto 1.00" not in said[1]
+    table = Scores("accuracy", ["a"], ["x", "y", "z"], np.array([[0.1, 0.3, 0.2]]))
+    np.testing.assert_array_equal(table.among(["z", "x"]).values, [[0.2, 0.1]])
+
+
 def test_changes_are_between_the_same_folds():
     results = made_up(1)
     results[Cell("set0", "linear SVM", True, 0, 0)] = record(**{"linear SVM": 0.5})

@@ -51,8 +51,11 @@ def findings(results: dict[Cell, dict[str, Any]]) -> list[str]:
     everything = scores(results, TUNED).complete
     if not everything.datasets or "auto" not in everything.contestants:
         return ["No data set has been measured with `auto` and all other contestants yet."]
-    has_peers = not set(everything.contestants) <= set(OURS)
-    said = [*([_behind(everything)] if has_peers else []), _ranking(everything)]
+    peers = [name for name in everything.contestants if name not in OURS]
+    said = [_ranking(everything, f"{len(everything.contestants)} contestants")]
+    if peers:  # ranks again without our own families, which `auto` is made of
+        without_families = scores(results, TUNED).among(["auto", *peers]).complete
+        said = [_behind(everything), *said, _ranking(without_families, f"`auto` and {len(peers)} peers")]
     p = everything.tests_of("auto")
     clear = [f"{name} ({_p(value)})" for name, value in p.items() if value < LEVEL]
     others = [f"{name} ({_p(value)})" for name, value in p.items() if value >= LEVEL]
@@ -92,13 +95,13 @@ def against_best_peer(all_scores: Scores) -> list[tuple[str, str, float, float]]
     return sorted(found, key=lambda each: each[2] - each[3])
 
 
-def _ranking(all_scores: Scores) -> str:
+def _ranking(all_scores: Scores, who: str) -> str:
     ranks = all_scores.mean_ranks()
     place = list(ranks).index("auto") + 1
     order = ", ".join(f"{name} {rank:.2f}" for name, rank in list(ranks.items())[:6])
     best = "the best" if place == 1 else f"number {place}"
     return (
-        f"Mean ranks over {len(all_scores.datasets)} data sets, of {len(ranks)} contestants: `auto` is {best}. {order} "
+        f"Mean ranks over {len(all_scores.datasets)} data sets, of {who}: `auto` is {best}. {order} "
         f"(critical difference {all_scores.critical_difference():.2f})."
     )
 

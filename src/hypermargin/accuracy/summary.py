@@ -41,6 +41,11 @@ class Scores:
             values[whole],
         )
 
+    def among(self, contestants: Sequence[str]) -> "Scores":
+        """The same with some of the contestants only."""
+        columns = [self.contestants.index(name) for name in contestants]
+        return Scores(self.metric, self.datasets, list(contestants), self.values[:, columns])
+
     @property
     def ranks(self) -> Array:
         """Ranks on each data set, 1 for the best, ties shared, shape as `values`."""
