@@ -192,7 +192,7 @@ def main() -> None:
         f"LinearSVC is timed to a relative objective of {THEIR_TOL:g} of its own problem, which knows no bound.",
         "Passes of deep cuts are products with all the data, two per pass; products with a part of it count as such.",
         "Set OPENBLAS_NUM_THREADS=1 where other work runs beside: threads of BLAS that wait for a busy core cost "
-        "many times more than they gain. Problems with n d^2 up to 2^27 keep to one thread by themselves.",
+        "many times more than they gain. Problems with n d^2 up to 2^33 keep to one thread by themselves.",
     ]
     # A part of the lines must not replace the table that the documentation shows.
     complete = len(options.only) == len(LINES)
