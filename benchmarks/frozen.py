@@ -1,10 +1,10 @@
-"""Are answers the same as before? Values of some 12,000 problems of every kind, kept in ``frozen.json.gz`` beside this file.
+"""Are answers the same as before? Values of 14,000 problems of every kind, kept in ``frozen.json.gz`` beside this file.
 
     python benchmarks/frozen.py compare            # against the file: what differs, by kind of problem
     python benchmarks/frozen.py record             # write the file anew
 
-For each problem it keeps objective and bound as hexadecimal doubles, the status and the number of passes. Compare on the
-machine and with the libraries that recorded: other BLAS and other compilers move last bits.
+For each problem it keeps objective and bound as hexadecimal doubles, the status and the number of passes. Compare on
+the machine and with the libraries that recorded: other BLAS and other compilers move last bits.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 for library in ("OMP", "OPENBLAS", "RAYON"):  # a process per core is enough
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-import numpy as np
+import numpy as np  # noqa: E402 (after the number of threads is set)
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 FILE = Path(__file__).with_name("frozen.json.gz")

@@ -30,6 +30,7 @@ def methods_of(thing: object) -> dict[str, dict[str, str]]:
         return {}
     classes = [base for base in thing.__mro__ if base.__module__.startswith("hypermargin")]  # scikit-learn's own change
     own = sorted({name for base in classes for name in vars(base) if not name.startswith("_")})
+    own = [name for name in own if not name.endswith("_request")]  # made by scikit-learn
     return {name: signature_of(getattr(thing, name, None)) for name in own}
 
 
