@@ -75,10 +75,25 @@ def test_the_details_are_all_candidates_and_scores_can_be_others(points, capsys)
     assert "problem-1.json" in capsys.readouterr().out
 
 
+def test_the_positive_class_is_the_rarer_one_or_that_of_the_option(points, capsys):
+    X, y = points
+    with open("two.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("first", "second", "kind"), *zip(*X.T.tolist(), y == "a", strict=True)])
+    argv = ["two.csv", "--model", "auto", "--geometry", "poincare", "--candidates", "neighbours", "--scoring", "f1"]
+    for options, told in [((), "True, the rarer one"), (("--pos-label", "False"), "False")]:
+        assert main(["fit", *argv, *options, "--folds", "3", "--output", "two.npz"]) == 0
+        assert f"f1 (positive class {told})" in " ".join(capsys.readouterr().out.split())
+        assert main(["cv", *argv, *options, "--folds", "3"]) == 0
+        assert f"cross-validated f1 (positive class {told}) 0." in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--model", "auto", "-C", "10"), "-C is not for --model auto"),
+        (("--pos-label", "a"), "--pos-label is for --model auto"),
+        (("--model", "auto", "--pos-label", "a"), "pos_label is for scores of one of two classes"),
+        (("--model", "auto", "--scoring", "f1", "--pos-label", "a"), "pos_label is for two classes, but y has 3"),
         (("--model", "auto", "--kernel", "heat"), "--kernel is not for --model auto"),
         (("--model", "auto", "--candidates", "trees"), "unknown family 'trees'"),
         (("--model", "auto", "--scoring", "beauty"), "beauty"),

@@ -37,6 +37,9 @@ def add_auto_arguments(parser: argparse._ActionsContainer) -> None:
         "--scoring", metavar="NAME", help="with --model auto: what decides, as scikit-learn names it (accuracy)"
     )
     parser.add_argument(
+        "--pos-label", metavar="LABEL", help="with --scoring: the positive class of two (the rarer one)"
+    )
+    parser.add_argument(
         "--candidates",
         metavar="A,B,...",
         help="with --model auto: families to choose from: geodesic, curve, neighbours, kernel, forest, blend (all)",
@@ -45,14 +48,16 @@ def add_auto_arguments(parser: argparse._ActionsContainer) -> None:
 
 def refuse_auto_arguments(args: argparse.Namespace) -> None:
     """Options for a choice among models are an error for one model."""
-    for name in ("scoring", "candidates"):
+    for name in ("scoring", "pos_label", "candidates"):
         if getattr(args, name) is not None:
+            name = name.replace("_", "-")
             raise CommandError(f"--{name} is for --model auto")
 
 
-def chooser(args: argparse.Namespace, cv: Any, *, verbose: bool) -> HyperbolicClassifierCV:
+def chooser(args: argparse.Namespace, points: Points, cv: Any, *, verbose: bool) -> HyperbolicClassifierCV:
     """The classifier that chooses, as the arguments describe it; options of one model or one solver are an error."""
     _refuse_others(args)
+    names = {str(label): label for label in np.unique(points.labels).tolist()}
     return HyperbolicClassifierCV(
         candidates=None if args.candidates is None else [name.strip() for name in args.candidates.split(",")],
         scoring=args.scoring,
@@ -63,6 +68,7 @@ def chooser(args: argparse.Namespace, cv: Any, *, verbose: bool) -> HyperbolicCl
         n_jobs=args.jobs,
         random_state=args.seed,
         verbose=int(verbose),
+        pos_label=names.get(args.pos_label, args.pos_label),
     )
 
 
@@ -70,7 +76,8 @@ def fit_auto(args: argparse.Namespace, points: Points, output: Path) -> None:
     """Choose a model for the points, write it, and say what was chosen and from what."""
     if args.folds is not None:
         check_folds(points, args.folds)
-    model = chooser(args, None if args.folds is None else folds(args.folds, args.seed), verbose=sys.stderr.isatty())
+    cv = None if args.folds is None else folds(args.folds, args.seed)
+    model = chooser(args, points, cv, verbose=sys.stderr.isatty())
     X, y = points.X, points.labels
     with quiet_folds(), nullcontext() if sys.stderr.isatty() else Progress("fitting", None):
         model.fit(X, y)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import confusion_matrix, get_scorer
+from sklearn.metrics import confusion_matrix
 
 from hypermargin.cli.auto import add_auto_arguments, chooser, parameters_in_words, refuse_auto_arguments
 from hypermargin.cli.console import CommandError, percent, say, show_table, warn, with_progress
@@ -30,6 +30,7 @@ from hypermargin.cli.options import (
 )
 from hypermargin.estimators import HyperbolicClassifierCV
 from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.scoring import positive_class
 
 EXAMPLES = """examples:
   hypermargin cv points.csv
@@ -75,9 +76,13 @@ def run(args: argparse.Namespace) -> None:
     points = labelled_points(args)
     check_folds(points, args.folds)
     X, y = points.X, points.labels
-    model = _classifier(args)
+    model = _classifier(args, points)
     predicted, sure, fold_of = np.empty_like(y), np.empty(len(y)), np.empty(len(y), dtype=int)
     accuracies, scores, chosen, unfinished = [], [], [], 0
+    positive = ""
+    if isinstance(model, HyperbolicClassifierCV):  # the same class in all folds
+        classes, labels = np.unique(y, return_inverse=True)
+        model.pos_label, positive = positive_class(model.scoring, model.pos_label, classes, labels)
     with quiet_folds():
         splits = list(folds(args.folds, args.seed).split(X, y))
         for fold in with_progress(range(args.folds), "fold"):
@@ -87,7 +92,8 @@ def run(args: argparse.Namespace) -> None:
                 warnings.simplefilter("ignore", ConvergenceWarning)  # told once, below
                 model.fit(X[train], y[train])
             if args.scoring is not None:
-                scores.append(float(get_scorer(args.scoring)(model, X[test], y[test])))
+                assert isinstance(model, HyperbolicClassifierCV)
+                scores.append(model.test_score(X[test], y[test]))
             if not isinstance(model, HyperbolicClassifierCV):
                 unfinished += not all(solution.is_proved for solution in model.solutions_)
             predicted[test], fold_of[test] = model.predict(X[test]), fold + 1
@@ -98,7 +104,8 @@ def run(args: argparse.Namespace) -> None:
     matrix = confusion_matrix(y, predicted, labels=classes)
     _show(args, points, classes, matrix, accuracies, chosen)
     if scores:
-        say(f"cross-validated {args.scoring} {np.mean(scores):.3f} ({min(scores):.3f} to {max(scores):.3f})")
+        about = f" ({positive})" if positive else ""
+        say(f"cross-validated {args.scoring}{about} {np.mean(scores):.3f} ({min(scores):.3f} to {max(scores):.3f})")
     if unfinished and args.solver == "exact":
         warn(f"in {unfinished} of {args.folds} folds not every binary problem was solved to a proof")
     if output is not None:
@@ -111,10 +118,10 @@ def run(args: argparse.Namespace) -> None:
         say(f"wrote {picture}")
 
 
-def _classifier(args: argparse.Namespace) -> HyperbolicClassifier:
+def _classifier(args: argparse.Namespace, points: Points) -> HyperbolicClassifier:
     """The classifier to validate; options of another one are an error."""
     if args.model == "auto":
-        return chooser(args, None, verbose=False)
+        return chooser(args, points, None, verbose=False)
     refuse_auto_arguments(args)
     if args.model == "curve" and args.solver != "exact":
         raise CommandError("--solver is for --model geodesic")

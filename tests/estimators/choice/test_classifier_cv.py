@@ -4,7 +4,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, f1_score, jaccard_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
 
 from hypermargin import HyperbolicClassifierCV, load_model, save_model
@@ -135,6 +135,84 @@ def test_average_precision_decides_for_rare_classes():
         by_hand.append(average_precision_score(y[test], fitted.predict_proba(X[test])[:, 1]))
     np.testing.assert_allclose(scores_in_table(model)["neighbours", 30], by_hand, rtol=1e-12)
     assert "average_precision" in model.explanation_
+
+
+@pytest.fixture(scope="module")
+def rare():
+    """Points of which a tenth is of a kind of its own, not easily told: every class has a different score."""
+    X, _ = make_gaussian_mixture(50, 2, scale=1.0, random_state=1, return_X_y=True)
+    return X, np.arange(100) % 10 == 0
+
+
+METRICS = {"average_precision": average_precision_score, "f1": f1_score, "jaccard": jaccard_score}
+
+
+@pytest.mark.parametrize("scoring", METRICS)
+@pytest.mark.parametrize("names", [("mammal", "other"), ("zebra", "other"), (0, 1), (1, 0), (True, False)])
+@pytest.mark.parametrize("wanted", ["", "rare", "common"])
+def test_scores_are_those_of_the_rarer_class_or_the_one_named(scoring, names, wanted, rare):
+    X, is_rare = rare
+    y = np.where(is_rare, *names)
+    label = {"": None, "rare": names[0], "common": names[1]}[wanted]
+    folds = list(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y))
+    grid = {"neighbours": [{"n_neighbors": 3, "weights": "distance"}]}
+    model = HyperbolicClassifierCV(grid, scoring=scoring, cv=folds, pos_label=label).fit(X, y)
+    positive = names[1] if wanted == "common" else names[0]
+    assert model.pos_label_ == positive
+    expected = []
+    for train, test in folds:
+        fitted = HyperbolicKNeighborsClassifier(3, weights="distance").fit(X[train], y[train])
+        answers = fitted.predict(X[test]) == positive
+        if scoring == "average_precision":
+            answers = fitted.predict_proba(X[test])[:, fitted.classes_.tolist().index(positive)]
+        expected.append(METRICS[scoring](y[test] == positive, answers))
+    found = [model.cv_results_[f"split{k}_test_score"][0] for k in range(2)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    told = f"{scoring} (positive class {positive}" + ("" if wanted else ", the rarer one") + ")"
+    assert told in model.explanation_
+    assert "\n" not in model.explanation_
+
+
+def test_the_positive_class_of_equally_frequent_ones_is_the_last_and_is_kept_in_files():
+    X, y = make_gaussian_mixture(30, 2, scale=1.0, random_state=1, return_X_y=True)
+    y = np.array(["a", "b"])[y]
+    model = HyperbolicClassifierCV({"neighbours": [{"n_neighbors": 3}]}, scoring="f1").fit(X, y)
+    assert model.pos_label_ == "b"
+    assert "positive class b, the last of two equally frequent ones" in model.explanation_
+    file = BytesIO()
+    save_model(model, file)
+    file.seek(0)
+    read = load_model(file)
+    assert read.pos_label_ == "b"
+    assert read.test_score(X, y) == model.test_score(X, y) == f1_score(y, model.predict(X), pos_label="b")
+
+
+def test_likelihood_ratios_have_a_positive_class_too(rare):
+    X, is_rare = rare
+    grid = {"neighbours": [{"n_neighbors": 3}]}
+    scores = [
+        HyperbolicClassifierCV(grid, scoring="neg_negative_likelihood_ratio", cv=2).fit(X, y).best_score_
+        for y in (is_rare, ~is_rare)
+    ]
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scoring": "f1", "pos_label": "c"}, "pos_label is 'c', but the classes are"),
+        ({"pos_label": True}, "pos_label is for scores of one of two classes"),
+        ({"scoring": "f1_macro", "pos_label": True}, "pos_label is for scores of one of two classes"),
+    ],
+)
+def test_positive_classes_that_make_no_sense(settings, message, rare):
+    with pytest.raises(ValueError, match=message):
+        HyperbolicClassifierCV(**settings).fit(*rare)
+
+
+def test_more_than_two_classes_have_no_positive_one(mixture):
+    with pytest.raises(ValueError, match="pos_label is for two classes, but y has 3"):
+        HyperbolicClassifierCV(scoring="average_precision", pos_label="a").fit(*mixture)
 
 
 # -- the rule --------------------------------------------------------------------------------------------------------

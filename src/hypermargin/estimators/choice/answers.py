@@ -32,11 +32,15 @@ class Answers:
 
 
 class Answerer(ClassifierMixin, BaseEstimator):
-    """A fitted classifier that knows the answers for the samples of one fold, and nothing else."""
+    """A fitted classifier that knows the answers for the samples of one fold, and nothing else.
 
-    def __init__(self, answers: Answers | None = None, classes: np.ndarray | None = None):
+    With `exchanged` each of two classes has the name of the other.
+    """
+
+    def __init__(self, answers: Answers | None = None, classes: np.ndarray | None = None, exchanged: bool = False):
         self.answers = answers
         self.classes = classes
+        self.exchanged = exchanged
 
     @property
     def classes_(self) -> np.ndarray:
@@ -57,11 +61,13 @@ class Answerer(ClassifierMixin, BaseEstimator):
                 f"the scorer asked for answers to {len(X)} samples, but the fold has {len(self.answers.probability)}: "
                 "a scorer must score all samples that it is given"
             )
-        return self.answers.probability
+        return self.answers.probability[:, ::-1] if self.exchanged else self.answers.probability
 
     def predict(self, X) -> np.ndarray:
-        winner = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[winner]
+        probability = self.predict_proba(X)
+        if self.exchanged:  # ties go to the first, whatever its name
+            return self.classes_[1 - np.argmax(probability[:, ::-1], axis=1)]
+        return self.classes_[np.argmax(probability, axis=1)]
 
 
 class DecidingAnswerer(Answerer):
@@ -71,14 +77,15 @@ class DecidingAnswerer(Answerer):
         self.predict_proba(X)
         assert self.answers is not None
         assert self.answers.decision is not None
-        return self.answers.decision
+        return -self.answers.decision if self.exchanged else self.answers.decision
 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
     """Scores answers: a scorer of scikit-learn (None for accuracy), and all samples as the user gave them.
 
-    `weight` is None where there are no weights, or the scorer takes none.
+    `weight` is None where there are no weights, or the scorer takes none. Of two classes scorers take the last for the
+    positive one: where it is the first, these are shown the two with their names `exchanged`.
     """
 
     scorer: Callable | None
@@ -86,12 +93,16 @@ class Judge:
     y: np.ndarray
     classes: np.ndarray
     weight: Array | None
+    exchanged: bool = False
 
     def score(self, answers: Answers, rows: np.ndarray) -> float:
         """The score of the answers for some rows; NaN where the metric is not defined on them."""
         if self.scorer is None:  # what scikit-learn's scorer returns, without its checks of every call
             right = self.classes[np.argmax(answers.probability, axis=1)] == self.y[rows]
             return float(np.average(right, weights=None if self.weight is None else self.weight[rows]))
+        y = self.y[rows]
+        if self.exchanged:
+            y = self.classes[1 - np.searchsorted(self.classes, y)]
         kind = Answerer if answers.decision is None else DecidingAnswerer
         extra = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         with warnings.catch_warnings():
@@ -99,9 +110,9 @@ class Judge:
             warnings.filterwarnings("ignore", message="No positive class found in y_true")
             warnings.filterwarnings("ignore", message="y_pred contains classes not in y_true")
             try:
-                return float(self.scorer(kind(answers, self.classes), self.X[rows], self.y[rows], **extra))
+                return float(self.scorer(kind(answers, self.classes, self.exchanged), self.X[rows], y, **extra))
             except ValueError:
-                if np.unique(self.y[rows]).size < self.classes.size:  # as for the ranking of a class that is absent
+                if np.unique(y).size < self.classes.size:  # as for the ranking of a class that is absent
                     return np.nan
                 raise
 

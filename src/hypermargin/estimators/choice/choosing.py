@@ -54,12 +54,13 @@ class Choice:
     def score(self) -> float:
         return mean_score(self.rows[self.index].scores)
 
-    def explanation(self, n_folds: int, scoring: Any) -> str:
-        """What was chosen and why, in one line."""
+    def explanation(self, n_folds: int, scoring: Any, positive: str = "") -> str:
+        """What was chosen and why, in one line; `positive` says which class the score is about."""
         chosen = f"chose {self.words[self.index]}"
         if n_folds == 0:
             return f"{chosen}: no class has the two samples that a comparison needs"
         metric = scoring if isinstance(scoring, str) else "accuracy" if scoring is None else "score"
+        metric += f" ({positive})" if positive else ""
         known = self.rows[self.index].scores
         known = known[np.isfinite(known)]
         error = f" ± {standard_error(known):.3f}" if known.size > 1 else ""

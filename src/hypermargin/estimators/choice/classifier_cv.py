@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.choice.answers import Answerer, Judge
+from hypermargin.estimators.choice.answers import Answerer, Answers, Judge
 from hypermargin.estimators.choice.blend import HyperbolicBlend
 from hypermargin.estimators.choice.choosing import BLEND, Choice, choose
 from hypermargin.estimators.choice.families import (
@@ -31,7 +31,7 @@ from hypermargin.estimators.choice.table import results_table
 from hypermargin.estimators.inputs import KleinWarning, RadiusWarning, labelled_samples, unit_points
 from hypermargin.estimators.model_file import model_from_plain, plain_model, storable
 from hypermargin.estimators.packing import is_plain
-from hypermargin.estimators.scoring import takes_weights
+from hypermargin.estimators.scoring import positive_class, takes_weights
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.problems.margin import check_weights
 
@@ -66,6 +66,9 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         ``{"geodesic": [{"C": 1.0}, {"C": 10.0}], "forest": None}``, where None stands for the usual ones.
     scoring : str or callable, optional
         As in scikit-learn; accuracy by default. For rare classes "average_precision" or "f1".
+    pos_label : label, optional
+        The positive class of such a score, one of two; by default the rarer one, or the last where they are equally
+        frequent. `explanation_` says which.
     cv : int, splitter or iterable, optional
         As in scikit-learn; an integer means stratified folds. By default 5 of them, repeated where there are fewer than
         400 samples, and 3 beyond 8,000.
@@ -101,6 +104,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         A row for each candidate: `family`, `params`, `mean_test_score`, `std_test_score`, `rank_test_score`,
         `split0_test_score` and so on, `screening_score` and `seconds`. ``pandas.DataFrame(cv_results_)`` shows it.
     n_splits_ : int
+    pos_label_ : label or None
+        The positive class; None where the score has none.
     classes_ : (n_classes,) array
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -111,6 +116,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     best_params_: dict[str, Any]
     cv_results_: dict[str, Any]
     explanation_: str
+    pos_label_: Any
 
     def __init__(
         self,
@@ -124,6 +130,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         n_jobs: int | None = None,
         random_state=0,
         verbose: int = 0,
+        pos_label=None,
     ):
         self.candidates = candidates
         self.scoring = scoring
@@ -135,6 +142,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.pos_label = pos_label
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
@@ -151,7 +159,9 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         samples = self._samples(X, y, sample_weight)
         folds = self._folds(samples, seed)
         wanted, with_blend = self._wanted(samples, seed)
-        judge = self._judge(X, y, samples.labels, sample_weight)
+        used = samples.labels if samples.weight is None else samples.labels[samples.weight > 0.0]
+        self.pos_label_, positive = positive_class(self.scoring, self.pos_label, self.classes_, used)
+        judge = self._judge(X, y, sample_weight)
         if folds:
             tried = Search(samples, judge, self.n_jobs, self.verbose >= 1, seed).run(wanted, folds)
         else:  # nothing can be compared: the simplest there is, as it comes
@@ -161,7 +171,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         self.best_index_, self.best_score_ = choice.index, choice.score
         self.best_params_ = {"family": choice.family, **choice.parameters}
         self.cv_results_ = results_table(choice.rows)
-        self.explanation_ = choice.explanation(len(folds), self.scoring)
+        self.explanation_ = choice.explanation(len(folds), self.scoring, positive)
         if hasattr(self, "best_model_"):
             del self.best_model_
         if self.refit:
@@ -182,13 +192,15 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             weight[slice(None) if given.kept is None else given.kept] = given.weight
         return Samples(points, np.searchsorted(given.classes, y), weight)
 
-    def _judge(self, X: Array, y: np.ndarray, labels: np.ndarray, sample_weight) -> Judge:
+    def _judge(self, X: Array, y: np.ndarray, sample_weight) -> Judge:
         """Who scores answers. Scorers that have a name are shown indices of classes: to some the positive one is 1."""
         scorer = None if self.scoring in (None, "accuracy") else check_scoring(Answerer(), scoring=self.scoring)
         weighs = sample_weight is not None and (scorer is None or takes_weights(scorer))
         weight = check_weights(sample_weight, len(y)) if weighs else None
         if isinstance(self.scoring, str):
-            return Judge(scorer, X, labels, np.arange(self.classes_.size), weight)
+            first = self.pos_label_ is not None and bool(self.pos_label_ == self.classes_[0])
+            labels = np.searchsorted(self.classes_, y)
+            return Judge(scorer, X, labels, np.arange(self.classes_.size), weight, first)
         return Judge(scorer, X, y, self.classes_, weight)
 
     def _refit(self, choice: Choice, X: Array, y: np.ndarray, weight: Array | None) -> None:
@@ -276,6 +288,16 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         """`best_model_` by the name that searches of scikit-learn give it."""
         return self.best_model_
 
+    def test_score(self, X, y) -> float:
+        """The value of `scoring` on points X, shape (n, width), that `fit` has not seen, with their labels y."""
+        X, y = self._coordinates(X), np.asarray(y)
+        if self.pos_label_ is None:
+            return float(check_scoring(self, scoring=self.scoring)(self, X, y))
+        others = self.classes_[0] if self.pos_label_ == self.classes_[1] else self.classes_[1]
+        y = np.where(y == self.pos_label_, self.pos_label_, others)
+        decision = self.decision_function(X) if hasattr(self, "decision_function") else None
+        return self._judge(X, y, None).score(Answers(self.predict_proba(X), decision), np.arange(len(y)))
+
     # -- prediction, by the classifier that was chosen -----------------------------------------------------------------
 
     def predict(self, X) -> np.ndarray:
@@ -325,11 +347,11 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     def _stored(self) -> dict[str, Any]:
         if not hasattr(self, "best_model_"):
             raise ValueError("with refit=False there is no classifier to keep in a file")
-        own = ("best_params_", "best_score_", "best_index_", "explanation_", "n_splits_", "cv_results_")
+        own = ("best_params_", "best_score_", "best_index_", "explanation_", "n_splits_", "cv_results_", "pos_label_")
         return {"model": plain_model(self.best_model_), **{name: getattr(self, name) for name in own}}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = dict(state)
+        state = {"pos_label_": None, **state}  # files of old have none
         self.best_model_ = model_from_plain(state.pop("model"))
         if len(self.best_model_.classes_) != len(self.classes_):
             raise ValueError("the classifier chosen does not fit the classes")
