@@ -23,6 +23,7 @@ from hypermargin.estimators import (
     load_model,
     save_model,
 )
+from hypermargin.kernels import KERNELS
 from reference.objective import hinge_value, lift, signed_rows
 
 
@@ -187,6 +188,20 @@ def test_compare_leaves_out_what_cannot_be_robust(capsys, folder):
     assert "does not handle an uncertainty set" in err
 
 
+def test_compare_leaves_out_kernels_where_no_method_is_named_and_margins_are_robust(capsys, folder):
+    code, out, err = run(
+        capsys, "compare", "points.csv", "--uncertainty", "geodesic=0.1", "--tol", "1e-2", "--test-size", "0"
+    )
+    assert code == 0
+    assert "kernels have no robust form and are left out (heat, " in err
+    rows = {line.split()[0] for line in out.splitlines() if "%" in line}
+    assert "exact" in rows
+    assert not rows & set(KERNELS)
+    code, _, err = run(capsys, "compare", "points.csv", "--uncertainty", "geodesic=0.1", "--methods", "exact,heat")
+    assert code == 2
+    assert "a kernel has no robust form here" in err
+
+
 @pytest.mark.parametrize("text", ["geodesic", "geodesic=", "geodesic=-1", "geodesic=nan", "sphere=1", "box=big", "=1"])
 def test_uncertainty_sets_that_are_none(capsys, folder, text):
     code, _, err = run(capsys, "fit", "points.csv", "--uncertainty", text, "-o", "model.npz")
@@ -310,6 +325,42 @@ def test_help_teaches_with_examples_that_parse(capsys, command):
     assert examples
     for words in examples:
         assert build_parser().parse_args(words[1:]).command == command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [
+        (("fit", "data.npz", "-o", "data.npz"), "data.npz"),
+        (("fit", "points.csv", "-o", "data.npz"), "data.npz"),
+        (("fit", "points.csv", "-o", "m.npz", "--certificates", "."), "problem-7.json"),
+        (("cv", "points.csv", "-o", "points.csv"), "points.csv"),
+        (("predict", "good.npz", "points.csv", "-o", "points.csv"), "points.csv"),
+        (("embed", "edges.csv", "-o", "edges.csv"), "edges.csv"),
+        (("explore", "points.csv", "-o", "notes.html"), "notes.html"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_no_file_of_another_kind_is_overwritten(capsys, folder, data, arguments, kept):
+    np.savez("data.npz", X=data[0], y=data[1])
+    Path("edges.csv").write_text("a,b\nb,c\n")
+    Path("problem-7.json").write_text('{"mine": 1}')
+    Path("notes.html").write_text("dear diary")
+    save_model(HyperbolicSVC().fit(*data), "good.npz")
+    before = Path(kept).read_bytes()
+    code, _, err = run(capsys, *arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    assert kept in err
+    assert Path(kept).read_bytes() == before
+
+
+def test_an_earlier_output_is_overwritten(capsys, folder, data):
+    save_model(HyperbolicSVC(C=7.0).fit(*data), "model.npz")
+    Path("empty.npz").touch()
+    for _ in range(2):
+        for name in ("model.npz", "empty.npz"):
+            run_ok(capsys, "fit", "points.csv", "-o", name, "--certificates", "proofs")
+            assert load_model(name).C == 1.0
+        run_ok(capsys, "explore", "points.csv", "-o", "page.html")
 
 
 # -- what does not -----------------------------------------------------------------------------------------------------

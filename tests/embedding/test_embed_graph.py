@@ -113,6 +113,45 @@ def test_lengths_in_a_column(folder, capsys):
 
 
 @pytest.mark.parametrize(
+    ("text", "edges", "header"),
+    [
+        ("anna bert\nbert carl\n", 2, None),
+        ("anna,bert\nbert,carl\nanna,carl\n", 3, None),
+        ("anna bert {}\nbert carl {}\n", 2, None),  # as networkx writes them
+        ("anna bert\ncarl bert\nanna dora\n", 3, None),
+        ("who\twhom\nanna\tbert\nbert\tcarl\n", 2, "who, whom"),
+        ("Source,Target\nsource,anna\nanna,bert\n", 2, "Source, Target"),
+        ("anna bert 2\nbert carl 1\n", 2, None),
+    ],
+)
+def test_the_first_edge_of_nodes_with_names_is_no_header(folder, capsys, text, edges, header):
+    (folder / "edges.txt").write_text(text)
+    assert main(["embed", "edges.txt", "-o", "points.csv"]) == 0
+    out = capsys.readouterr().out
+    nodes = {"source"} & set(text.replace(",", " ").split()) | {"anna", "bert"}
+    assert f"{edges} edges" in out
+    assert ("first line is read as a header" in out) == (header is not None)
+    assert header is None or f"header: {header}" in out
+    assert nodes <= set(read_points("points.csv", width=3).ids)
+
+
+def test_what_networkx_writes_keeps_its_nodes(folder, capsys):
+    graph = nx.relabel_nodes(nx.karate_club_graph(), "member_{}".format)
+    nx.write_edgelist(graph, "edges.txt", data=["weight"])
+    assert main(["embed", "edges.txt", "-o", "points.csv"]) == 0
+    assert "34 nodes, 78 edges" in capsys.readouterr().out
+    nx.write_edgelist(nx.Graph(graph.edges), "edges.txt")
+    assert main(["embed", "edges.txt", "-o", "points.csv"]) == 0
+    assert "34 nodes, 78 edges" in capsys.readouterr().out
+
+
+def test_a_length_that_is_none_is_named_on_the_first_line_too(folder, capsys):
+    (folder / "edges.txt").write_text("anna bert far\nbert carl 1\n")
+    assert main(["embed", "edges.txt", "--weight", "3", "-o", "points.csv"]) == 2
+    assert "the first line, column 3 is 'far', not a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("g.gml", "graph [ node [ id 1", "cannot be read as .gml"),

@@ -101,6 +101,7 @@ def _save(args: argparse.Namespace) -> None:
 
 def write_certificates(model: Classifier, folder: str) -> Iterator[str]:
     """Write a file for every certificate of a fitted model, and say of each what it is about."""
+    refuse_other_files(folder)
     target = make_folder(folder)
     for k, (solution, sides) in enumerate(zip(model.solutions_, _sides(model), strict=True), start=1):
         if solution.certificate is None:
@@ -109,6 +110,15 @@ def write_certificates(model: Classifier, folder: str) -> Iterator[str]:
         path = target / f"problem-{k}.json"
         solution.certificate.save(path)
         yield f"wrote {path}: {sides}, lower bound {solution.lower_bound:.10g}"
+
+
+def refuse_other_files(folder: str) -> None:
+    """An error if writing certificates to a folder would overwrite files that are no certificates."""
+    for file in Path(folder).glob("problem-*.json"):
+        with file.open("rb") as content:
+            start = content.read(100)
+        if start and b'"format": "hypermargin-' not in start:
+            raise CommandError(f"{file} exists and is not a certificate; it is not overwritten")
 
 
 def _proved_parts(model: Any, path: str) -> list[tuple[str, Any]]:

@@ -5,7 +5,7 @@ import argparse
 from sklearn.model_selection import train_test_split
 
 from hypermargin.cli.comparison import show_rows, try_rows
-from hypermargin.cli.console import CommandError, say, with_progress
+from hypermargin.cli.console import CommandError, say, warn, with_progress
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
@@ -16,6 +16,7 @@ from hypermargin.cli.options import (
     labelled_points,
     make_classifier,
 )
+from hypermargin.kernels import KERNELS
 
 EXAMPLES = """examples:
   hypermargin compare points.csv
@@ -42,6 +43,9 @@ def run(args: argparse.Namespace) -> None:
     if not 0.0 <= args.test_size < 1.0:
         raise CommandError(f"--test-size must be at least 0 and below 1, got {args.test_size}")
     methods = chosen_methods(args.methods)
+    if args.uncertainty is not None and args.methods is None:
+        methods = tuple(method for method in methods if method not in KERNELS)
+        warn(f"--uncertainty: kernels have no robust form and are left out ({', '.join(KERNELS)})")
     points = labelled_points(args)
     X, y = points.X, points.labels
     if args.test_size:

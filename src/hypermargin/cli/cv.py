@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    output = None if args.output is None else check_output(args.output, (".csv",))
+    output = None if args.output is None else check_output(args.output, (".csv",), inputs=(args.data, args.labels))
     picture = None if args.picture is None else check_output(args.picture, (".png", ".pdf", ".svg"))
     points = labelled_points(args)
     check_folds(points, args.folds)

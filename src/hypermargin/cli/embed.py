@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ EXAMPLES = """examples:
 """
 #: Files of edges, one a line.
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".edgelist")
+#: What the columns of such files are called, in lower case.
+COLUMN_NAMES = {"source", "target", "from", "to", "src", "dst", "tail", "head", "node1", "node2", "weight", "length"}
 READERS = {".gml": nx.read_gml, ".graphml": nx.read_graphml, ".gexf": nx.read_gexf, ".net": nx.read_pajek}
 
 
@@ -41,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    output = check_output(args.output, (".csv",))
+    output = check_output(args.output, (".csv",), inputs=(args.graph,))
     graph, weight = _read(args.graph, args.weight)
     say(f"{args.graph}: {graph.number_of_nodes()} nodes, {graph.number_of_edges()} edges")
     labels = None if args.label is None else nx.get_node_attributes(graph, args.label)
@@ -94,6 +98,15 @@ def _read_edges(path: str, weight: str | None) -> tuple[nx.Graph, str | None]:
     table = read_text(path)
     if len(table.columns) < 2:
         raise CommandError(f"{path}: a list of edges has two nodes in each line")
+    if table.header is not None:
+        if _is_header(table.header, table.columns):
+            say(f"{path}: its first line is read as a header: {', '.join(table.header)}")
+        else:  # an edge between nodes with names
+            columns = [[cell, *column] for cell, column in zip(table.header, table.columns, strict=True)]
+            below = table.place
+            table = replace(
+                table, header=None, columns=columns, place=lambda row: below(row - 1) if row else "the first line"
+            )
     graph = nx.Graph()
     lengths = None if weight is None else table.numbers(table.find(weight))
     for row, (a, b) in enumerate(zip(table.columns[0], table.columns[1], strict=True)):
@@ -103,3 +116,15 @@ def _read_edges(path: str, weight: str | None) -> tuple[nx.Graph, str | None]:
             length = min(length, graph[a][b]["length"])
         graph.add_edge(a, b, length=length)
     return graph, None if weight is None else "length"
+
+
+def _is_header(words: Sequence[str], columns: Iterable[Iterable[Any]]) -> bool:
+    """Whether the first line of a list of edges names its columns: its words are names of columns, or occur only there.
+
+    Nodes other than those of a single edge occur again, so that a first edge is taken for a header only if it is a
+    component of its own.
+    """
+    if not words[0]:  # a table with an index
+        return True
+    cells = {str(cell).strip() for column in columns for cell in column}
+    return all(word.lower() in COLUMN_NAMES or word not in cells for word in words)

@@ -2,7 +2,8 @@
 
 import csv
 import os
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,11 @@ from hypermargin.cli.reading import FORMATS, Points, read_points
 __all__ = ["FORMATS", "Points", "check_output", "make_folder", "read_points", "write_csv"]
 
 
-def check_output(path: str, suffixes: tuple[str, ...] = ()) -> Path:
-    """Refuse an output that cannot be written before any work is done; return it as a path."""
+def check_output(path: str, suffixes: tuple[str, ...] = (), *, inputs: Iterable[str | None] = ()) -> Path:
+    """Refuse an output that cannot be written before any work is done; return it as a path.
+
+    An earlier output may be overwritten, but neither one of the `inputs` nor an archive (.npz) that is not a model.
+    """
     target = Path(path)
     if suffixes and target.suffix.lower() not in suffixes:
         raise CommandError(f"{path}: the output must end in {' or '.join(suffixes)}")
@@ -26,7 +30,20 @@ def check_output(path: str, suffixes: tuple[str, ...] = ()) -> Path:
         raise CommandError(f"{path} cannot be written: there is no folder {folder}")
     if not os.access(target if target.exists() else folder, os.W_OK):
         raise CommandError(f"{path} cannot be written: permission denied")
+    if any(
+        given is not None and Path(given).exists() and target.samefile(given) for given in inputs if target.exists()
+    ):
+        raise CommandError(f"{path} is a file that this command reads; write to another one")
+    if target.suffix.lower() == ".npz" and not _may_hold_a_model(target):
+        raise CommandError(f"{path} exists and is not a model file; it is not overwritten")
     return target
+
+
+def _may_hold_a_model(path: Path) -> bool:
+    """Whether a model may be written to `path`: nothing is there, an empty file, or an archive with a header."""
+    if not path.exists() or path.stat().st_size == 0:
+        return True
+    return zipfile.is_zipfile(path) and "header.npy" in zipfile.ZipFile(path).namelist()
 
 
 def make_folder(path: str) -> Path:

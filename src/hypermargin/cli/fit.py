@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from hypermargin.cli.auto import add_auto_arguments, fit_auto, refuse_auto_arguments
-from hypermargin.cli.certificate import write_certificates
+from hypermargin.cli.certificate import refuse_other_files, write_certificates
 from hypermargin.cli.console import CommandError, number, percent, say, show_table
 from hypermargin.cli.files import check_output
 from hypermargin.cli.options import (
@@ -106,7 +106,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    output = check_output(args.output, (".npz",))
+    output = check_output(args.output, (".npz",), inputs=(args.data, args.labels))
+    if args.certificates is not None:
+        refuse_other_files(args.certificates)
     points = _points(args)
     X, y = points.X, points.labels
     if args.model == "auto":

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    output = check_output(args.output, (".csv",)) if args.output else None
+    output = check_output(args.output, (".csv",), inputs=(args.data, args.labels)) if args.output else None
     model = load_model(args.model, certificates=False)
     if args.radii and not hasattr(model, "certified_radius"):
         raise CommandError(f"--radii: a {type(model).__name__} has no certified radii")

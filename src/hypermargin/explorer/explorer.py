@@ -32,8 +32,12 @@ class Explorer:
         return page_html(self.scene)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write the page to a file and return its path."""
+        """Write the page to a file and return its path; an existing file that is not a page is not overwritten."""
         target = Path(path)
+        if target.is_file():
+            with target.open("rb") as file:
+                if file.read(9).lower() not in (b"", b"<!doctype"):
+                    raise FileExistsError(f"{target} exists and is not a page; choose another name")
         target.write_text(self.html(), encoding="utf-8")
         return target
 
