@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.metrics import get_scorer
 
 from choice_data import task
-from hypermargin.accuracy.contestants import features_for, fitted_peer
 from hypermargin.estimators import HyperbolicClassifierCV
 from hypermargin.estimators.choice.answers import Answers, Judge
 from hypermargin.estimators.choice.choosing import best_of_each_family
 from hypermargin.estimators.choice.families import Samples
 from hypermargin.estimators.choice.search import Search, Tried
+from hypermargin_studies.accuracy.contestants import features_for, fitted_peer
 
 PEERS = (
     "RBF SVM, tangent",

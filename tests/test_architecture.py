@@ -9,17 +9,26 @@ from pathlib import Path
 import pytest
 
 import hypermargin
+import hypermargin_studies
 
 SOURCE = Path(hypermargin.__file__).parent
-MODULES = {
-    ".".join(("hypermargin", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
-    for path in sorted(SOURCE.rglob("*.py"))
-}
+STUDIES = Path(hypermargin_studies.__file__).parent
+
+
+def modules_of(folder: Path) -> dict[str, Path]:
+    """The file of every module of a package."""
+    return {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted(folder.rglob("*.py"))
+    }
+
+
+LIBRARY = modules_of(SOURCE)
+MODULES = {**LIBRARY, **modules_of(STUDIES)}
 
 #: What each part of the package may import besides itself, in the order of the flow.
 MATHEMATICS = {"arrays", "geometry", "kernels", "problems"}
 FITTING = {*MATHEMATICS, "progress", "compilation", "reading", "passes", "certificates", "solvers", "estimators"}
-STUDY = {*FITTING, "datasets", "embedding", "plotting", "workers"}
 ARROWS: dict[str, set[str]] = {
     "arrays": set(),
     "compilation": set(),
@@ -38,22 +47,28 @@ ARROWS: dict[str, set[str]] = {
     "plotting": FITTING,
     "explorer": {*FITTING, "plotting"},
     "anndata": {*FITTING, "plotting"},
-    "workers": set(),
-    "reproduction": STUDY,
-    "problem_set": STUDY,
-    "robustness": STUDY,
-    "accuracy": STUDY,
-    "cli": {*STUDY, "explorer", "reproduction", "problem_set", "robustness", "accuracy"},
+    "cli": {*FITTING, "datasets", "embedding", "plotting", "explorer"},
 }
+#: The same for the studies: parts of their own package; they may use all of the library but its commands.
+STUDY_ARROWS: dict[str, set[str]] = {
+    "workers": set(),
+    "reproduction": {"workers"},
+    "problem_set": {"workers"},
+    "robustness": {"workers"},
+    "accuracy": {"workers"},
+    "commands": {"workers", "reproduction", "problem_set", "robustness", "accuracy"},
+}
+#: What commands everywhere share.
+OF_COMMANDS = {"hypermargin.cli.console", "hypermargin.cli.files"}
 #: The version is a fact about the package, which these parts print.
-TELL_THE_VERSION = {"certificates", "workers", "reproduction", "problem_set", "accuracy", "cli"}
+TELL_THE_VERSION = {"certificates", "cli"}
 
 MOST_LINES = 450
 
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
-    """Modules of hypermargin that a module imports anywhere in its code, functions included.
+    """Modules of hypermargin and of its studies that a module imports anywhere in its code, functions included.
 
     ``from package import module`` is an import of the module; of the package only where it takes something else.
     """
@@ -96,7 +111,7 @@ def circle_in(imports: Mapping[str, Iterable[str]], package: str) -> list[str] |
 
 
 def part_of(module: str) -> str:
-    return module.split(".")[1] if "." in module else "hypermargin"
+    return module.split(".")[1] if "." in module else module
 
 
 def reachable_from(module: str) -> set[str]:
@@ -111,20 +126,34 @@ def reachable_from(module: str) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name not in ("hypermargin", "hypermargin.__main__")])
+@pytest.mark.parametrize("module", [name for name in LIBRARY if name not in ("hypermargin", "hypermargin.__main__")])
 def test_imports_follow_the_arrows(module):
     own = part_of(module)
+    studies = {name for name in imports_of(module) if name not in LIBRARY}
+    assert not studies, "the library knows no study"
     against = {name for name in imports_of(module) if part_of(name) not in ARROWS[own] | {own}}
     allowed = {"hypermargin"} if own in TELL_THE_VERSION else set()
     assert against <= allowed, f"{module} imports against the arrows: {sorted(against - allowed)}"
 
 
-def test_every_part_of_the_package_has_its_arrows():
-    parts = {part_of(module) for module in MODULES} - {"hypermargin", "__main__"}
-    assert parts == set(ARROWS)
-    for part, may in ARROWS.items():  # no circle: what a part may import may not import it
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("hypermargin_studies.")])
+def test_imports_of_studies_follow_their_arrows(module):
+    own = part_of(module)
+    allowed = STUDY_ARROWS[own] | {own}
+    for name in imports_of(module):
+        if name in LIBRARY:
+            assert part_of(name) != "cli" or (own == "commands" and name in OF_COMMANDS), name
+        else:
+            assert part_of(name) in allowed, name
+
+
+@pytest.mark.parametrize(("package", "arrows"), [("hypermargin", ARROWS), ("hypermargin_studies", STUDY_ARROWS)])
+def test_every_part_of_the_package_has_its_arrows(package, arrows):
+    parts = {part_of(module) for module in MODULES if module.split(".")[0] == package} - {package, "__main__"}
+    assert parts == set(arrows)
+    for part, may in arrows.items():  # no circle: what a part may import may not import it
         assert part not in may
-        assert all(part not in ARROWS[other] for other in may)
+        assert all(part not in arrows[other] for other in may)
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("hypermargin.certificates")])

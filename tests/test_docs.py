@@ -67,9 +67,10 @@ def test_files_that_a_page_names_are_there(page):
         assert any(f"/{path}".endswith(f"/{named}") for path in SOURCES), f"{page.name} speaks of {named}"
 
 
-def test_the_map_shows_every_part_of_the_package():
+@pytest.mark.parametrize("package", ["hypermargin", "hypermargin_studies"])
+def test_the_map_shows_every_part_of_the_package(package):
     text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for part in (ROOT / "src" / "hypermargin").iterdir():
+    for part in (ROOT / "src" / package).iterdir():
         is_package = (part / "__init__.py").exists()
         if is_package or (part.suffix == ".py" and not part.name.startswith("__")):
             assert f"`{part.name}/`" in text or f"`{part.name}`" in text, f"docs/index.md does not tell of {part.name}"

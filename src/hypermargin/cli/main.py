@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from hypermargin import __version__
@@ -34,11 +35,9 @@ COMMANDS = {
     "embed": "embed a graph in the hyperbolic plane",
     "certificate": "save, show and check the proofs that a model comes with",
     "methods": "list the methods and their options",
-    "accuracy": "all models and their peers in nested cross-validation",
-    "robustness": "whether training with uncertainty sets helps, and against what",
-    "reproduce": "every table and figure of the paper, with the exact optimum beside them",
-    "score": "score a solver of yours on problems with certified optima",
 }
+#: A package beside this one with a table of its own and its modules in the folder `commands`; optional.
+STUDIES = "hypermargin_studies"
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,12 +51,12 @@ class Parser(argparse.ArgumentParser):
 class CommandParser(Parser):
     """The parser of one command, which learns its arguments from the module of that command when it is used."""
 
-    command: str | None = None
+    module: str | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self.command is not None:
-            module = import_module(f"hypermargin.cli.{self.command}")
-            self.command = None  # it has learned them
+        if self.module is not None:
+            module = import_module(self.module)
+            self.module = None  # it has learned them
             self.description, self.epilog = module.__doc__, module.EXAMPLES
             module.add_arguments(self)
             self.set_defaults(run=module.run)
@@ -71,7 +70,10 @@ def build_parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"hypermargin {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name, summary in COMMANDS.items():
-        commands.add_parser(name, help=summary, formatter_class=style).command = name
+        commands.add_parser(name, help=summary, formatter_class=style).module = f"hypermargin.cli.{name}"
+    if find_spec(STUDIES) is not None:
+        for name, summary in import_module(STUDIES).COMMANDS.items():
+            commands.add_parser(name, help=summary, formatter_class=style).module = f"{STUDIES}.commands.{name}"
     return parser
 
 

@@ -1,0 +1,1 @@
+"""Commands that the studies add to `hypermargin`, one module per command."""

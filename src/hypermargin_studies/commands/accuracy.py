@@ -1,0 +1,163 @@
+"""`hypermargin accuracy`: all models and their peers in nested cross-validation, on the paper's data and taxonomies."""
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from hypermargin.cli.console import CommandError, say, show_table, warn
+from hypermargin.progress import Progress
+
+EXAMPLES = """examples:
+  hypermargin accuracy --output accuracy
+      all data sets as they lie and after a random isometry; hours. What is done is kept: the command can be stopped
+      and started again
+  hypermargin accuracy --quick
+      four small data sets, two folds, in a few minutes: a first look, no result
+  hypermargin accuracy --data karate,polbooks,taxonomy_3000_0.03_seed200 --models "auto;random forest, disk" --not-moved
+      some data sets and contestants; taxonomies are named by nodes, share of the subtree and seed
+  hypermargin accuracy --report-only
+      the report again, from what was measured so far
+"""
+QUICK = ("karate", "polbooks", "olsson", "taxonomy_800_0.05_seed200")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", "-o", default="accuracy", metavar="FOLDER", help="where results go (%(default)s)")
+    parser.add_argument("--data", metavar="A,B,...", help="the data sets (default: all embeddings, and taxonomies)")
+    parser.add_argument("--models", metavar="A;B;...", help="contestants, separated by semicolons (default: all)")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="of the outer folds (more for small data)")
+    parser.add_argument("--folds", type=int, metavar="N", help="of the five outer ones (one of large data)")
+    parser.add_argument("--not-moved", action="store_true", help="leave out the same data after a random isometry")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (%(default)s)")
+    parser.add_argument("--time-limit", type=float, default=3600.0, metavar="S", help="seconds per cell (%(default)g)")
+    parser.add_argument("--quick", action="store_true", help="a first look: small data, two folds")
+    parser.add_argument("--fresh", action="store_true", help="measure again what is on disk already")
+    parser.add_argument("--report-only", action="store_true", help="measure nothing, write the report")
+    parser.add_argument(
+        "--results-page", metavar="FILE", help="put the summary at the head of this page, and all tables beside it"
+    )
+    parser.add_argument("--list", action="store_true", help="list data sets and contestants")
+
+
+def run(args: argparse.Namespace) -> None:
+    from hypermargin_studies.accuracy.cells import OUTER_FOLDS, default_datasets
+    from hypermargin_studies.accuracy.contestants import OURS, PEERS
+    from hypermargin_studies.accuracy.report import findings, write_report
+    from hypermargin_studies.accuracy.results_page import write_results_page
+    from hypermargin_studies.accuracy.run import plan, read_results, run_missing
+
+    if args.list:
+        say(f"data: {', '.join(default_datasets())}")
+        say(f"ours: {'; '.join(OURS)}")
+        say(f"peers: {'; '.join(PEERS)}")
+        return
+    counts = (args.repetitions, args.folds, args.jobs, args.time_limit)
+    if not all(count is None or count > 0 for count in counts):
+        raise CommandError("--repetitions, --folds, --jobs and --time-limit must be positive")
+    if args.folds is not None and args.folds > OUTER_FOLDS:
+        raise CommandError(f"there are {OUTER_FOLDS} outer folds, so --folds is at most that")
+    datasets = _datasets(args, QUICK if args.quick else default_datasets())
+    cells = plan(
+        datasets,
+        _contestants(args.models),
+        with_moved=not args.not_moved,
+        repetitions=1 if args.quick and args.repetitions is None else args.repetitions,
+        folds=2 if args.quick and args.folds is None else args.folds,
+    )
+    folder = Path(args.output)
+    kept = folder / "cells"
+    done = {} if args.fresh and not args.report_only else read_results(cells, kept)
+    missing = [] if args.report_only else [cell for cell in cells if cell not in done]
+    say(f"{len(cells)} cells, {len(done)} measured before, {len(missing)} to measure")
+    if missing:
+        with Progress("measuring", len(missing), closing=True) as progress:
+            finished = 0
+
+            def tell(cell, record) -> None:
+                nonlocal finished
+                finished += 1
+                progress.at(finished, cell.in_words())
+                if "reason" in record:
+                    warn(f"{cell.in_words()}: {record['reason']}")
+
+            run_missing(missing, kept, jobs=args.jobs, limit=args.time_limit, tell=tell)
+    results = read_results(cells, kept)
+    if not results:
+        raise CommandError(f"nothing was measured yet in {kept}")
+    facts = _facts(args, cells, results)
+    page = write_report(results, folder, facts)
+    _show(results)
+    for sentence in findings(results):
+        say(sentence)
+    if args.quick:
+        say("This was a quick run: small data and two folds are no result.")
+    if args.results_page is not None:
+        say(f"wrote {write_results_page(results, Path(args.results_page), facts)}")
+    say(f"wrote {page} and {page.with_suffix('.md')}")
+
+
+def _contestants(text: str | None) -> list[str]:
+    """Peers that are installed, and all of ours together where one of them is asked for."""
+    from hypermargin_studies.accuracy.cells import TOGETHER
+    from hypermargin_studies.accuracy.contestants import OURS, PEERS
+
+    wanted = [name.strip() for name in text.split(";") if name.strip()] if text else [*OURS, *PEERS]
+    for name in wanted:
+        if name not in OURS and name not in PEERS:
+            raise CommandError(f"unknown contestant {name!r}; there are {'; '.join([*OURS, *PEERS])}")
+    found = [TOGETHER] if any(name in OURS for name in wanted) else []
+    for name in wanted:
+        if name in PEERS and PEERS[name].is_installed:
+            found.append(name)
+        elif name in PEERS:
+            say(f"{name} is left out: the package {PEERS[name].package} is not installed")
+    if not found:
+        raise CommandError("nobody is left to measure")
+    return found
+
+
+def _datasets(args: argparse.Namespace, usual: tuple[str, ...]) -> tuple[str, ...]:
+    from hypermargin_studies.accuracy.cells import load
+
+    if args.data is None:
+        return usual
+    names = tuple(name.strip() for name in args.data.split(",") if name.strip())
+    if not names:
+        raise CommandError("--data names nothing")
+    for name in names:
+        load(name)  # an error that lists what there is
+    return names
+
+
+def _folds_in_words(cells) -> str:
+    """How many outer folds of each data set as it lies are in the plan: "5 each; 25 of karate"."""
+    counts = Counter(name for name, _, _ in {(cell.dataset, cell.repetition, cell.fold) for cell in cells})
+    usual = Counter(counts.values()).most_common(1)[0][0]
+    others = (f"{count} of {name}" for name, count in sorted(counts.items()) if count != usual)
+    return "; ".join([f"{usual} each", *others])
+
+
+def _facts(args: argparse.Namespace, cells, results) -> dict[str, str]:
+    from hypermargin_studies.workers.environment import describe_environment
+
+    commits = sorted({str(record.get("commit")) for record in results.values()})
+    return {
+        "cells": f"{len(results)} of {len(cells)} measured",
+        "outer folds": _folds_in_words(cells),
+        "measured at commit": ", ".join(commits),
+        **describe_environment(),
+    }
+
+
+def _show(results) -> None:
+    from hypermargin_studies.accuracy.summary import METRICS, TUNED, scores
+
+    by_metric = {metric: scores(results, metric).complete for metric in (TUNED, *METRICS)}
+    ranks = {metric: each.mean_ranks() if each.datasets else {} for metric, each in by_metric.items()}
+    names = list(ranks[TUNED]) or sorted({name for each in ranks.values() for name in each})
+    rows = [(name, *(f"{ranks[m][name]:.2f}" if name in ranks[m] else "–" for m in ranks)) for name in names]
+    show_table(
+        f"Mean ranks over {len(by_metric[TUNED].datasets)} data sets (1 is the best)",
+        ("contestant", *ranks),
+        rows,
+    )

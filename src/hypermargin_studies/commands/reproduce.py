@@ -1,0 +1,192 @@
+"""`hypermargin reproduce`: every table and figure of the paper, the exact optimum and honest baselines beside them."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypermargin.cli.console import CommandError, say, warn
+from hypermargin.cli.files import make_folder
+
+if TYPE_CHECKING:
+    from hypermargin_studies.reproduction.cells import Cell
+    from hypermargin_studies.reproduction.plan import Plan
+    from hypermargin_studies.reproduction.run import Results
+
+EXAMPLES = """examples:
+  hypermargin reproduce --quick
+      a few minutes; the page reproduction/report.html shows what there is
+  hypermargin reproduce --output full --jobs 8
+      everything; interrupt it and start it again as you like: finished cells are kept in full/cells
+  hypermargin reproduce --datasets karate,paul --methods exact,pgd,svm-lorentz -C 1,10
+  hypermargin reproduce --dask tcp://scheduler:8786
+      on a cluster whose workers have this package, and the data where HYPERMARGIN_DATA says
+  hypermargin reproduce --methods moment,moment-published --device cuda
+      the long ones on a GPU (pip install 'hypermargin[gpu]'), into the same folder
+
+The embeddings are read from the folder HYPERMARGIN_DATA, or fetched once from their public repository.
+"""
+QUICK_LIMIT, FULL_LIMIT = 60.0, 900.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="smaller data, one C, fewer folds where they are long")
+    parser.add_argument("--datasets", metavar="A,B,...", help="data sets; grid for the Gaussian grid (default: all)")
+    parser.add_argument("--methods", metavar="A,B,...", help="methods (default: all; exact is added as the judge)")
+    parser.add_argument("--schemes", metavar="A,B", default="ovr,ovo", help="multi-class schemes (%(default)s)")
+    parser.add_argument("-C", "--C", metavar="A,B,...", help="values of C (default: the paper's)")
+    parser.add_argument("--output", "-o", default="reproduction", metavar="FOLDER", help="where all goes (%(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="cells at a time (%(default)s)"
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help=f"for one cell; then it is a labelled hole ({QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g})",
+    )
+    parser.add_argument("--dask", metavar="ADDRESS", help="run the cells on the Dask cluster with this scheduler")
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="run the moment relaxations by PyTorch on this device, such as cuda; the report says which they were",
+    )
+    parser.add_argument("--no-grid", action="store_true", help="leave out the Gaussian grid")
+    parser.add_argument("--fresh", action="store_true", help="run finished cells again")
+    parser.add_argument("--plan", action="store_true", help="print the plan and stop")
+    parser.add_argument("--report-only", action="store_true", help="run nothing; report what is finished")
+    parser.add_argument(
+        "--results-page", metavar="FILE", help="also write the findings in Markdown, and their tables beside them"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from hypermargin_studies.reproduction.cache import NOT_RUN, Cache
+    from hypermargin_studies.reproduction.plan import Selection, make_plan
+    from hypermargin_studies.reproduction.run import expected_seconds, run_missing, split_by_cache
+    from hypermargin_studies.workers.environment import check_device
+
+    if args.jobs < 1:
+        raise CommandError(f"--jobs must be at least 1, got {args.jobs}")
+    limit = args.time_limit if args.time_limit is not None else (QUICK_LIMIT if args.quick else FULL_LIMIT)
+    if not limit > 0.0:
+        raise CommandError(f"--time-limit must be positive, got {limit:g}")
+    selection = Selection(
+        datasets=_listed(args.datasets, "--datasets"),
+        methods=_listed(args.methods, "--methods"),
+        schemes=_listed(args.schemes, "--schemes"),
+        C=_numbers(args.C),
+        grid=not args.no_grid,
+        quick=args.quick,
+    )
+    if args.device is not None and args.dask is None:  # a cluster's workers have their own
+        check_device(args.device)
+    plan = make_plan(selection)
+    if not plan.cells:
+        raise CommandError("the plan is empty; choose more data sets or methods, or leave out --quick")
+    folder = make_folder(args.output)
+    cache = Cache(folder / "cells")
+    done, missing = split_by_cache(plan.cells, cache, 0.0 if args.report_only else limit, args.fresh, args.device)
+    _show_plan(plan, done, missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
+    if args.plan:
+        return
+    results = list(done)
+    if args.report_only:
+        results += [(cell, cache.read(cell) or {"state": NOT_RUN, "reason": "not run yet"}) for cell in missing]
+    elif missing:
+        try:
+            results += _with_progress(
+                missing,
+                lambda tell: run_missing(
+                    missing, cache, jobs=args.jobs, limit=limit, dask=args.dask, device=args.device, tell=tell
+                ),
+            )
+        except KeyboardInterrupt:
+            say(f"finished cells are kept in {cache.folder}; the same command goes on from there", error=True)
+            raise
+    _report(args, results, folder, limit)
+
+
+def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
+    from hypermargin_studies.reproduction.cache import NOT_RUN
+    from hypermargin_studies.reproduction.report.page import write_report
+    from hypermargin_studies.reproduction.report.results_page import write_results_page
+    from hypermargin_studies.reproduction.summary import Summary
+    from hypermargin_studies.workers.environment import describe_environment
+
+    summary = Summary(results)
+    unfinished = any(record["state"] == NOT_RUN for _, record in summary.holes)
+    kind = ("quick" if args.quick else "full") + (", unfinished" if unfinished else "")
+    # Cells of a cache may have been given other limits than those of this run.
+    limits = sorted({f"{record.get('limit', limit):g}" for _, record in results}, key=float)
+    allowed = limits[0] if len(limits) == 1 else f"{limits[0]} to {limits[-1]}"
+    facts = {
+        "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, at most {allowed} s per cell",
+        "cells made at": ", ".join(
+            sorted({str(record.get("commit", "?")) for _, record in results if "folds" in record})
+        ),
+        **{"report made at" if name == "commit" else name: value for name, value in describe_environment().items()},
+    }
+    page = write_report(summary, folder, facts, is_quick=args.quick)
+    if args.results_page:
+        tables = write_results_page(summary, Path(args.results_page), facts)
+        say(f"wrote {args.results_page} and {tables}")
+    for state in sorted({record["state"] for _, record in summary.holes}):
+        count = sum(record["state"] == state for _, record in summary.holes)
+        warn(f"{count} cells: {state}; the report lists them")
+    say(f"wrote {page}, and the same as report.md, tables/ and figures/")
+
+
+def _show_plan(
+    plan: "Plan", done: "Results", missing: Sequence["Cell"], seconds: float, jobs: int, limit: float
+) -> None:
+    methods = sorted({cell.method for cell in plan.cells})
+    names = {cell.dataset for cell in plan.cells}
+    draws = sum(name.startswith("grid_") for name in names)
+    sets = len(names) - draws
+    counted = [f"{sets} data sets"] * bool(sets) + [f"{draws} draws of the Gaussian grid"] * bool(draws)
+    say(f"plan: {len(plan.cells)} cells: {' and '.join(counted)}; methods {', '.join(methods)}")
+    if plan.left_out:
+        say(f"      {len(plan.left_out)} cells are left out of --quick because they take long")
+    finished = sum("folds" in record for _, record in done)
+    given_up = f" and {len(done) - finished} given up" if finished < len(done) else ""
+    say(f"      {finished} finished{given_up} before; {len(missing)} to run, {limit:g} s each at most")
+    say(f"      estimated time: {_duration(seconds / jobs)} with {jobs} job{'s' if jobs > 1 else ''}")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
+
+
+def _with_progress(cells: Sequence["Cell"], run_all: Any) -> "Results":
+    """Run and tell on standard error how many cells are done."""
+    from hypermargin.progress import Progress
+    from hypermargin_studies.reproduction.engine import describe
+
+    with Progress("cells", len(cells)) as progress:
+
+        def tell(cell: "Cell", record: dict[str, Any]) -> None:
+            progress.at(progress.done + 1, describe(cell))
+            if record["state"] == "failed":
+                progress.console.print(f"failed: {describe(cell)}: {record['reason']}", markup=False, highlight=False)
+
+        return run_all(tell)
+
+
+def _listed(text: str | None, option: str) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise CommandError(f"{option} names nothing")
+    return names
+
+
+def _numbers(text: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in _listed(text, "--C"))
+    except ValueError:
+        raise CommandError(f"--C must be numbers with commas between them, got {text!r}") from None

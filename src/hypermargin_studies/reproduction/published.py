@@ -1,0 +1,134 @@
+"""The paper's methods as its public code has them, flaws included, so that its numbers can be compared like with like.
+
+Three things differ from the methods of this package, each found by reading that code:
+
+* SDP: it is solved in the coordinates of the data (see `stated_sdp` for why that matters). Among the candidates with
+  ``q >= 0`` the one of least asinh risk is taken, because the margin term is summed over all candidates and so drops
+  out.
+* Moment: the first moments w are read off; ``q >= 0`` is not checked.
+* PGD: the start is a Euclidean SVM for ``y' (x . w) >= 1`` with ``y'`` in {-3, +1} (labels -1, +1 go through
+  ``2 y - 1`` once more), and its w is used as it is, although the Minkowski product has the other sign in space. The
+  slack of the first sample costs nothing, as the costs begin one place too late. There are 4000 steps for all data.
+
+In one-vs-one a pair's vote goes by the Platt-scaled score, and ties go to the first class.
+"""
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import numpy as np
+
+from hypermargin.arrays import Array
+from hypermargin.estimators import HyperbolicSVC
+from hypermargin.estimators.calibration import platt_logit
+from hypermargin.estimators.multiclass import OneVsOne, make_scheme
+from hypermargin.estimators.prediction import Prediction
+from hypermargin.geometry.lorentz import covector, quadratic_form
+from hypermargin.problems import MarginProblem
+from hypermargin.problems.losses import get_loss
+from hypermargin.solvers import Solution
+from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.pgd import project
+from hypermargin.solvers.relaxations.extraction import candidates, paper_eta
+from hypermargin_studies.reproduction.stated_sdp import solve_as_stated
+
+LEARNING_RATE, EPOCHS, EPS, FIRST_STRETCH = 0.001, 4000, 1e-6, 0.01
+
+
+class PublishedVotes(Prediction):
+    """One-vs-one by votes of Platt-scaled scores, ties to the first class."""
+
+    def winner(self, scores: Array) -> np.ndarray:
+        if isinstance(self.scheme, OneVsOne):
+            return np.argmax(self.scheme.votes(platt_logit(scores, self.A, self.B)), axis=1)
+        return super().winner(scores)
+
+
+class AsPublished(HyperbolicSVC):
+    """A classifier whose normals are chosen again, problem by problem, from what the solver returned."""
+
+    @abstractmethod
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float | None]:
+        """The normal that the public code would have taken, shape (d + 1,), and the relaxation's value if any."""
+
+    def fit(self, X, y=None, sample_weight=None) -> "AsPublished":
+        super().fit(X, y, sample_weight)
+        problems = self.binary_problems(X, y, sample_weight)
+        self._set_solutions([self._with_choice(p, s) for p, s in zip(problems, self.solutions_, strict=True)])
+        classes, samples = self._training_set(X, y, sample_weight, reset=False)
+        self._calibrate(samples, make_scheme(self.multi_class, classes.size))
+        return self
+
+    def _prediction(self) -> Prediction:
+        return PublishedVotes(**vars(super()._prediction()))
+
+    def _with_choice(self, problem: MarginProblem, solution: Solution) -> Solution:
+        w, value = self.choose(problem, solution)
+        info = dict(solution.info)
+        if value is not None:
+            # The public code does not refuse timelike w here, so neither does this figure.
+            objective = 0.5 * float(quadratic_form(w)) + problem.risk(w, "asinh")
+            info |= {"relaxation_value": value, "paper_eta": paper_eta(objective, value)}
+        return replace(solution, w=w, objective=problem.objective(w, solution.loss), info=info)
+
+
+class PublishedSDP(AsPublished):
+    """The semidefinite relaxation with the choice among candidates of the public code."""
+
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float]:
+        relaxed = solve_as_stated(problem)
+        drawn = candidates(relaxed.W, relaxed.w, seed=self.random_state)
+        offered = [c.w for c in drawn if c.name != "eigenvector (-)"]
+        feasible = [w for w in offered if quadratic_form(w) >= 0.0] or offered
+        return min(feasible, key=lambda w: problem.risk(w, "asinh")), relaxed.value
+
+
+class PublishedMoment(AsPublished):
+    """The moment relaxation, of which the first moments are read off; by the SDP, what they tend to."""
+
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float]:
+        w = solution.info.get("risk_minimiser", solution.info["w"])
+        return np.array(w), solution.info["relaxation_value"]
+
+
+class PublishedPGD(AsPublished):
+    """Projected gradient descent from the start of the public code, and its number of steps for all data."""
+
+    def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, None]:
+        w = mirrored_start(problem)
+        if quadratic_form(w) <= 0.0:
+            space = (1.0 + FIRST_STRETCH) * w[1:]
+            w = np.r_[np.copysign(np.sqrt(max(float(space @ space) - EPS, 0.0)), w[0]), space]
+        loss, rows, costs = get_loss("asinh"), problem.signed_covectors, problem.costs
+        best, least = w, np.inf
+        for _ in range(EPOCHS + 1):
+            margins = rows @ w
+            value = 0.5 * float(w[1:] @ w[1:] - w[0] * w[0]) + float(costs @ loss.value(margins))
+            if value < least:
+                best, least = w, value
+            w = onto_cone(w - LEARNING_RATE * ((costs * loss.derivative(margins)) @ rows - covector(w)))
+        return best, None
+
+
+def onto_cone(w: Array) -> Array:
+    """w where ``q(w) > 0``, else the nearest vector with ``q = EPS`` up to terms of order EPS, shape (d + 1,)."""
+    radius, time = float(np.sqrt(w[1:] @ w[1:])), abs(float(w[0]))
+    if radius > time:
+        return w
+    along = radius + time
+    if radius == 0.0 or along**2 < 1e3 * EPS:
+        return project(w, EPS)
+    across = EPS / along
+    space = w[1:] * (0.5 * (along + across) / radius)
+    return np.concatenate(([np.copysign(0.5 * (along - across), w[0])], space))
+
+
+def mirrored_start(problem: MarginProblem) -> Array:
+    """The minimiser of ``|w|^2/2 + sum c_i max(0, 1 - y'_i (x_i . w))``, ``y'`` in {-3, +1}, shape (d + 1,).
+
+    The first sample has no part in it.
+    """
+    rows = np.where(problem.y > 0.0, 1.0, -3.0)[:, None] * problem.X
+    width = problem.dim + 1
+    costs = np.concatenate(([0.0], problem.costs[1:]))
+    return minimise_hinges(np.eye(width), np.zeros(width), rows, np.ones(len(rows)), costs, tol=1e-9).w

@@ -1,0 +1,172 @@
+"""The figures: data-set gallery, decision boundaries, the Gaussian grid, and how far methods are from the optimum."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # pictures in files need no screen
+
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from hypermargin.datasets import by_name as data
+from hypermargin.geometry.models import from_lorentz
+from hypermargin.plotting import PoincareDisplay
+from hypermargin_studies.reproduction.methods import METHODS, REFERENCE
+from hypermargin_studies.reproduction.plan import SYNTHETIC_C
+from hypermargin_studies.reproduction.report.common_problems import compare_on_common_problems
+from hypermargin_studies.reproduction.report.gap_tables import judged_methods
+from hypermargin_studies.reproduction.report.grid_figures import COLOURS, Draw, grid_gaps, grid_improvements
+from hypermargin_studies.reproduction.summary import CLOSE, Summary
+
+#: Points of a data set that a small picture can show.
+MOST_POINTS = 3000
+BOUNDARIES = ("pgd-published", "pgd", "sdp-published", "moment-lp", "exact")
+
+
+def gallery(summary: Summary) -> Figure | None:
+    """Every data set of the run on the Poincaré disk (paper, fig. synthetic-data and real_data)."""
+    names = [name for name in (*data.SYNTHETIC, *data.REAL) if name in summary.datasets()]
+    if not names:
+        return None
+    columns = min(4, len(names))
+    rows = -(-len(names) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns, 2.8 * rows), squeeze=False)
+    for ax in axes.flat:
+        ax.axis("off")
+    for name, ax in zip(names, axes.flat, strict=False):
+        X, y = data.load(name)
+        kept = np.random.default_rng(0).permutation(len(X))[:MOST_POINTS]
+        display = PoincareDisplay(X[kept], y[kept], classes=np.unique(y)).plot(ax, legend=False)
+        for points in display.points_.values():
+            points.set(rasterized=True, sizes=[6.0], linewidths=0.0)
+        ax.set_title(f"{name}\n{len(X)} points, {len(np.unique(y))} classes", fontsize=8)
+    figure.tight_layout(h_pad=1.6)
+    return figure
+
+
+def gaussian_boundaries(summary: Summary) -> Figure | None:
+    """Boundaries of all methods on the first fold of Gaussian 1 (paper, fig. gaussian_1_decision)."""
+    return _boundaries(summary, "gaussian_1", zooms=(None,))
+
+
+def tree_boundaries(summary: Summary) -> Figure | None:
+    """Boundaries on the first fold of tree 2, whole and around the subtree (paper, fig. tree_2_decision)."""
+    if "tree_2" not in summary.datasets():
+        return None
+    X, y = data.load("tree_2")
+    subtree = from_lorentz(X[y == np.argmin(np.bincount(y))], "poincare")
+    middle = subtree.mean(axis=0)
+    half_width = 2.0 * float(np.abs(subtree - middle).max())
+    return _boundaries(summary, "tree_2", zooms=(None, (float(middle[0]), float(middle[1]), half_width)))
+
+
+def _boundaries(summary: Summary, dataset: str, zooms: Sequence[tuple[float, float, float] | None]) -> Figure | None:
+    normals = {}
+    for method in BOUNDARIES:
+        record = summary.folds(dataset, "ovo", SYNTHETIC_C, method).get(0)
+        if record is not None:
+            normals[METHODS[method].label] = np.array(record["w"][0][:-1])
+    if not normals:
+        return None
+    X, y, X_test, y_test = data.fold(dataset, 0)
+    figure, axes = plt.subplots(1, len(zooms), figsize=(5.2 * len(zooms) + 1.2, 5.2), squeeze=False)
+    for k, (zoom, ax) in enumerate(zip(zooms, axes.flat, strict=True)):
+        display = PoincareDisplay.from_solutions(
+            normals, X, y, X_test=X_test, y_test=y_test, ax=ax, zoom=zoom, legend=k == len(zooms) - 1
+        )
+        for points in (*display.points_.values(), *display.test_points_.values()):
+            points.set_rasterized(True)
+    figure.tight_layout()
+    return figure
+
+
+def gap_distribution(summary: Summary) -> Figure | None:
+    """Share of binary problems within a gap of the certified optimum, as the gap grows, one line per method."""
+    found = compare_on_common_problems(summary, [method.name for method in judged_methods(summary)])
+    if not found.n_problems:
+        return None
+    figure, ax = plt.subplots(figsize=(8.6, 3.6))
+    for name, gaps in found.gaps.items():
+        ordered = np.sort(np.clip(gaps, 1e-8, 2.0))
+        share = np.arange(1, gaps.size + 1) / gaps.size
+        ax.step(ordered, share, where="post", color=COLOURS[name], label=METHODS[name].label)
+    ax.axvline(CLOSE, color="#808080", linewidth=0.8, linestyle="dashed")
+    ax.set(xscale="log", xlim=(1e-7, 1.5), ylim=(0.0, 1.0), xlabel="relative gap to the certified optimum (hinge)")
+    ax.set_ylabel(f"share of {found.n_problems} binary problems")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.02, 0.5))
+    figure.tight_layout()
+    return figure
+
+
+#: Name, section, caption and drawing of every figure.
+FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
+    ("gallery", "The data", "The data sets on the Poincaré disk, one colour per class.", gallery),
+    (
+        "gaussian-1-boundaries",
+        "Synthetic data",
+        "Gaussian 1, first fold: training points are circles, test points triangles.",
+        gaussian_boundaries,
+    ),
+    (
+        "tree-2-boundaries",
+        "Synthetic data",
+        "Tree 2, first fold: the whole disk, and the part around the boundaries.",
+        tree_boundaries,
+    ),
+    (
+        "gap-distribution",
+        "What the relaxations are worth",
+        "How many of the binary problems that all of them finished each method solves to within a gap; the dashed "
+        "line is 1e-3. "
+        f"{METHODS[REFERENCE].label} is at the far left by its certificate.",
+        gap_distribution,
+    ),
+    *(
+        (
+            f"grid-{metric.replace('_', '-')}",
+            "Gaussian grid",
+            f"Improvement over PGD (as published) in {label}; one value per draw (mean of folds); no outliers drawn.",
+            grid_improvements(metric, label, higher_is_better=higher),
+        )
+        for metric, label, higher in (
+            ("train_accuracy", "train accuracy", True),
+            ("test_accuracy", "test accuracy", True),
+            ("train_f1", "train F1", True),
+            ("test_f1", "test F1", True),
+            ("train_hinge", "train loss (hinge)", False),
+            ("test_hinge", "test loss (hinge)", False),
+            ("train_asinh", "train loss (asinh)", False),
+        )
+    ),
+    ("grid-eta", "Gaussian grid", "The paper's η of the relaxations.", grid_gaps("eta", "η")),
+    (
+        "grid-gap",
+        "Gaussian grid",
+        "The true relative gap to the certified optimum. Draws in which an answer is timelike (q < 0), "
+        "and so none to the stated problem, have no gap; they are counted.",
+        grid_gaps("gap", "true gap"),
+    ),
+)
+
+
+def save_figures(summary: Summary, folder: Path) -> list[tuple[str, str, str]]:
+    """Draw what there are results for as .png and .svg; names, sections and captions of what was drawn."""
+    folder.mkdir(parents=True, exist_ok=True)
+    saved = []
+    for name, section, caption, draw in FIGURES:
+        figure = draw(summary)
+        if figure is not None:
+            for kind in ("png", "svg"):
+                figure.savefig(folder / f"{name}.{kind}", dpi=110, bbox_inches="tight", metadata=_no_date(kind))
+            plt.close(figure)
+            saved.append((name, section, caption))
+    return saved
+
+
+def _no_date(kind: str) -> dict[str, None] | None:
+    """The same results give the same files."""
+    return {"Date": None} if kind == "svg" else None

@@ -1,0 +1,112 @@
+"""Time limits that really stop: tasks run in a process of their own, which is ended when its time is over."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "hypermargin_studies.workers.process")
+#: One thread per worker: `--jobs` says how many cores are used, and times can be compared.
+SINGLE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The outcome of a task: its value, or why there is none."""
+
+    value: Any = None
+    timed_out: bool = False
+    error: str | None = None
+
+
+class LimitedWorker:
+    """A process that performs tasks one after the other, replaced by a fresh one after it had to be stopped."""
+
+    def __init__(self, module: str) -> None:
+        """`module` has the functions that can be called; it is imported before the clock of a task starts."""
+        self._command = (*COMMAND, module)
+        self._process: subprocess.Popen[str] | None = None
+        self._errors: Any = None
+        self._busy = threading.Lock()
+        self._ended = False
+
+    def call(self, function: str, arguments: dict[str, Any], limit: float) -> Answer:
+        """Call a function of the module with these arguments, which must be plain values, within `limit` seconds."""
+        task = {"function": function, "arguments": arguments}
+        with self._busy:
+            return Answer(error="the run was ended") if self._ended else self._perform(task, limit)
+
+    def close(self) -> None:
+        """End the process, even in the middle of another thread's task, and start no new one."""
+        self._ended = True
+        if (process := self._process) is not None:
+            process.kill()
+        with self._busy:
+            self._discard()
+
+    def _perform(self, task: dict[str, Any], limit: float) -> Answer:
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        expired = threading.Event()
+
+        def stop() -> None:
+            expired.set()
+            process.kill()
+
+        timer = threading.Timer(limit, stop)
+        timer.start()
+        try:
+            process.stdin.write(json.dumps(task) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except OSError:
+            line = ""
+        finally:
+            timer.cancel()
+        if line.endswith("\n"):
+            reply = json.loads(line)
+            return Answer(value=reply.get("value"), error=reply.get("error"))
+        code = process.wait()
+        message = None if expired.is_set() else f"the process ended with exit code {code}{self._last_words()}"
+        self._discard()
+        return Answer(timed_out=expired.is_set(), error=message)
+
+    def _running(self) -> "subprocess.Popen[str]":
+        if self._process is None or self._process.poll() is not None:
+            self._discard()
+            self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in `close`
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                text=True,
+                encoding="utf-8",
+                env={**os.environ, **SINGLE_THREAD},
+            )
+            # Time limits are for tasks: they begin when the worker has imported what it needs.
+            assert self._process.stdout is not None
+            self._process.stdout.readline()
+            if self._ended:  # meanwhile, and `close` may have seen no process yet
+                self._process.kill()
+        return self._process
+
+    def _discard(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None
+
+    def _last_words(self) -> str:
+        """The last line on standard error, which names what ended the process."""
+        self._errors.seek(0)
+        lines = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
+        return f" ({lines[-1][:300]})" if lines else ""
