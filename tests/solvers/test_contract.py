@@ -14,7 +14,8 @@ from scipy.linalg import expm
 
 from hypermargin import MarginProblem, Status, available_methods, solve
 from hypermargin.problems import GeodesicBall
-from hypermargin.solvers import get_solver, make_solver, relative_gap, solve_path
+from hypermargin.solvers import Outcome, Solver, get_solver, make_solver, relative_gap, solve_path
+from hypermargin.solvers.base import judge
 from reference.brute import brute_force
 from reference.objective import lift
 
@@ -193,3 +194,31 @@ def test_costs_that_doubles_cannot_square_are_refused(method, weight):
         solve(problem, method)
     with pytest.raises(ValueError, match="must lie between"):
         solve_path(MarginProblem(problem.X, problem.y), [1.0, weight], method)
+
+
+class Claims(Solver):
+    """A solver that returns what it is told to."""
+
+    name = "claims"
+    outcome: Outcome
+
+    def run(self, problem, tol):
+        return self.outcome
+
+
+@pytest.mark.parametrize("status", [Status.OPTIMAL, Status.UNVERIFIED, Status.GAP_REMAINS])
+@pytest.mark.parametrize("if_met", [None, Status.OPTIMAL])
+def test_a_bound_above_the_objective_is_no_bound_whatever_the_status(status, if_met):
+    problem, proof = PROBLEMS["overlapping"], solve(PROBLEMS["overlapping"])
+    solver = Claims()
+    for excess, proved in ((1e-3, False), (1e-7, False), (-1e-7, True)):
+        bound = proof.objective * (1.0 + excess)
+        solver.outcome = Outcome(
+            proof.w, status, status_if_met=if_met, lower_bound=bound, certificate=proof.certificate
+        )
+        found = judge(problem, solver, solver.run(problem, 1e-6), 1e-6, 0.0)
+        assert found.objective == proof.objective
+        if proved:
+            assert (found.status, found.lower_bound) == (if_met or status, bound)
+        else:
+            assert (found.status, found.lower_bound, found.certificate) == (Status.FAILED, -np.inf, None)

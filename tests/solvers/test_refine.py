@@ -10,6 +10,8 @@ from scipy.linalg import expm
 from scipy.optimize import minimize
 
 from hypermargin import MarginProblem, Status, solve
+from hypermargin.certificates.objective import enclose_objective
+from hypermargin.geometry import boost
 from hypermargin.solvers.refine import refine, refine_solution
 from reference.brute import brute_force
 from reference.objective import lift
@@ -139,3 +141,23 @@ def test_a_mean_that_weights_put_too_far_from_a_sample():
     assert w[1:] @ w[1:] >= w[0] ** 2 * (1.0 - 1e-12)
     assert problem.objective(w) <= problem.objective(start)
     assert history == sorted(history, reverse=True)
+
+
+@pytest.mark.parametrize("radius", [0.0, 4.0, 9.0])
+@pytest.mark.parametrize("loss", ["hinge", "asinh"])
+def test_the_answer_of_a_refined_optimum_is_one_whole(radius, loss):
+    """w, w_low, objective and bound belong together; far out w alone is not the answer."""
+    X, y = clouds(4)
+    centre = boost(lift(np.array([[np.sinh(radius), 0.0]]))[0])
+    problem = MarginProblem(lift((X @ centre.T)[:, 1:]), y)
+    plain, refined = solve(problem, loss=loss), solve(problem, loss=loss, refine=True)
+    assert refined.status is plain.status
+    assert refined.lower_bound == plain.lower_bound <= refined.objective <= plain.objective
+    if loss == "hinge":
+        again = enclose_objective(problem, refined.w, refined.w_low, problem.centre[1:], precise=True)
+        assert again.lower <= refined.objective
+        assert again.upper <= refined.objective * (1.0 + 1e-6)
+    if refined.objective == plain.objective:
+        np.testing.assert_array_equal(refined.w, plain.w)
+    else:
+        assert refined.w_low is None

@@ -8,7 +8,7 @@ are in `docs/adding-a-solver.md`.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
 from importlib import import_module
@@ -20,6 +20,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import Certificate
 from hypermargin.certificates.objective import Enclosure, enclose_objective
+from hypermargin.certificates.statement import Problem
 from hypermargin.geometry.exact_normals import exact_form
 from hypermargin.problems.margin import MarginProblem
 
@@ -223,27 +224,52 @@ def make_solver(method: str, **options: Any) -> Solver:
 def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float, start: float) -> Solution:
     """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem.
 
-    The certificate is told what it proves. The time is that since `start`, by `time.perf_counter`.
+    The time is that since `start`, by `time.perf_counter`.
     """
     objective = recomputed_objective(problem, solver.loss, outcome)
-    status = outcome.status_at(objective, tol)
-    if math.isinf(objective) and status not in (Status.INFEASIBLE, Status.FAILED) and not problem.allow_timelike:
-        status = Status.TIMELIKE if exact_form(outcome.w, outcome.w_low) < 0 else status
-    certificate = outcome.certificate
+    if (
+        math.isinf(objective)
+        and outcome.status not in (Status.INFEASIBLE, Status.FAILED)
+        and not problem.allow_timelike
+    ):
+        timelike = exact_form(outcome.w, outcome.w_low) < 0
+        outcome = replace(outcome, status=Status.TIMELIKE) if timelike else outcome
+    seconds = perf_counter() - start
+    return make_solution(problem, outcome, objective, tol, method=solver.name, loss=solver.loss, seconds=seconds)
+
+
+def make_solution(
+    problem: Problem,
+    outcome: Outcome,
+    objective: float,
+    tol: float,
+    *,
+    method: str,
+    loss: str = "hinge",
+    seconds: float = 0.0,
+) -> Solution:
+    """The solution of an outcome with this objective: every `Solution` of a solver is made here.
+
+    The gap between objective and bound decides on the status, and the certificate receives its statement. A bound that
+    lies above the objective by more than rounding is wrong, and so is its proof: neither is passed on.
+    """
+    status, bound, certificate = outcome.status_at(objective, tol), float(outcome.lower_bound), outcome.certificate
+    if relative_gap(objective, bound) < -ROUNDING:
+        status, bound, certificate = Status.FAILED, -np.inf, None
     if certificate is not None:
-        bound = outcome.lower_bound if outcome.checked else None
-        certificate = certificate.stating(problem, loss=solver.loss, objective=objective, bound=bound)
+        proved = bound if outcome.checked else None
+        certificate = certificate.stating(problem, loss=loss, objective=objective, bound=proved)
     return Solution(
         w=np.asarray(outcome.w, dtype=np.float64),
         objective=objective,
-        lower_bound=float(outcome.lower_bound),
+        lower_bound=bound,
         status=status,
-        method=solver.name,
-        loss=solver.loss,
+        method=method,
+        loss=loss,
         w_low=outcome.w_low,
         certificate=certificate,
         n_iter=outcome.n_iter,
-        time=perf_counter() - start,
+        time=seconds,
         intercept=outcome.intercept,
         history=outcome.history,
         info=outcome.info,

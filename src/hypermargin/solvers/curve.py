@@ -7,7 +7,7 @@ import numpy as np
 
 from hypermargin.certificates.curve import CurveCertificate, objective_above
 from hypermargin.problems.curve import CurveProblem
-from hypermargin.solvers.base import Solution, Status, relative_gap
+from hypermargin.solvers.base import Outcome, Solution, Status, make_solution
 from hypermargin.solvers.kernel.dual import balanced, relative_gap_of
 from hypermargin.solvers.kernel.smoothing import minimise_in_features
 
@@ -37,21 +37,17 @@ def solve_curve(problem: CurveProblem, tol: float = 1e-6) -> Solution:
     used = np.flatnonzero(beta)
     certificate = CurveCertificate(problem.n_samples, problem.centre, used, beta[used])
     w = problem.normal(beta)
-    objective, lower = objective_above(problem, w, intercept), certificate.bound_for(problem)
-    certificate = certificate.stating(problem, loss="hinge", objective=objective, bound=lower)
-    proved = relative_gap(objective, lower) <= tol
-    status = Status.OPTIMAL if proved else Status.CHECK_FAILED if own_gap <= tol else Status.ITERATION_LIMIT
-    return Solution(
+    objective = objective_above(problem, w, intercept)
+    outcome = Outcome(
         w=w,
-        objective=objective,
-        lower_bound=lower,
-        status=status,
-        method="curve",
+        status=Status.CHECK_FAILED if own_gap <= tol else Status.ITERATION_LIMIT,
+        status_if_met=Status.OPTIMAL,
+        lower_bound=certificate.bound_for(problem),
         certificate=certificate,
         n_iter=n_iter,
-        time=time.perf_counter() - began,
         intercept=intercept,
     )
+    return make_solution(problem, outcome, objective, tol, method="curve", seconds=time.perf_counter() - began)
 
 
 def solve_curve_path(problem: CurveProblem, Cs: Sequence[float], tol: float = 1e-6) -> list[Solution]:

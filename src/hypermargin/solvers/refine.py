@@ -26,7 +26,7 @@ from hypermargin.geometry.mean import frechet_mean
 from hypermargin.geometry.validation import PointError
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Solution, Status
+from hypermargin.solvers.base import Outcome, Solution, Status, make_solution, recomputed_objective
 from hypermargin.solvers.common.hinge_program import minimise_hinges
 from hypermargin.solvers.pgd import project
 
@@ -116,28 +116,25 @@ def _descend(problem: MarginProblem, w: Array, loss: str, max_iter: int, tol: fl
 def refine_solution(problem: MarginProblem, solution: Solution, loss: str | None = None) -> Solution:
     """`solution` after `refine` on `loss` (its own by default): same method and bound, better or equal objective.
 
-    The lower bound is kept only where the loss stays the same, since a bound holds for one loss. An intercept, which
-    the hyperbolic objective does not know, is refused.
+    Objectives are computed as `judge` computes them, so that a status such as OPTIMAL still holds. The lower bound is
+    kept only where the loss stays the same, since a bound holds for one loss. An intercept, which the hyperbolic
+    objective does not know, is refused.
     """
     require_refinable(problem, bool(solution.intercept))
     chosen = solution.loss if loss is None else loss
     w, history = refine(problem, solution.w, chosen)
-    objective = problem.objective(w, chosen)
-    same = chosen == solution.loss
-    certificate = solution.certificate if same else None
+    info = {**solution.info, "refine_history": history}
+    objective = recomputed_objective(problem, chosen, Outcome(w, Status.CONVERGED))
+    if chosen != solution.loss:
+        found = Outcome(w, Status.CONVERGED, n_iter=solution.n_iter, history=solution.history, info=info)
+        return make_solution(problem, found, objective, 0.0, method=solution.method, loss=chosen, seconds=solution.time)
+    if not objective < solution.objective:  # as for an optimum, whose `w_low` may hold digits that w alone has not
+        return replace(solution, info=info)
+    certificate = solution.certificate
     if certificate is not None and certificate.statement is not None:
         certificate = replace(certificate, statement=replace(certificate.statement, objective=objective))
-    mended = solution.status is Status.TIMELIKE
-    return replace(
-        solution,
-        w=w,
-        objective=objective,
-        lower_bound=solution.lower_bound if same else -np.inf,
-        certificate=certificate,
-        status=solution.status if same and not mended else Status.CONVERGED,
-        loss=chosen,
-        info={**solution.info, "refine_history": history},
-    )
+    status = Status.CONVERGED if solution.status is Status.TIMELIKE else solution.status
+    return replace(solution, w=w, w_low=None, objective=objective, certificate=certificate, status=status, info=info)
 
 
 def _stride(problem: MarginProblem, w: Array, target: Array, loss: str) -> tuple[Array, float]:

@@ -279,3 +279,13 @@ def test_the_small_programme_agrees_with_a_cone_programme(dim, with_chord):
             assert max(value, 0.0) >= exact - 1e-7 * scale
             positive += exact > 1e-3
     assert positive >= 40
+
+
+@pytest.mark.parametrize("loss", ["hinge", "asinh"])
+@pytest.mark.parametrize("start", [[0.0, 1.0], [0.0] * 100_000, [[0.0, 1.0, 0.0]], 1.0, [0.0, np.nan, 1.0]])
+def test_a_start_of_another_shape_is_refused(loss, start):
+    problem = MarginProblem([[1.0, 0.0, 0.0], [np.sqrt(2.0), 1.0, 0.0]], [1.0, -1.0])
+    with pytest.raises(ValueError, match=r"start must be a finite vector of shape \(3,\)"):
+        solve(problem, loss=loss, start=start)
+    with pytest.raises(ValueError, match="start must be a finite vector"):
+        solve_path(problem, [1.0, 2.0], loss=loss, start=start)

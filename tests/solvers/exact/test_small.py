@@ -76,6 +76,18 @@ def test_the_solution_tells_what_the_general_one_does(family, changes):
     assert not solution.certificate.holds(problem.with_C(3.0))
 
 
+def test_without_the_check_the_answer_is_the_same_and_says_so():
+    problem = to_problem(make_instance("overlap", d=2, n=60, C=2.0, seed=3))
+    found, checked = solve_small(problem, 1e-6, 10_000, verify=False), solve_small(problem, 1e-6, 10_000)
+    solution, general = found.solution(problem), solve(problem, verify=False)
+    np.testing.assert_array_equal(found.w, checked.w)
+    assert solution.status is general.status is Status.UNVERIFIED
+    assert solution.certificate.statement.bound is general.certificate.statement.bound is None
+    assert solution.objective == checked.objective
+    assert solution.lower_bound == pytest.approx(checked.lower_bound, rel=1e-6)
+    assert solution.certificate.verify(problem) == checked.lower_bound
+
+
 def test_weights_count_as_copies():
     instance = make_instance("overlap", d=2, n=40, C=1.5, seed=1)
     counts = np.random.default_rng(0).integers(1, 4, size=40)
@@ -128,7 +140,6 @@ def test_degenerate_problems_are_proved_or_left_to_the_general_search(make, tol)
         ({"C": np.inf}, {}),
         ({"uncertainty": GeodesicBall(0.1)}, {}),
         ({}, {"loss": "asinh"}),
-        ({}, {"verify": False}),
         ({}, {"start": np.array([0.0, 1.0, 0.0])}),
         ({}, {"cuts": "deep"}),
         ({}, {"time_limit": 5.0}),

@@ -133,6 +133,7 @@ class Exact(Solver):
             raise ValueError("max_iter, max_regions, max_nodes and time_limit must be positive")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
+        self._check_start(problem)
         if self.loss == "asinh" and not problem.is_hard:
             return self._run_asinh(problem, tol, self._hinge_starts(problem, [problem.C])[0])
         deadline = self._deadline()
@@ -143,13 +144,21 @@ class Exact(Solver):
         frame = first_frame(problem, tol)
         return self._in_more_frames(deadline, problem, tol, *self._search(problem, frame))
 
+    def _check_start(self, problem: MarginProblem) -> None:
+        """Refuse a `start` that is no normal of the problem's space: compiled code would read beyond its end."""
+        if self.start is None:
+            return
+        start = np.asarray(self.start, dtype=np.float64)
+        if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
+            raise ValueError(f"start must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
+
     def run_small(self, problem: MarginProblem, tol: float) -> Small | None:
-        """The proved optimum of a small problem without any object in between; None where that does not serve."""
-        if self.loss != "hinge" or not self.verify or self.start is not None or self.checkpoint is not None:
+        """The optimum of a small problem without any object in between; None where that does not serve."""
+        if self.loss != "hinge" or self.start is not None or self.checkpoint is not None:
             return None
         if self.cuts == "deep" or self.time_limit < np.inf or self.max_regions < 3 or not is_small(problem):
             return None
-        return solve_small(problem, tol, self.max_iter)
+        return solve_small(problem, tol, self.max_iter, self.verify)
 
     def _search(self, problem: MarginProblem, frame: Frame) -> tuple[HingeOracle, Search]:
         return fresh_search(problem, frame, self.cuts, self.checkpoint)
@@ -201,6 +210,7 @@ class Exact(Solver):
 
         For the asinh loss each begins with the optimum of the one before, besides the hinge optimum.
         """
+        self._check_start(problem)
         if self.loss == "asinh":
             yield from self._run_asinh_path(problem, Cs, tol)
             return

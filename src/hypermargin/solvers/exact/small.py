@@ -12,9 +12,10 @@ from typing import NamedTuple
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled import halves as compiled_check
 from hypermargin.certificates.halves import HalvesProof, enclosed_halves
+from hypermargin.certificates.objective import enclose_objective
 from hypermargin.compilation import is_compiled
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Solution, Status, relative_gap
+from hypermargin.solvers.base import Outcome, Solution, Status, make_solution, relative_gap
 from hypermargin.solvers.exact.answer import answer_outside
 from hypermargin.solvers.exact.begin import deep_is_quicker
 from hypermargin.solvers.exact.certify import bound_to_prove
@@ -26,7 +27,10 @@ from hypermargin.solvers.exact.told import told_history, told_info
 
 
 class Small(NamedTuple):
-    """A proved optimum: w, the upper end of its objective, the lower bound, and what they follow from."""
+    """An optimum: w, the upper end of its objective, the lower bound, and what they follow from.
+
+    `checked` says whether a check of `proof` has proved the bound; otherwise it is that of the search.
+    """
 
     w: Array
     objective: float
@@ -35,6 +39,7 @@ class Small(NamedTuple):
     n_iter: int
     passed: list[float]
     seconds: float
+    checked: bool = True
 
     @property
     def gap(self) -> float:
@@ -42,7 +47,7 @@ class Small(NamedTuple):
 
     @property
     def status(self) -> Status:
-        return Status.OPTIMAL
+        return Status.OPTIMAL if self.checked else Status.UNVERIFIED
 
     @property
     def intercept(self) -> float:
@@ -50,19 +55,17 @@ class Small(NamedTuple):
 
     def solution(self, problem: MarginProblem) -> Solution:
         """The solution, with a certificate about `problem`, which is the one that was solved."""
-        certificate = self.proof.certificate()
-        return Solution(
+        outcome = Outcome(
             w=self.w,
-            objective=self.objective,
-            lower_bound=self.lower_bound,
             status=self.status,
-            method="exact",
-            certificate=certificate.stating(problem, loss="hinge", objective=self.objective, bound=self.lower_bound),
+            lower_bound=self.lower_bound,
+            certificate=self.proof.certificate(),
+            checked=self.checked,
             n_iter=self.n_iter,
-            time=self.seconds,
             history=told_history(self.passed),
             info=told_info(self.n_iter, float(self.n_iter), 0, 2, precise=False),
         )
+        return make_solution(problem, outcome, self.objective, 0.0, method="exact", seconds=self.seconds)
 
 
 def is_small(problem: MarginProblem) -> bool:
@@ -88,8 +91,8 @@ def _tables_for(oracle: HingeOracle, problem: MarginProblem) -> compiled_search.
     return _KEPT.search
 
 
-def solve_small(problem: MarginProblem, tol: float, max_iter: int) -> Small | None:
-    """The optimum of a small problem, if it is proved to `tol` without splits, within `max_iter` passes, in doubles."""
+def solve_small(problem: MarginProblem, tol: float, max_iter: int, verify: bool = True) -> Small | None:
+    """The optimum of a small problem, if it is found to `tol` without splits, within `max_iter` passes, in doubles."""
     start = time.perf_counter()
     frame = first_frame(problem, tol)
     if frame.precise:
@@ -103,7 +106,11 @@ def solve_small(problem: MarginProblem, tol: float, max_iter: int) -> Small | No
     if low is not None:
         return None
     proof = HalvesProof(frame.centre[1:], oracle.threshold, *search.proof_of(bound_to_prove(upper, tol)))
-    bound, objective = enclosed_halves(problem, proof, w)
+    if verify:
+        bound, objective = enclosed_halves(problem, proof, w)
+    else:
+        bound, objective = search.lower_bound(), enclose_objective(problem, w, None, proof.centre).upper
     if not relative_gap(objective, bound) <= tol:
         return None
-    return Small(w, objective, bound, proof, search.evaluator.passes, search.history, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Small(w, objective, bound, proof, search.evaluator.passes, search.history, seconds, verify)

@@ -8,7 +8,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
-from hypermargin.solvers.base import Solution, Status, relative_gap
+from hypermargin.solvers.base import Outcome, Solution, Status, make_solution
 from hypermargin.solvers.kernel.decomposition import minimise_dual
 from hypermargin.solvers.kernel.dual import DualPoint, balanced, relative_gap_of, start
 
@@ -114,36 +114,26 @@ def _judged(problem: Provable, point: DualPoint, tol: float, verify: bool, began
     certificate = KernelCertificate.of(point.beta, intercept)
     if verify:
         lower, objective = certificate.enclosure(problem)
-        proved = relative_gap(objective, lower)
-        status = Status.OPTIMAL if proved <= tol else Status.CHECK_FAILED if gap <= tol else Status.ITERATION_LIMIT
     else:
         objective = problem.objective(point.beta, intercept)
         lower = objective - gap * max(abs(objective), 1e-12)
-        status = Status.UNVERIFIED if gap <= tol else Status.ITERATION_LIMIT
-    seconds = time.perf_counter() - began
-    return told(problem, certificate, (lower, objective), status, point.n_iter, seconds)
+    otherwise = Status.CHECK_FAILED if verify and gap <= tol else Status.ITERATION_LIMIT
+    outcome = outcome_of(certificate, lower, otherwise, point.n_iter, checked=verify)
+    return make_solution(problem, outcome, objective, tol, method="kernel", seconds=time.perf_counter() - began)
 
 
-def told(
-    problem: Provable,
-    certificate: KernelCertificate,
-    bounds: tuple[float, float],
-    status: Status,
-    n_iter: int,
-    seconds: float,
-) -> Solution:
-    """The solution with the coefficients of a certificate, which is told what it proves; bounds are (lower, upper)."""
-    lower, objective = bounds
-    checked = None if status is Status.UNVERIFIED else lower
-    return Solution(
+def outcome_of(
+    certificate: KernelCertificate, lower_bound: float, status: Status, n_iter: int, *, checked: bool = True
+) -> Outcome:
+    """The outcome with the coefficients of a certificate; `status` is for a gap larger than the tolerance."""
+    return Outcome(
         w=certificate.beta,
-        objective=objective,
-        lower_bound=lower,
         status=status,
-        method="kernel",
-        certificate=certificate.stating(problem, loss="hinge", objective=objective, bound=checked),
+        status_if_met=Status.OPTIMAL if checked else Status.UNVERIFIED,
+        lower_bound=lower_bound,
+        certificate=certificate,
+        checked=checked,
         n_iter=n_iter,
-        time=seconds,
         intercept=certificate.intercept,
         info={"support": certificate.samples.size},
     )

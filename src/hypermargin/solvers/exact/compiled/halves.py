@@ -106,6 +106,10 @@ class Halves:
         region.add_tail(cut, share)
         region.begin()
 
+    def lower_bound(self) -> cython.double:
+        """The bound so far; neither the margin term nor the risk is ever negative."""
+        return max(0.0, min(self.above.lower_bound(), self.below.lower_bound()))
+
     def best(self):
         """The point of the best objective, as a new array."""
         return np.array(self.pool.points[self.evaluator.best])
