@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from hypermargin import HyperbolicClassifierCV, HyperbolicKernelSVC, Status, load_model, save_model
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import KernelMemoryWarning
-from hypermargin.geometry import from_lorentz, pairwise_distance, random_isometry, transform_points
+from hypermargin.geometry import from_lorentz, lift, pairwise_distance, random_isometry, transform_points
 from hypermargin.kernels import KERNELS, HeatKernel, heat_kernel
 from hypermargin.solvers.kernel import family
 
@@ -47,6 +47,27 @@ def test_isometries_curvature_and_coordinates_change_nothing():
     np.testing.assert_allclose(model.predict_proba(poincare), expected, atol=1e-3)
     scaled = HyperbolicKernelSVC(kernel="heat").fit(X, Y).kernel_
     assert HyperbolicKernelSVC(geometry="poincare", curvature=4.0).fit(poincare, Y).kernel_.t == pytest.approx(scaled.t)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("C", [1e-3, 0.1, 0.3])
+def test_balanced_classes_stay_apart_at_any_C(kernel, C):
+    """A whole interval of intercepts is optimal then; its centre classifies, and its ends would not."""
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], 15)
+    points = lift(rng.normal(size=(30, 2)) + 3.0 * y[:, None])
+    model = HyperbolicKernelSVC(C=C, kernel=kernel).fit(points, y)
+    assert model.score(points, y) >= 0.9
+    exchanged = HyperbolicKernelSVC(C=C, kernel=kernel).fit(points, 1 - y)
+    assert exchanged.solutions_[0].intercept == pytest.approx(-model.solutions_[0].intercept, abs=1e-5)
+    np.testing.assert_allclose(exchanged.decision_function(points), -model.decision_function(points), atol=1e-5)
+
+
+def test_the_first_example_classifies_its_own_points():
+    table = np.array([[0.6, 0.1, 0], [0.5, 0.3, 0], [0.7, -0.2, 0], [0.1, -0.1, 1], [-0.5, 0.2, 1], [-0.3, -0.6, 1]])
+    points, y = table[:, :2], table[:, 2].astype(int)
+    model = HyperbolicClassifierCV(geometry="poincare").fit(points, y)
+    np.testing.assert_array_equal(model.predict(points), y)
 
 
 def test_a_weight_of_two_is_the_sample_twice():

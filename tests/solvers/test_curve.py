@@ -63,6 +63,22 @@ def test_isometries_move_the_answer_along():
     np.testing.assert_allclose(moved.w, L @ solution.w, atol=2e-3 * np.abs(moved.w).max())
 
 
+@pytest.mark.parametrize("C", [1e-3, 1e-2, 0.1])
+def test_balanced_classes_stay_apart_at_any_C(C):
+    """Where a whole interval of intercepts is optimal its centre is taken, the same after labels or points move."""
+    rng = np.random.default_rng(5)
+    y = np.repeat([-1.0, 1.0], 10)
+    X = lift(rng.normal(size=(20, 2)) + 2.5 * y[:, None])
+    solution = solve_curve(CurveProblem(MarginProblem(X, y, C)))
+    scores = minkowski_dot(X, solution.w) + solution.intercept
+    assert np.all(y * scores > 0.0)
+    exchanged = solve_curve(CurveProblem(MarginProblem(X, -y, C)))
+    np.testing.assert_allclose(minkowski_dot(X, exchanged.w) + exchanged.intercept, -scores, atol=1e-9)
+    moved = transform_points(X, random_isometry(2, 1.0, rng))
+    there = solve_curve(CurveProblem(MarginProblem(moved, y, C)))
+    np.testing.assert_allclose(minkowski_dot(moved, there.w) + there.intercept, scores, atol=1e-9)
+
+
 def test_the_bound_is_rigorous_for_other_weights_and_survives_a_file(tmp_path):
     problem = random_problem(n=30)
     solution = solve_curve(problem)

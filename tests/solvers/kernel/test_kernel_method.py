@@ -1,6 +1,7 @@
 """Kernel problems against Clarabel, scikit-learn and Arb: the optimum, the bounds, and every way of reaching it."""
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import clarabel
@@ -220,6 +221,65 @@ def test_balance_and_intercept_are_exact(seed):
             problem.y @ balanced - 0.5 * balanced @ (gradient + problem.y),
         )
         assert gap == pytest.approx((primal - dual) / primal, rel=1e-9)
+
+
+def optimal_intercepts(scores, y, costs):
+    """The ends of the interval of intercepts of least risk, by trying all corners of the risk in rationals."""
+    scores, costs, y = ([Fraction(v) for v in values.tolist()] for values in (scores, costs, y))
+    corners = sorted({side - score for side, score in zip(y, scores, strict=True)})
+    terms = list(zip(y, scores, costs, strict=True))
+    risks = [sum(c * max(0, 1 - side * (score + b)) for side, score, c in terms) for b in corners]
+    best = [b for b, risk in zip(corners, risks, strict=True) if risk == min(risks)]
+    return float(best[0]), float(best[-1])
+
+
+#: Costs of the labels -1 and +1 as floating point has them, and as they are meant, for 3 and 7 samples or 5 and 5.
+BALANCED = {
+    "equal": ((5, 5), (0.1, 0.1), (1, 1)),
+    "by class": ((3, 7), (0.1 * (10.0 / 6.0), 0.1 * (10.0 / 14.0)), (Fraction(7), Fraction(3))),
+    "thirds": ((3, 9), (0.3, 0.1), (3, 1)),
+}
+
+
+@pytest.mark.parametrize("costs", BALANCED)
+@pytest.mark.parametrize("kernel", [*KERNELS, "features"], ids=str)
+def test_of_many_optimal_intercepts_the_centre_is_taken(kernel, costs):
+    """Where the costs of both classes are the same and C is small, whatever the rounding of sums of costs."""
+    sizes, given, meant = BALANCED[costs]
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([-1.0, 1.0], sizes))
+    points = rng.normal(size=(y.size, 2)) + 0.5 * y[:, None]
+    own, exact = (np.where(y < 0.0, *pair) for pair in (given, meant))
+    for C in (1e-3, 1e-2):
+        if kernel == "features":
+            problem = FeatureProblem(points, y, C, own)
+        else:
+            problem = KernelProblem(lift(points), y, kernel, C, own, gram=kernel(lift(points)))
+        solution = solve_kernel(problem)
+        low, high = optimal_intercepts(problem.products(solution.w), y, exact)
+        assert high - low > 0.1
+        assert solution.status is Status.OPTIMAL
+        assert solution.intercept == pytest.approx(0.5 * (low + high), abs=1e-12)
+        exchanged = solve_kernel(replace(problem, y=-y))
+        np.testing.assert_allclose(exchanged.w, -solution.w, rtol=1e-12)
+        assert exchanged.intercept == pytest.approx(-solution.intercept, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_intercept_is_the_centre_for_any_scores(seed):
+    """Costs that are zero, tiny, or balance in the middle; compiled and interpreted, with labels exchanged as well."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    y = rng.permutation(np.resize([-1.0, 1.0], n))
+    costs = rng.choice([0.0, 1e-30, 0.25, 0.5, 1.0], size=n)
+    costs[[np.argmax(y), np.argmin(y)]] = 1.0
+    scores = rng.integers(-3, 4, size=n) / 2.0
+    low, high = optimal_intercepts(scores, y, np.where(costs < 1e-12, 0.0, costs))
+    for module in (ending, *load_source(ending)):
+        for side in (1.0, -1.0):
+            gradient, found = side * (scores - y), np.zeros(1)
+            module.gap_and_intercept(np.argsort(gradient), gradient, np.zeros(n), side * y, costs, found)
+            assert found[0] == side * 0.5 * (low + high)
 
 
 class TestCertificate:
