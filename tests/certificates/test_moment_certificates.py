@@ -1,6 +1,7 @@
 """Sums of squares and a ball: what they prove is true by enumeration, and damage never makes them prove more."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from file_damage import damaged_value
 from hypermargin import MarginProblem, solve
 from hypermargin.certificates import Certificate, CertificateError, MomentCertificate
+from hypermargin.certificates.moment import Group, Squares
+from hypermargin.certificates.moment_ball import Extent
 from hypermargin.problems import GeodesicBall
 from hypermargin.solvers import Status
 from reference.brute import brute_force
@@ -115,6 +118,66 @@ def test_each_part_of_the_proof_is_needed(solved):
     ):
         with pytest.raises(CertificateError, match="nominal margins"):
             proof.bound_for(other)
+
+
+def test_nothing_shows_that_no_boundary_exists(solved):
+    """Were both halves of space empty, a tiny ball anywhere would do, and the tangent of the risk there be a bound."""
+    problem, solution = solved
+    n, far = problem.n_samples, np.array([0.0, 50.0, 0.0])
+    missed = tuple(np.flatnonzero(problem.margins(far) < 1.0).tolist())
+    for price, weights in ((-1.0, np.zeros(n)), (0.0, np.zeros(n)), (1.0, np.zeros(n)), (-1.0, np.full(n, 1e-9))):
+        forged = changed(
+            solution.certificate,
+            level=1e6,
+            scale=1.0,
+            centre=far,
+            basis=1e-9 * np.eye(3),
+            extents=tuple(Extent(half, 0, 0, price, weights) for half in (-1, 1)),
+            groups=(),
+            linear=missed,
+        )
+        with pytest.raises(CertificateError):
+            forged.bound_for(problem)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sign": 2},
+        {"half": 0},
+        {"coordinate": 3},
+        {"coordinate": -1},
+        {"price": -1.0},
+        {"price": np.nan},
+        {"price": np.inf},
+        {"weights": np.zeros(0)},
+        {"weights": np.full(6, np.nan)},
+        {"weights": np.full(6, -1.0)},
+        {"sign": 0, "weights": np.zeros(6)},
+    ],
+)
+def test_every_field_of_an_extent_is_checked(solved, change):
+    problem, solution = solved
+    extents = solution.certificate.extents
+    with pytest.raises(CertificateError):
+        changed(solution.certificate, extents=(*extents, replace(extents[0], **change))).verify(problem)
+
+
+def test_a_small_file_cannot_ask_for_much_memory():
+    """All pairs of monomials are held in memory, and rows of a factor can be nearly empty."""
+    instance = make_instance("overlap", d=2, n=58, C=1.0, seed=1)
+    problem = MarginProblem(instance.X, instance.y)
+    proof = solve(problem, "moment").certificate
+    rows = Group(tuple((i,) for i in range(58)), (1e3,) * 58, (Squares("one", 0, np.zeros((1953, 1))),))
+    columns = Group(((0,),), (1e3,), (Squares("one", 0, np.zeros((15, 10**4))),))
+    for group in (rows, columns):
+        tracemalloc.start()
+        try:
+            with pytest.raises(CertificateError, match=r"monomials are not checked|size that its degree"):
+                changed(proof, groups=(group,), linear=()).bound_for(problem)
+            assert tracemalloc.get_traced_memory()[1] < 2**20
+        finally:
+            tracemalloc.stop()
 
 
 def test_damage_never_proves_more_than_is_true(solved):

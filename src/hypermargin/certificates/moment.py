@@ -33,6 +33,9 @@ from hypermargin.reading import as_numbers
 
 #: Bits of the arithmetic: doubles squared, and room for data far from the origin.
 PRECISION = 192
+#: Most monomials of a square. Checking takes memory for all pairs of them (some 50 MB), whatever little a file says of
+#: each; the largest of a solver, order 8 in w and one slack in the plane, have 495.
+MOST_MONOMIALS = 500
 KINDS = ("one", "cone", "ball", "slack", "range", "margin")
 
 
@@ -114,29 +117,37 @@ class MomentCertificate(Certificate):
         if not shapes or len(set(named)) != len(named) or not all(0 <= i < n for i in named):
             raise CertificateError("the certificate does not fit the problem")
         numbers: list[Any] = [self.centre, self.basis, self.frame, [self.level, self.scale]]
-        numbers += [[e.price, *e.weights] for e in self.extents]
         numbers += [square.factor for group in self.groups for square in group.squares]
         if not all(np.all(np.isfinite(values)) for values in numbers) or not (self.level > 0.0 and self.scale > 0.0):
             raise CertificateError("the certificate holds numbers that are not finite, or not positive")
         if not 1 <= self.order <= 8 or (problem.is_hard and self.linear):
             raise CertificateError("the certificate is not of a kind that is checked")
         for group in self.groups:
-            if len(group.slack_scales) != (0 if problem.is_hard else len(group.samples)):
-                raise CertificateError("a group has not as many slacks as samples")
-            for copies in group.samples:
-                if not copies or any(
-                    problem.y[i] != problem.y[copies[0]] or np.any(problem.X[i, 1:] != problem.X[copies[0], 1:])
-                    for i in copies
-                ):
-                    raise CertificateError("samples are taken for one that are not the same point")
+            self._check_group(group, problem)
         for e in self.extents:
-            if (
-                e.weights.shape != (n,)
-                or e.half not in (-1, 1)
-                or e.sign not in (-1, 0, 1)
-                or not 0 <= e.coordinate < k
+            e.check(k, n)
+
+    def _check_group(self, group: Group, problem: MarginProblem) -> None:
+        """Check that copies are copies and that factors have the size of their monomials, which are not too many."""
+        if len(group.slack_scales) != (0 if problem.is_hard else len(group.samples)):
+            raise CertificateError("a group has not as many slacks as samples")
+        for copies in group.samples:
+            if not copies or any(
+                problem.y[i] != problem.y[copies[0]] or np.any(problem.X[i, 1:] != problem.X[copies[0], 1:])
+                for i in copies
             ):
-                raise CertificateError("an extent of the ball does not fit the problem")
+                raise CertificateError("samples are taken for one that are not the same point")
+        variables = len(self.centre) + len(group.slack_scales)
+        if comb(variables + self.order, self.order) > MOST_MONOMIALS:
+            raise CertificateError(f"squares of more than {MOST_MONOMIALS} monomials are not checked")
+        for square in group.squares:
+            of_sample = square.kind in ("slack", "range", "margin")
+            if square.kind not in KINDS or (of_sample and not 0 <= square.sample < len(group.samples)):
+                raise CertificateError("a square belongs to no constraint")
+            degree = self.order - (square.kind != "one")
+            rows, columns = square.factor.shape if square.factor.ndim == 2 else (0, 0)
+            if rows != comb(variables + degree, degree) or not 1 <= columns <= rows:
+                raise CertificateError("the factor of a square has not the size that its degree asks for")
 
     # -- 2: the slacks -------------------------------------------------------------------------------------------------
 
@@ -174,8 +185,6 @@ class MomentCertificate(Certificate):
             for square in group.squares:
                 g, degree = self._constraint(square, group, data, cone)
                 variables = k + len(group.slack_scales)
-                if square.factor.ndim != 2 or square.factor.shape[0] != comb(variables + degree, degree):
-                    raise CertificateError("the factor of a square has not the size that its degree asks for")
                 F = matrix_of(square.factor)
                 add(rest, product_with_squares(g, variables, degree, F * F.transpose()), -1)
             for key, value in rest.items():
@@ -202,8 +211,6 @@ class MomentCertificate(Certificate):
             return cone, self.order - 1
         if square.kind == "ball":
             return {(): arb(1), **{(j, j): arb(-1) for j in range(k)}}, self.order - 1
-        if square.kind not in KINDS or not 0 <= s < len(group.samples):
-            raise CertificateError("a square belongs to no constraint")
         if square.kind == "margin":
             constant, slope = self._margin(data, group.samples[s][0])
             if data.unused(group.samples[s][0]):

@@ -23,6 +23,20 @@ class Extent:
     price: float
     weights: Array
 
+    def check(self, k: int, n: int) -> None:
+        """Raise a `CertificateError` where this is no extent in k coordinates by n samples.
+
+        The price multiplies a risk that is not negative, so it must not be negative itself; without any weight a half
+        cannot be empty.
+        """
+        fits = self.weights.shape == (n,) and self.half in (-1, 1) and 0 <= self.coordinate < k
+        if not fits or self.sign not in (-1, 0, 1):
+            raise CertificateError("an extent of the ball does not fit the problem")
+        if not (np.all(np.isfinite(self.weights)) and 0.0 <= self.price < np.inf):
+            raise CertificateError("an extent of the ball has a price or weights that are not finite, or negative")
+        if self.sign == 0 and not np.any(self.weights):
+            raise CertificateError("an extent of the ball shows nothing without weights")
+
 
 def check_ball(
     data: ExactData, level: float, centre: Array, basis: Array, frame: Array, extents: tuple[Extent, ...]
