@@ -55,7 +55,7 @@ fuzz: $(INSTALLED)  ## Look for a false word among a million problems of every k
 	$(BIN)/python benchmarks/fuzz.py --problems 1000000 --jobs 2
 
 fuzz-files: $(INSTALLED)  ## Damage 5,000 models and 20,000 certificates
-	$(BIN)/python -m pytest -n 2 -m slow tests/test_reading.py
+	$(BIN)/python -m pytest -n 2 -m slow tests/test_safe_io.py
 
 wheel: $(INSTALLED)  ## Build the source distribution and the wheel into dist/, and check the wheel in a clean environment
 	rm -rf dist

@@ -28,18 +28,18 @@ MODULES = {**LIBRARY, **modules_of(STUDIES)}
 
 #: What each part of the package may import besides itself, in the order of the flow.
 MATHEMATICS = {"arrays", "geometry", "kernels", "problems"}
-FITTING = {*MATHEMATICS, "progress", "compilation", "reading", "passes", "certificates", "solvers", "estimators"}
+FITTING = {*MATHEMATICS, "progress", "compilation", "safe_io", "passes", "certificates", "solvers", "estimators"}
 ARROWS: dict[str, set[str]] = {
     "arrays": set(),
     "compilation": set(),
     "lazy_names": set(),
     "progress": set(),
-    "reading": set(),
+    "safe_io": set(),
     "geometry": {"arrays", "compilation"},
     "kernels": {"arrays", "geometry"},
     "problems": {"arrays", "compilation", "geometry", "kernels"},
     "passes": MATHEMATICS,
-    "certificates": {*MATHEMATICS, "compilation", "reading", "passes"},
+    "certificates": {*MATHEMATICS, "compilation", "safe_io", "passes"},
     "solvers": {*MATHEMATICS, "compilation", "lazy_names", "passes", "certificates"},
     "estimators": FITTING - {"estimators"},
     "embedding": {"arrays", "progress", "geometry"},
@@ -163,7 +163,7 @@ def test_the_checker_reaches_no_solver(module):
         "passes",
         "certificates",
         "compilation",
-        "reading",
+        "safe_io",
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from hypermargin.certificates.statement import Problem, Statement
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.reading import FileError, read_json, reason
+from hypermargin.safe_io import FileError, read_json, reason
 
 #: What may be wrong where a proof names samples by their rows.
 OTHER_ORDER = (

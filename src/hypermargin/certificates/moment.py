@@ -29,7 +29,7 @@ from hypermargin.certificates.exact_data import ExactData, dot, half_root, matri
 from hypermargin.certificates.moment_ball import Extent, check_ball
 from hypermargin.certificates.polynomials import Polynomial, add, affine, product_with_squares, square_of_affine
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.reading import as_numbers
+from hypermargin.safe_io import as_numbers
 
 #: Bits of the arithmetic: doubles squared, and room for data far from the origin.
 PRECISION = 192

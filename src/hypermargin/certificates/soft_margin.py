@@ -10,7 +10,7 @@ from hypermargin.certificates.base import Certificate
 from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.verify import verified_lower_bound
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.reading import as_numbers
+from hypermargin.safe_io import as_numbers
 
 
 @dataclass(frozen=True, eq=False)

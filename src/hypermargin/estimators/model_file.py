@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.packing import Pieces, is_plain, pack, unpack
-from hypermargin.reading import Archive, FileError, damage_told, parse_json
+from hypermargin.safe_io import Archive, FileError, as_file_error, parse_json
 
 FORMAT = "hypermargin-model"
 VERSION = 3
@@ -94,7 +94,7 @@ def load_model(path: str | os.PathLike | IO[bytes], *, certificates: bool = True
     name = str(getattr(path, "name", "the file")) if isinstance(path, IOBase) else os.fspath(cast(str, path))
     opened = nullcontext(path) if isinstance(path, IOBase) else open(cast(str, path), "rb")  # noqa: SIM115
     with opened as file:
-        with damage_told(name, "is not a hypermargin model, or it is damaged"):
+        with as_file_error(name, "is not a hypermargin model, or it is damaged"):
             arrays = Archive(file)
             header = parse_json(_bytes(arrays[HEADER]))
             if header["format"] != FORMAT:
@@ -107,7 +107,7 @@ def load_model(path: str | os.PathLike | IO[bytes], *, certificates: bool = True
         kind = str(header.get("class", "HyperbolicSVC"))[:80]
         if kind not in _CLASSES:
             raise FileError(f"{name} holds a {kind}, which this hypermargin does not know: update hypermargin")
-        with damage_told(name, "is a hypermargin model, but it is damaged"):
+        with as_file_error(name, "is a hypermargin model, but it is damaged"):
             proofs = parse_json(_bytes(arrays[CERTIFICATES])) if _has_proofs(header, certificates) else None
             header = _of_version_1(header) if header["version"] == 1 else header
             pieces = Pieces.of(arrays, proofs)

@@ -17,7 +17,7 @@ from hypermargin.certificates.base import Certificate, CertificateError, require
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
-from hypermargin.reading import as_numbers
+from hypermargin.safe_io import as_numbers
 
 PRECISION = 192
 

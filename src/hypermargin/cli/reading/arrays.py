@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 
 from hypermargin.cli.console import CommandError
-from hypermargin.reading import Archive, FileError, damage_told, parse_npy
+from hypermargin.safe_io import Archive, FileError, as_file_error, parse_npy
 
 NO_ARRAYS = "is not a NumPy file, or it is damaged"
 #: The members that are read; others stay where they are.
@@ -20,13 +20,13 @@ def read_npy(path: str) -> np.ndarray:
     """The one array of a .npy file."""
     if zipfile.is_zipfile(path):
         raise CommandError(f"{path} is an archive of several arrays; let its name end in .npz")
-    with open(path, "rb") as file, damage_told(path, NO_ARRAYS, UnreadableError):
+    with open(path, "rb") as file, as_file_error(path, NO_ARRAYS, UnreadableError):
         return parse_npy(file.read(), "it")
 
 
 def read_npz(path: str) -> dict[str, np.ndarray]:
     """The arrays of a .npz file, which must have X."""
-    with open(path, "rb") as file, damage_told(path, NO_ARRAYS, UnreadableError):
+    with open(path, "rb") as file, as_file_error(path, NO_ARRAYS, UnreadableError):
         arrays = Archive(file)
         if "X" not in arrays.names:
             raise UnreadableError(

@@ -16,7 +16,7 @@ from hypermargin.certificates import Certificate, CertificateError
 from hypermargin.cli.main import main
 from hypermargin.estimators import load_model, save_model
 from hypermargin.problems import GeodesicBall
-from hypermargin.reading import FileError
+from hypermargin.safe_io import FileError
 from reference.instances import make_instance
 
 SEPARABLE, OVERLAPPING = (make_instance(family, d=2, n=10, C=1.0, seed=3) for family in ("separable", "overlap"))

@@ -1,7 +1,7 @@
-"""Files of strangers: JSON and NumPy arrays read within limits, and one error for all that can be wrong with a file.
+"""Reading untrusted files: JSON and NumPy arrays within limits, and one error for everything wrong with a file.
 
-Nothing is unpacked, parsed or allocated before its size and its depth are known to be within the limits. No code of a
-file is run: arrays of objects, which would need pickle, are refused.
+Nothing is unpacked, parsed or allocated before its size and depth are known to be within the limits. No code in a file
+is run: arrays of objects, which would need pickle, are refused.
 """
 
 import io
@@ -17,33 +17,34 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-#: Most bytes of text in JSON; a parsed list takes some twenty times as much.
+#: Largest JSON text in bytes. Parsed lists take some twenty times as much memory, so this is about 3 GB.
 MOST_TEXT = 2**27
-#: Deepest nesting of JSON; ours is 12 deep.
+#: Deepest nesting of JSON: our files are 12 deep, and the parser's recursion limit is near 1,000.
 DEEPEST = 64
-#: Most digits of an integer in JSON: those of 64 bits.
+#: Digits of the largest integer of 64 bits. Longer ones take quadratic time to parse, and our files have none.
 MOST_DIGITS = 20
-#: An archive may unpack to this many bytes, and to `MOST_EXPANSION` for each byte of the file besides.
+#: An archive may unpack to 64 MB, which fit in any memory, plus `MOST_EXPANSION` bytes for each byte
+#: of the file: deflate reaches a factor of 1,032 on zeros, models of every kind tried below 3.
 ALWAYS_ALLOWED = 2**26
 MOST_EXPANSION = 100
-#: Kinds of numbers and strings that need no pickle.
+#: Kinds of NumPy's dtypes that are plain numbers and strings, which need no pickle.
 PLAIN_KINDS = "biufcUS"
 
 
 class FileError(ValueError):
-    """A file is damaged, crafted or foreign; the message begins with its name."""
+    """A file is damaged, crafted or of another kind; the message begins with its name."""
 
 
 class Damage(ValueError):
-    """What is wrong with the content of a file, as a clause; becomes a `FileError` where the name is known."""
+    """What is wrong with the content of a file, as a clause; `as_file_error` adds the name."""
 
 
 @contextmanager
-def damage_told(path: str | os.PathLike, what: str, error_type: type[FileError] = FileError) -> Iterator[None]:
-    """Turn whatever the content of a file raises into an error that says "`path` `what`: why".
+def as_file_error(path: str | os.PathLike, what: str, error_type: type[FileError] = FileError) -> Iterator[None]:
+    """Turn any exception that reading the content of a file raises into "`path` `what`: reason".
 
-    Content is all that can raise within: the file itself is open. So every exception means damage, those of the
-    operating system (a seek to nowhere) and of memory or the stack included.
+    The file is open already, so every exception is due to its content, also those of the operating system (a seek
+    beyond the end) and of memory or the stack.
     """
     try:
         yield
@@ -54,7 +55,7 @@ def damage_told(path: str | os.PathLike, what: str, error_type: type[FileError] 
 
 
 def reason(error: Exception) -> str:
-    """One line about an exception that damaged content has raised."""
+    """An exception raised by damaged content, in one line."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, KeyError):
@@ -67,7 +68,7 @@ def reason(error: Exception) -> str:
 
 
 def parse_json(text: bytes) -> Any:
-    """The value of a JSON text within the limits; `Damage` or what `json` raises where it is none."""
+    """Parse a JSON text within the limits; raises `Damage` or whatever `json` raises."""
     if len(text) > MOST_TEXT:
         raise Damage(f"its text has {len(text):,} bytes, and no more than {MOST_TEXT:,} are read")
     if _depth(text) > DEEPEST:
@@ -76,8 +77,8 @@ def parse_json(text: bytes) -> Any:
 
 
 def read_json(path: str | os.PathLike, what: str, error_type: type[FileError] = FileError) -> Any:
-    """`parse_json` of a file; `what` is wrong where it cannot be, such as "is not a certificate file"."""
-    with open(path, "rb") as file, damage_told(path, what, error_type):
+    """`parse_json` of a file; `what` says what is wrong if that fails, such as "is not a certificate file"."""
+    with open(path, "rb") as file, as_file_error(path, what, error_type):
         return parse_json(file.read(MOST_TEXT + 1))
 
 
@@ -88,7 +89,7 @@ def _integer(digits: str) -> int:
 
 
 def _depth(text: bytes) -> int:
-    """How deeply brackets are nested outside strings; where quotes are not in pairs the text is no JSON anyway."""
+    """Depth of nested brackets outside strings; a text with an odd number of quotes is not JSON anyway."""
     step = np.zeros(256, dtype=np.int8)
     step[[ord("["), ord("{")]], step[[ord("]"), ord("}")]] = 1, -1
     if b"\\" in text:
@@ -96,7 +97,7 @@ def _depth(text: bytes) -> int:
     outside = text.split(b'"')[::2] if b'"' in text else [text]
     deepest = level = 0
     for piece in outside:
-        if len(piece) < 64:  # a short one is quicker by hand
+        if len(piece) < 64:  # NumPy's overhead is larger than this loop
             levels = list(accumulate((int(step[byte]) for byte in piece), initial=level))
             deepest, level = max(deepest, max(levels)), levels[-1]
             continue
@@ -108,7 +109,7 @@ def _depth(text: bytes) -> int:
 
 
 def as_numbers(value: Any, ndim: int) -> np.ndarray:
-    """Nested lists as an array of doubles with that many axes; `Damage` where they are something else."""
+    """Nested lists as an array of doubles with `ndim` axes; `Damage` if they are something else."""
     array = np.array(value, dtype=np.float64)
     if array.ndim != ndim:
         raise Damage(f"a list has {array.ndim} levels where {ndim} belong")
@@ -119,7 +120,7 @@ def as_numbers(value: Any, ndim: int) -> np.ndarray:
 
 
 class Archive:
-    """The arrays of an .npz file by name, each unpacked when it is asked for; their sizes together are limited."""
+    """The arrays of an .npz file by name, unpacked on first access; the sum of their sizes is limited."""
 
     def __init__(self, file: io.BufferedIOBase | Any) -> None:
         self._zip = zipfile.ZipFile(file)
@@ -149,7 +150,7 @@ class Archive:
 
 
 def parse_npy(content: bytes, name: str = "array") -> np.ndarray:
-    """The array of a .npy file; it is made only where the file has exactly the bytes that its header declares."""
+    """The array of a .npy file, which must have exactly the size that its header declares."""
     stream = io.BytesIO(content)
     version = npy.read_magic(stream)
     if version not in ((1, 0), (2, 0)):
