@@ -6,7 +6,10 @@ from scipy.linalg import expm
 
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV
-from hypermargin.estimators.radius import flip_distance, move_towards_flip
+from hypermargin.estimators.inputs import unit_points
+from hypermargin.estimators.multiclass import make_scheme
+from hypermargin.estimators.prediction import Hyperplanes, Prediction
+from hypermargin.estimators.radius import Coordinates, flip_distance, move_towards_flip, nearest_adversarial
 from hypermargin.geometry.models import distance_in, from_lorentz
 from hypermargin.problems import GeodesicBall
 from reference.objective import lift
@@ -94,6 +97,56 @@ class TestClassifiers:
         if parameters.get("multi_class") != "ovo":
             np.testing.assert_allclose(distance[found], radius[found], rtol=1e-6, atol=1e-8)
             assert np.all(np.isinf(radius[~found]))
+
+
+def moved_out(X, radius):
+    """Points moved by an isometry that takes the origin to this radius."""
+    direction = radius * np.array([0.6, 0.8])
+    generator = np.zeros((3, 3))
+    generator[0, 1:] = generator[1:, 0] = direction
+    return lift((X @ expm(generator).T)[:, 1:])
+
+
+@pytest.mark.parametrize("geometry", ["lorentz", "poincare", "klein", "halfspace", "tangent"])
+@pytest.mark.parametrize("radius", [0.0, 4.0, 6.0, 10.0, 14.0])
+@pytest.mark.parametrize(
+    "parameters", [MODELS[0], {"boundary": "curve"}, *MODELS[2:]], ids=["two", "curve", "ovr", "ovo"]
+)
+@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.KleinWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_adversarial_points_are_predicted_differently_as_the_user_holds_them(
+    geometry, radius, parameters, three_classes
+):
+    X, y = three_classes
+    if "multi_class" not in parameters:
+        X, y = X[y < 2], y[y < 2]
+    X = from_lorentz(moved_out(X, radius), geometry)
+    model = HyperbolicSVC(geometry=geometry, **parameters).fit(X, y)
+    before, (points, distance) = model.predict(X), model.nearest_adversarial(X)
+    assert np.isfinite(distance).all()
+    assert np.all(model.predict(points) != before)
+    alone = [model.predict(point[None])[0] for point in points[::10]]  # sums of one row are rounded in another order
+    assert np.all(alone != before[::10])
+    np.testing.assert_allclose(distance_in(X, points, geometry), distance, rtol=1e-9)
+    radii = model.certified_radius(X)
+    assert np.all(radii <= distance)
+    if radius <= 6.0 and parameters.get("multi_class") != "ovo":
+        np.testing.assert_allclose(distance, radii, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("geometry", ["lorentz", "poincare", "klein", "halfspace", "tangent"])
+def test_a_boundary_that_coordinates_cannot_reach_has_no_adversarial_points(geometry):
+    """A geodesic at distance 17 of the origin is among the points that `predict` takes, one at 18.1 is not."""
+    origin = np.array([[1.0, 0.0, 0.0]])
+    for away, is_found in [(17.0, True), (18.1, False)]:
+        w = np.array([[np.sinh(away), 0.0, np.cosh(away)]])
+        planes = Hyperplanes(Prediction(make_scheme("ovo", 2), np.array([-1.0]), np.zeros(1)), w, np.zeros(1))
+        points, distance = nearest_adversarial(origin, planes, Coordinates(geometry, 1.0))
+        assert np.isfinite(points).all() == np.isfinite(distance).all() == is_found
+        if is_found:
+            assert distance == pytest.approx(away, rel=0.02)
+            seen = unit_points(points, geometry, 1.0)
+            assert planes.winner(seen) != planes.winner(origin)
 
 
 def test_votes_are_bounded_tightly_for_most_points(three_classes):

@@ -6,18 +6,26 @@ classes and one-vs-rest need nothing else: the other class is ahead on one side 
 the nearest is exact. One-vs-one votes are bounded: from below by which pairs would have to flip, from above by points.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.multiclass import OneVsOne, OneVsRest
 from hypermargin.estimators.prediction import Hyperplanes
-from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import covector, euclidean_norm, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.metric import distance
+from hypermargin.geometry.models import from_lorentz, to_lorentz
+from hypermargin.geometry.validation import MAX_RADIUS
 
 EPS = float(np.finfo(np.float64).eps)
 #: No point that doubles can hold has moved farther.
 LONGEST = 40.0
-#: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``.
-OVERSHOOT = 1e-10
+#: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``, and how often they are
+#: moved farther, at least four times as far each: 1e-10 4^18 is farther than any two points lie apart.
+OVERSHOOT, ATTEMPTS = 1e-10, 18
+#: Coordinates of a point at radius r are rounded by ``eps cosh(r)``, which is 1e-8 at the largest radius there is.
+RADIUS_ROOM = 1e-6
 #: Distances along a ray, relative to the first flip on it, at which votes are counted.
 STRIDES = (1.0, 1.1, 1.3, 1.6, 2.0, 3.0)
 
@@ -54,19 +62,23 @@ def safe_distances(X: Array, normals: Array, intercepts: Array) -> Array:
     ``e^r`` at most: levels are taken to be that much nearer. Where not even the sign is clear the distance is 0.
     """
     product = X @ covector(normals).T
-    sizes = np.abs(X) @ np.abs(normals).T
     moved = np.exp(np.minimum(flip_distances(X, normals, intercepts), LONGEST))
-    rounding = 4.0 * X.shape[1] * EPS * (sizes * moved + np.abs(intercepts))
+    rounding = 4.0 * X.shape[1] * EPS * _sizes(X, normals, intercepts, moved)
     nearer = np.where(product + intercepts > 0.0, intercepts - rounding, intercepts + rounding)
     return np.where(np.abs(product + intercepts) > rounding, flip_distances(X, normals, nearer), 0.0)
 
 
-def move_towards_flip(X: Array, w: Array, intercept: float, distance: Array) -> Array:
-    """Points at `distance`, shape (n,), along the geodesics on which the score changes sign first; (n, d + 1)."""
+def _sizes(X: Array, normals: Array, intercepts: Array, growth: Array | float = 1.0) -> Array:
+    """What the rounding of scores is relative to, shape (n, m): ``growth |x| . |w| + |b|``."""
+    return growth * (np.abs(X) @ np.abs(normals).T) + np.abs(intercepts)
+
+
+def move_towards_flip(X: Array, w: Array, intercept: float, reach: Array) -> Array:
+    """Points at distance `reach`, shape (n,), along the geodesics on which the score changes sign first; (n, d + 1)."""
     m, _, sign = _towards(X, w, intercept)
     tangent = np.sqrt(np.maximum(float(quadratic_form(w)) + m * m, 0.0))
     unit = (sign[:, None] * w - m[:, None] * X) / np.where(tangent > 0.0, tangent, 1.0)[:, None]
-    return lift((np.cosh(distance)[:, None] * X + np.sinh(distance)[:, None] * unit)[:, 1:])
+    return lift((np.cosh(reach)[:, None] * X + np.sinh(reach)[:, None] * unit)[:, 1:])
 
 
 def _towards(X: Array, w: Array, intercept: float) -> tuple[Array, Array, Array]:
@@ -105,24 +117,85 @@ def certified_radius(X: Array, planes: Hyperplanes) -> Array:
     return radius
 
 
-def nearest_adversarial(X: Array, planes: Hyperplanes) -> tuple[Array, Array]:
-    """Points that are classified differently, shape (n, d + 1), and their distances, shape (n,).
+# -- adversarial points ------------------------------------------------------------------------------------------------
 
-    They lie just beyond the nearest boundary; for one-vs-one votes they are the nearest found along geodesics. Where no
-    point was found the row is NaN and the distance infinite.
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Coordinates of the user: what is left of unit points that are written in them and read again."""
+
+    geometry: str
+    curvature: float
+
+    def written(self, points: Array) -> tuple[Array, Array]:
+        """Coordinates of unit points, shape (n, width), and the unit points that `predict` reads there, (n, d + 1).
+
+        Rows are NaN in both where `predict` would refuse the coordinates.
+        """
+        radius = np.arcsinh(euclidean_norm(points[:, 1:]))
+        there = radius < MAX_RADIUS - RADIUS_ROOM
+        if self.geometry == "klein":
+            there &= np.tanh(radius) < 1.0 - 8.0 * EPS  # nearer to the rim the norm may round to 1
+        width = points.shape[1] - (self.geometry != "lorentz")
+        coordinates, read = np.full((len(points), width), np.nan), np.full(points.shape, np.nan)
+        if there.any():
+            coordinates[there] = from_lorentz(points[there], self.geometry, self.curvature)
+            read[there] = to_lorentz(coordinates[there], self.geometry, self.curvature)
+        return coordinates, read
+
+
+class Attack:
+    """The nearest points found so far that are classified differently: `coordinates`, NaN for none, and `distances`.
+
+    Points are judged as they are read from the coordinates of the user, and by more than the rounding of their scores.
     """
+
+    def __init__(self, X: Array, planes: Hyperplanes, space: Coordinates) -> None:
+        self.X, self.planes, self.space = X, planes, space
+        self.winner = planes.winner(X)
+        self.coordinates, _ = space.written(np.full(X.shape, np.nan))
+        self.distances = np.full(len(X), np.inf)
+
+    def attempt(self, rows: np.ndarray, w: Array, intercept: float, reach: Array) -> tuple[np.ndarray, Array]:
+        """Move samples by `reach` towards where the score of w changes sign; keep what is nearer than before.
+
+        Returns whether the answer changes, and by how much the coordinates moved the points; both of shape (n_rows,).
+        """
+        X, moved = self.X[rows], move_towards_flip(self.X[rows], w, intercept, reach)
+        coordinates, read = self.space.written(moved)
+        there = np.isfinite(read[:, 0])
+        read = np.where(there[:, None], read, X)
+        changed = there & self._is_changed(read, self.winner[rows])
+        lengths = distance(X, read)
+        nearer = changed & (lengths < self.distances[rows])
+        self.coordinates[rows[nearer]], self.distances[rows[nearer]] = coordinates[nearer], lengths[nearer]
+        return changed, np.where(there, distance(moved, read), 0.0)
+
+    def _is_changed(self, points: Array, before: np.ndarray) -> np.ndarray:
+        """Whether classes differ from `before`, in whatever order the sums of the scores are rounded."""
+        planes = self.planes
+        scores, favour = planes.scores(points), planes.prediction.scheme.code[:, before].T
+        # Two ways to add d + 2 numbers differ by that many roundings, and reading a point adds some.
+        rounding = (points.shape[1] + 3) * EPS * _sizes(points, planes.coef, planes.intercept)
+        return np.logical_and(
+            planes.prediction.winner(scores + favour * rounding) != before,
+            planes.prediction.winner(scores - favour * rounding) != before,
+        )
+
+
+def nearest_adversarial(X: Array, planes: Hyperplanes, space: Coordinates) -> tuple[Array, Array]:
+    """Coordinates of points that are classified differently, shape (n, width), and their distances, shape (n,).
+
+    They lie just beyond the nearest boundary, as far as rounding in the coordinates of the user makes necessary; for
+    one-vs-one votes they are the nearest found along geodesics. Where no point was found, or none that these
+    coordinates can hold, the row is NaN and the distance infinite.
+    """
+    attack = Attack(X, planes, space)
     if isinstance(planes.prediction.scheme, OneVsOne):
-        return _votes_adversarial(X, planes)
-    points, distances = np.full(X.shape, np.nan), np.full(len(X), np.inf)
-    for winner, rows, duels in _by_winner(X, planes):
-        table = np.stack([flip_distance(X[rows], w, intercept) for w, intercept in duels])
-        first = np.argmin(table, axis=0)
-        for k, (w, intercept) in enumerate(duels):
-            own = rows[(first == k) & np.isfinite(table[k])]
-            if own.size:
-                nearest = flip_distance(X[own], w, intercept)
-                points[own], distances[own] = _just_beyond(X[own], winner, planes, w, intercept, nearest)
-    return points, distances
+        _attack_votes(attack)
+    else:
+        _attack_duels(attack)
+    return attack.coordinates, attack.distances
 
 
 def _by_winner(X: Array, planes: Hyperplanes):
@@ -132,18 +205,27 @@ def _by_winner(X: Array, planes: Hyperplanes):
         yield winner, np.flatnonzero(winners == winner), _duels(planes, winner)
 
 
-def _just_beyond(
-    X: Array, winner: int, planes: Hyperplanes, w: Array, intercept: float, distance: Array
-) -> tuple[Array, Array]:
-    """Points a little beyond the flip at `distance`, a little more where rounding still keeps the old answer."""
-    beyond = OVERSHOOT * (1.0 + distance)
-    for _ in range(12):
-        points = move_towards_flip(X, w, intercept, distance + beyond)
-        same = planes.winner(points) == winner
-        if not same.any():
+def _attack_duels(attack: Attack) -> None:
+    """Go straight to the nearest boundary and a little beyond; to the next one where that is out of reach."""
+    for _, rows, duels in _by_winner(attack.X, attack.planes):
+        table = np.stack([flip_distance(attack.X[rows], w, intercept) for w, intercept in duels], axis=1)
+        order = np.argsort(table, axis=1)
+        for place in range(len(duels)):
+            for k, (w, intercept) in enumerate(duels):
+                own = (order[:, place] == k) & np.isfinite(table[:, k]) & np.isinf(attack.distances[rows])
+                if own.any():
+                    _go_beyond(attack, rows[own], w, intercept, table[own, k])
+
+
+def _go_beyond(attack: Attack, rows: np.ndarray, w: Array, intercept: float, lengths: Array) -> None:
+    """A little beyond the flip at `lengths`, and farther where rounding still keeps the old answer."""
+    beyond = OVERSHOOT * (1.0 + lengths)
+    for _ in range(ATTEMPTS):
+        changed, blur = attack.attempt(rows, w, intercept, lengths + beyond)
+        left = ~changed
+        if not left.any():
             break
-        beyond = np.where(same, 8.0 * beyond, beyond)
-    return np.where(same[:, None], np.nan, points), np.where(same, np.inf, distance + beyond)
+        rows, lengths, beyond = rows[left], lengths[left], np.maximum(4.0 * beyond, 2.0 * blur)[left]
 
 
 # -- one-vs-one --------------------------------------------------------------------------------------------------------
@@ -176,28 +258,26 @@ def _votes_radius(X: Array, planes: Hyperplanes) -> Array:
     return radius
 
 
-def _votes_adversarial(X: Array, planes: Hyperplanes) -> tuple[Array, Array]:
+def _attack_votes(attack: Attack) -> None:
     """The nearest change of answer on the geodesics towards the boundaries of all pairs, refined by bisection."""
-    winner, distances = planes.winner(X), flip_distances(X, planes.coef, planes.intercept)
+    X, planes = attack.X, attack.planes
+    lengths = flip_distances(X, planes.coef, planes.intercept)
+    normals = list(zip(planes.coef, planes.intercept.tolist(), strict=True))
     best, ray, before = np.full(len(X), np.inf), np.zeros(len(X), dtype=int), np.zeros(len(X))
-    for k, (w, b) in enumerate(zip(planes.coef, planes.intercept.tolist(), strict=True)):
+    for k, (w, b) in enumerate(normals):
         last = np.zeros(len(X))
         for stride in STRIDES:
-            reach = stride * distances[:, k] + OVERSHOOT * (1.0 + distances[:, k])
+            reach = stride * lengths[:, k] + OVERSHOOT * (1.0 + lengths[:, k])
             rows = np.flatnonzero(reach < best)
             if rows.size:
-                found = planes.winner(move_towards_flip(X[rows], w, b, reach[rows])) != winner[rows]
-                hit = rows[found]
+                hit = rows[attack.attempt(rows, w, b, reach[rows])[0]]
                 best[hit], ray[hit], before[hit] = reach[hit], k, last[hit]
             last = reach
-    points = np.full(X.shape, np.nan)
-    for k, (w, b) in enumerate(zip(planes.coef, planes.intercept.tolist(), strict=True)):
+    for k, (w, b) in enumerate(normals):
         rows = np.flatnonzero((ray == k) & np.isfinite(best))
         if rows.size:
             low, high = before[rows], best[rows]
             for _ in range(40):
                 middle = 0.5 * (low + high)
-                changed = planes.winner(move_towards_flip(X[rows], w, b, middle)) != winner[rows]
+                changed, _ = attack.attempt(rows, w, b, middle)
                 low, high = np.where(changed, low, middle), np.where(changed, middle, high)
-            best[rows], points[rows] = high, move_towards_flip(X[rows], w, b, high)
-    return points, best

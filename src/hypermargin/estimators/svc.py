@@ -17,12 +17,11 @@ from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.packing import is_plain
 from hypermargin.estimators.prediction import Hyperplanes
-from hypermargin.estimators.radius import certified_radius, nearest_adversarial
+from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.estimators.spread import SpreadSamples, spread_samples
 from hypermargin.estimators.spread_calibration import calibrate_spread
 from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.models import from_lorentz
 from hypermargin.geometry.validation import PointError
 from hypermargin.passes.inputs import home_of, lives_elsewhere
 from hypermargin.problems import UncertaintySet
@@ -369,12 +368,9 @@ class HyperbolicSVC(SolvedClassifier):
         """The nearest point that is predicted differently, in the coordinates of X, and its distance: (n, width), (n,).
 
         It lies just beyond the boundary. In one-vs-one it is the nearest that was found, no nearer than
-        `certified_radius`. Where there is none the row is NaN and the distance infinite.
+        `certified_radius`. Where there is none that double precision can write in these coordinates the row is NaN and
+        the distance infinite.
         """
-        points = self._points(X)
-        found, distance = nearest_adversarial(points, self._hyperplanes())
-        there = np.isfinite(distance)
-        coordinates = np.full((len(points), self.n_features_in_), np.nan)
-        if there.any():
-            coordinates[there] = from_lorentz(found[there], self.geometry, self.curvature)
+        space = Coordinates(self.geometry, self.curvature)
+        coordinates, distance = nearest_adversarial(self._points(X), self._hyperplanes(), space)
         return coordinates, distance / curvature_scale(self.curvature)

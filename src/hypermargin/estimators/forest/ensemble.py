@@ -16,11 +16,11 @@ from hypermargin.estimators.forest.text import describe
 from hypermargin.estimators.forest.tree import Tree
 from hypermargin.estimators.forest.vote import TreeVote
 from hypermargin.estimators.inputs import canonical_order, unit_points
+from hypermargin.estimators.radius import Coordinates
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.isometries import boost, move_from_origin, move_to_origin, transform_normal
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import lorentz_centroid
-from hypermargin.geometry.models import from_lorentz
 from hypermargin.passes.inputs import lives_elsewhere
 
 #: Depth that no tree reaches: what ``max_depth=None`` means.
@@ -205,19 +205,13 @@ class TreeEnsemble(HyperbolicClassifier):
         Shapes (n, width) and (n,). Found by search along geodesics, so no nearer than `certified_radius`. Where none
         was found the row is NaN and the distance infinite.
         """
-        points = self._in_frame(self._points(X))
-
-        def in_coordinates(moved: Array) -> Array:
-            return from_lorentz(move_from_origin(moved, self.frame_), self.geometry, self.curvature)
+        space = Coordinates(self.geometry, self.curvature)
 
         def as_seen(moved: Array) -> Array:
-            return self._in_frame(unit_points(in_coordinates(moved), self.geometry, self.curvature))
+            return self._in_frame(space.written(move_from_origin(moved, self.frame_))[1])
 
-        found, distance = nearest_adversarial(points, self._vote(), as_seen)
-        there = np.isfinite(distance)
-        coordinates = np.full((len(points), self.n_features_in_), np.nan)
-        if there.any():
-            coordinates[there] = in_coordinates(found[there])
+        found, distance = nearest_adversarial(self._in_frame(self._points(X)), self._vote(), as_seen)
+        coordinates, _ = space.written(move_from_origin(found, self.frame_))
         return coordinates, distance / curvature_scale(self.curvature)
 
     # -- what a tree looks like --------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def nearest_adversarial(points: Array, vote: TreeVote, as_seen: Callable[[Array]
     """Points with another answer, shape (n, d + 1), and their distances, shape (n,): the nearest found, or NaN and inf.
 
     `as_seen` gives the points that are left of points when they are written in the coordinates of the user and read
-    again: the answer must differ for those too.
+    again, NaN where that is not possible: the answer must differ for those too.
     """
     found, distances = np.full(points.shape, np.nan), np.full(len(points), np.inf)
     safe, rng = certified_radius(points, vote), np.random.default_rng(0)
@@ -121,7 +121,8 @@ def _search(
         beyond = OVERSHOOT * (1.0 + best)
         for _ in range(12):  # a little beyond the change, more where rounding brings the old answer back
             there = _along(point, heading[None], np.array([best + beyond]))
-            if vote.winner(there)[0] != answer and vote.winner(as_seen(there))[0] != answer:
+            seen = as_seen(there)
+            if np.isfinite(seen).all() and vote.winner(there)[0] != answer and vote.winner(seen)[0] != answer:
                 return there[0], best + beyond
             beyond *= 8.0
     return np.full(point.size, np.nan), np.inf
