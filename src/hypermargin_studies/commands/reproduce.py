@@ -27,6 +27,8 @@ EXAMPLES = """examples:
 
 The embeddings are read from the folder HYPERMARGIN_DATA, or fetched once from their public repository.
 """
+#: Failed parts of a report that are named on the terminal; the report names them all.
+MOST_WARNINGS = 5
 QUICK_LIMIT, FULL_LIMIT = 60.0, 900.0
 
 
@@ -114,6 +116,7 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     from hypermargin_studies.reproduction.report.results_page import write_results_page
     from hypermargin_studies.reproduction.summary import Summary
     from hypermargin_studies.workers.environment import describe_environment
+    from hypermargin_studies.workers.guard import Guard
 
     summary = Summary(results)
     unfinished = any(record["state"] == NOT_RUN for _, record in summary.holes)
@@ -128,7 +131,12 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
         ),
         **{"report made at" if name == "commit" else name: value for name, value in describe_environment().items()},
     }
-    page = write_report(summary, folder, facts, is_quick=args.quick)
+    guard = Guard()
+    page = write_report(summary, folder, facts, guard, is_quick=args.quick)
+    for name, reason in guard.failures[:MOST_WARNINGS]:
+        warn(f"{name}: {reason}")
+    if guard.failures:
+        warn(f"{len(guard.failures)} parts of the report could not be made; its last section says which, and why")
     if args.results_page:
         tables = write_results_page(summary, Path(args.results_page), facts)
         say(f"wrote {args.results_page} and {tables}")

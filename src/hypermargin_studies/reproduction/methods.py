@@ -30,6 +30,7 @@ class Method:
     label: str
     about: str
     cost: Cost
+    colour: str
     solver: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -116,6 +117,7 @@ METHODS = {
             "PGD, published",
             "projected gradient descent as the paper's public code has it: from a start in the wrong frame",
             (0.06, 7e-5),
+            "#999999",
             "euclidean",
             estimator=PublishedPGD,
             paper_column="pgd",
@@ -125,6 +127,7 @@ METHODS = {
             "PGD",
             "projected gradient descent on the asinh loss from the Euclidean answer, rate and steps of the paper",
             (25e-6, 2.6e-8),
+            "#555555",
             "pgd",
             paper_column="pgd",
         ),
@@ -133,6 +136,7 @@ METHODS = {
             "SDP, published",
             "the paper's semidefinite relaxation with its public code's choice among candidates",
             (0.011, 6e-5),
+            "#F0C060",
             "euclidean",
             estimator=PublishedSDP,
             paper_column="sdp",
@@ -142,6 +146,7 @@ METHODS = {
             "SDP",
             "the same relaxation; of all candidates, made feasible, the one with the least hinge objective",
             (0.011, 6e-5),
+            "#E69F00",
             "sdp",
             paper_column="sdp",
         ),
@@ -150,6 +155,7 @@ METHODS = {
             "Moment, published",
             "the paper's sparse moment relaxation of order 2; its first moments are the classifier",
             (0.2, 0.012),
+            "#E0A0C0",
             "moment",
             options={"bounded": False},
             estimator=PublishedMoment,
@@ -161,6 +167,7 @@ METHODS = {
             "what the published one tends to: without a ball its bound is that of the risk alone, and its w minimises "
             "the risk; found in milliseconds by the SDP or the linear program it equals",
             (0.011, 6e-5),
+            "#CC79A7",
             "sdp",
             estimator=PublishedMoment,
             paper_column="moment",
@@ -170,17 +177,24 @@ METHODS = {
             "Moment + ball",
             "the moment relaxation with a ball known to hold a minimiser, which makes it tight, and our extraction",
             (0.05, 4e-3),
+            "#D55E00",
             "moment",
             paper_column="moment",
         ),
         Method(
-            "exact", "Exact", "certified global optimum of the paper's problem (hinge loss)", (0.003, 2e-6), "exact"
+            "exact",
+            "Exact",
+            "certified global optimum of the paper's problem (hinge loss)",
+            (0.003, 2e-6),
+            "#0072B2",
+            "exact",
         ),
         Method(
             "exact-asinh",
             "Exact, asinh",
             "certified global optimum (to 1e-3) of the problem as first stated, with the asinh loss; in the plane",
             (0.3, 1e-4),
+            "#56B4E9",
             "exact",
             parameters={"loss": "asinh", "tol": 1e-3},
         ),
@@ -189,6 +203,7 @@ METHODS = {
             "Exact, timelike",
             "certified optimum without the constraint q(w) >= 0: a boundary may be a hyperbolic circle",
             (0.003, 2e-6),
+            "#009E73",
             "exact",
             parameters={"allow_timelike": True},
         ),
@@ -197,6 +212,7 @@ METHODS = {
             "Euclidean",
             "linear SVM on the Lorentz coordinates, no intercept",
             (0.002, 2e-5),
+            "#8B5A2B",
             "euclidean",
         ),
         Method(
@@ -204,6 +220,7 @@ METHODS = {
             "Linear SVM",
             "scikit-learn's SVC(kernel='linear') on the Lorentz coordinates: an intercept, one-vs-one",
             (0.001, 2e-4),
+            "#000000",
             build_baseline=_linear,
         ),
         Method(
@@ -211,6 +228,7 @@ METHODS = {
             "RBF, tangent",
             "scikit-learn's SVC (RBF kernel) on tangent vectors at the origin, one-vs-one",
             (0.001, 3e-4),
+            "#7B3FA0",
             build_baseline=_rbf,
         ),
         Method(
@@ -218,6 +236,7 @@ METHODS = {
             "Forest, disk",
             "scikit-learn's random forest on the Poincaré disk; it has no C",
             (0.3, 1e-4),
+            "#6B8E23",
             build_baseline=_forest,
             uses_C=False,
         ),

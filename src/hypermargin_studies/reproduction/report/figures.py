@@ -18,8 +18,9 @@ from hypermargin_studies.reproduction.methods import METHODS, REFERENCE
 from hypermargin_studies.reproduction.plan import SYNTHETIC_C
 from hypermargin_studies.reproduction.report.common_problems import compare_on_common_problems
 from hypermargin_studies.reproduction.report.gap_tables import judged_methods
-from hypermargin_studies.reproduction.report.grid_figures import COLOURS, Draw, grid_gaps, grid_improvements
+from hypermargin_studies.reproduction.report.grid_figures import Draw, grid_gaps, grid_improvements
 from hypermargin_studies.reproduction.summary import CLOSE, Summary
+from hypermargin_studies.workers.guard import Guard
 
 #: Points of a data set that a small picture can show.
 MOST_POINTS = 3000
@@ -92,7 +93,7 @@ def gap_distribution(summary: Summary) -> Figure | None:
     for name, gaps in found.gaps.items():
         ordered = np.sort(np.clip(gaps, 1e-8, 2.0))
         share = np.arange(1, gaps.size + 1) / gaps.size
-        ax.step(ordered, share, where="post", color=COLOURS[name], label=METHODS[name].label)
+        ax.step(ordered, share, where="post", color=METHODS[name].colour, label=METHODS[name].label)
     ax.axvline(CLOSE, color="#808080", linewidth=0.8, linestyle="dashed")
     ax.set(xscale="log", xlim=(1e-7, 1.5), ylim=(0.0, 1.0), xlabel="relative gap to the certified optimum (hinge)")
     ax.set_ylabel(f"share of {found.n_problems} binary problems")
@@ -153,20 +154,24 @@ FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
 )
 
 
-def save_figures(summary: Summary, folder: Path) -> list[tuple[str, str, str]]:
+def save_figures(summary: Summary, folder: Path, guard: Guard) -> list[tuple[str, str, str]]:
     """Draw what there are results for as .png and .svg; names, sections and captions of what was drawn."""
     folder.mkdir(parents=True, exist_ok=True)
     saved = []
     for name, section, caption, draw in FIGURES:
-        figure = draw(summary)
-        if figure is not None:
-            for kind in ("png", "svg"):
-                figure.savefig(folder / f"{name}.{kind}", dpi=110, bbox_inches="tight", metadata=_no_date(kind))
-            plt.close(figure)
+        if guard.made(f"figure {name}", _save, draw, summary, folder / name):
             saved.append((name, section, caption))
     return saved
 
 
-def _no_date(kind: str) -> dict[str, None] | None:
-    """The same results give the same files."""
-    return {"Date": None} if kind == "svg" else None
+def _save(draw: Draw, summary: Summary, path: Path) -> bool:
+    """Draw one figure; false if there are no results for it."""
+    figure = draw(summary)
+    if figure is None:
+        return False
+    try:
+        for kind, metadata in (("png", None), ("svg", {"Date": None})):  # the same results give the same files
+            figure.savefig(path.with_suffix(f".{kind}"), dpi=110, bbox_inches="tight", metadata=metadata)
+    finally:
+        plt.close(figure)
+    return True

@@ -1,6 +1,6 @@
 """What is behind the paper's tables: true suboptimality, runtimes, everything measured, and what is missing."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import astuple
 
 import numpy as np
@@ -269,9 +269,9 @@ def holes_table(summary: Summary) -> Table:
     )
 
 
-def methods_table(names: Sequence[str]) -> Table:
+def methods_table(summary: Summary) -> Table:
     """The columns of the other tables in words."""
-    rows = [[Entry(METHODS[name].label), Entry(name), Entry(METHODS[name].about)] for name in names]
+    rows = [[Entry(METHODS[name].label), Entry(name), Entry(METHODS[name].about)] for name in summary.methods()]
     return Table("methods", "The methods", ["column", "name", "what it is"], rows, "", "Methods", n_text=3)
 
 

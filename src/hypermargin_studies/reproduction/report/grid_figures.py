@@ -14,19 +14,6 @@ from hypermargin_studies.reproduction.summary import Summary
 
 #: What the improvements on the grid are measured from: the paper's own baseline.
 BASE = "pgd-published"
-_COLOURS = (
-    "#999999",
-    "#555555",
-    "#F0C060",
-    "#E69F00",
-    "#E0A0C0",
-    "#CC79A7",
-    "#D55E00",
-    "#0072B2",
-    "#56B4E9",
-    "#009E73",
-)
-COLOURS = dict(zip(METHODS, _COLOURS, strict=False))
 #: Counts are written upwards from the foot of a panel.
 _BESIDE: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#606060"}
 Draw = Callable[[Summary], Figure | None]
@@ -100,7 +87,7 @@ def _grid_boxes(
                 list(finite.values()), positions=list(finite), widths=0.6, patch_artist=True, showfliers=False
             )
             for box, position in zip(drawn["boxes"], finite, strict=True):
-                box.set(facecolor=COLOURS[shown[position]], alpha=0.55, linewidth=0.8)
+                box.set(facecolor=METHODS[shown[position]].colour, alpha=0.55, linewidth=0.8)
             plt.setp(drawn["medians"], color="black")
             for position, values in boxes.items():
                 if timelike := len(values) - len(finite[position]):

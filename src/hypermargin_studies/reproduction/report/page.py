@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -20,10 +20,11 @@ from hypermargin_studies.reproduction.report.gap_tables import (
     suboptimality_summary,
     suboptimality_table,
 )
-from hypermargin_studies.reproduction.report.paper_tables import performance_tables
+from hypermargin_studies.reproduction.report.paper_tables import experiment_tables, experiments
 from hypermargin_studies.reproduction.report.sentences import other_findings, plain_svm_paragraph, run_notice
 from hypermargin_studies.reproduction.report.table import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin_studies.reproduction.summary import Summary
+from hypermargin_studies.workers.guard import Guard
 
 TITLE = "Hyperbolic support vector machines: the paper's evidence, and what is true behind it"
 #: Sections in the order of the page, and whether their tables are folded away at first.
@@ -42,19 +43,40 @@ SECTIONS = (
     ("Differences from the paper", True),
     ("Everything", True),
     ("Holes", True),
+    ("Failed", False),
+)
+#: What makes the tables besides those of performance.
+MADE: tuple[Callable[[Summary], Table], ...] = (
+    contest_table,
+    agreement_table,
+    methods_table,
+    suboptimality_summary,
+    fewer_problems_table,
+    certified_table,
+    suboptimality_table,
+    runtime_table,
+    everything_table,
+    holes_table,
 )
 
 
-def write_report(summary: Summary, folder: Path, facts: Mapping[str, str], *, is_quick: bool = False) -> Path:
+def write_report(
+    summary: Summary, folder: Path, facts: Mapping[str, str], guard: Guard, *, is_quick: bool = False
+) -> Path:
     """Write report.html, report.md, tables/*.csv and figures/*; `facts` describe the run. Returns the page.
 
     A quick or unfinished run says so before anything else.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    tables = all_tables(summary)
-    figures = save_figures(summary, folder / "figures")
-    paragraph, findings = plain_svm_paragraph(summary), other_findings(summary)
+    tables = all_tables(summary, guard)
+    figures = save_figures(summary, folder / "figures", guard)
+    paragraph = guard.made("the first paragraph", plain_svm_paragraph, summary) or ""
+    findings = guard.made("the findings", other_findings, summary) or []
     notice = run_notice(summary, is_quick)
+    if guard.failures:
+        tables.append(failures_table(guard))
+        failed = f"{len(guard.failures)} parts of this report could not be made; its last section says which, and why."
+        notice = f"{notice} {failed}".strip()
     (folder / "tables").mkdir(exist_ok=True)
     for table in tables:
         (folder / "tables" / f"{table.slug}.csv").write_text(to_csv(table), encoding="utf-8")
@@ -65,22 +87,23 @@ def write_report(summary: Summary, folder: Path, facts: Mapping[str, str], *, is
     return page
 
 
-def all_tables(summary: Summary) -> list[Table]:
+def all_tables(summary: Summary, guard: Guard) -> list[Table]:
     """Every table that has rows, by section."""
-    tables = [
-        contest_table(summary),
-        agreement_table(summary),
-        methods_table(summary.methods()),
-        *performance_tables(summary),
-        suboptimality_summary(summary),
-        fewer_problems_table(summary),
-        certified_table(summary),
-        suboptimality_table(summary),
-        runtime_table(summary),
-    ]
-    tables += [differences_table(tables), everything_table(summary), holes_table(summary)]
+    tables: list[Table] = []
+    for experiment in experiments():
+        tables += guard.made(f"tables {experiment.slug}", experiment_tables, summary, experiment) or []
+    for make in MADE:
+        table = guard.made(make.__name__.replace("_", " "), make, summary)
+        tables += [table] if table is not None else []
+    tables.append(differences_table(tables))
     order = [name for name, _ in SECTIONS]
     return sorted((table for table in tables if table.rows), key=lambda table: order.index(table.section))
+
+
+def failures_table(guard: Guard) -> Table:
+    """The parts that could not be made."""
+    rows = [[Entry(name), Entry(reason)] for name, reason in guard.failures]
+    return Table("failed", "Parts of this report that could not be made", ["part", "reason"], rows, "", "Failed", 2)
 
 
 def differences_table(tables: Sequence[Table]) -> Table:

@@ -42,13 +42,16 @@ def experiments() -> list[Experiment]:
 
 def performance_tables(summary: Summary) -> list[Table]:
     """Accuracy, F1 score and gaps of every experiment that has results."""
-    tables = []
-    for experiment in experiments():
-        present = [name for name in experiment.datasets if _has_results(summary, experiment, name)]
-        if present:
-            tables += [_metric_table(summary, experiment, present, metric) for metric in ("test_accuracy", "test_f1")]
-            tables.append(_gap_table(summary, experiment, present))
-    return tables
+    return [table for experiment in experiments() for table in experiment_tables(summary, experiment)]
+
+
+def experiment_tables(summary: Summary, experiment: Experiment) -> list[Table]:
+    """Accuracy, F1 score and gaps of one experiment; none without results."""
+    present = [name for name in experiment.datasets if _has_results(summary, experiment, name)]
+    if not present:
+        return []
+    scores = [_metric_table(summary, experiment, present, metric) for metric in ("test_accuracy", "test_f1")]
+    return [*scores, _gap_table(summary, experiment, present)]
 
 
 def _has_results(summary: Summary, experiment: Experiment, dataset: str) -> bool:

@@ -53,7 +53,7 @@ def write_results_page(summary: Summary, path: Path, facts: Mapping[str, str]) -
                 fewer_problems_table(summary),
                 certified_table(summary),
                 runtime_table(summary),
-                methods_table(summary.methods()),
+                methods_table(summary),
                 holes_table(summary),
             ]
         ),
