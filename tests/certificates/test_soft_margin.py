@@ -257,6 +257,12 @@ def test_a_box_that_is_too_small_or_off_its_face_is_refused(case):
         shrunk[j] = np.nextafter(shrunk[j], -2.0)
         off = box.high.copy()
         off[box.axis] *= 0.5
+        inner = box.low if box.side > 0 else box.high  # the corner away from the face: the box still covers its part
+        deep = {"low" if box.side > 0 else "high": np.where(np.arange(problem.dim) == box.axis, 0.5 * inner, inner)}
+        plain = tuple(replace(m, chord=0.0, box=None) for m in certificate.regions[k].minorants)
+        off_face = with_region(certificate, k, box=replace(box, **deep), minorants=plain)
+        with pytest.raises(CertificateError, match="not part of a face"):
+            off_face.bound_for(problem)
         for broken in (
             replace(box, high=shrunk),
             replace(box, low=box.high, high=box.low),

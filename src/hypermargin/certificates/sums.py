@@ -93,7 +93,7 @@ def piece_sums(piece: MarginProblem | DeviceSamples, proof: EnvelopeProof, farth
 def _problem_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
     samples = FramedSamples(problem, proof.centre, proof.precise)
     if problem.uncertainty is not None:
-        at_points = CutSums(*robust_cut_sums(proof, problem), _nominal_one_class(proof, problem))
+        at_points = CutSums(*robust_cut_sums(proof, problem))
     else:
         at_points = _sums_at_points(proof, samples)
     parts = [at_points]
@@ -127,11 +127,6 @@ def _sums_at_points(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart 
     if apart is None:
         apart = _Apart(np.zeros(0, dtype=np.intp), np.zeros(len(proof.points) + 1, dtype=np.intp))
     return (_compiled_sums if is_compiled(compiled_sums, blocked_sums) else _array_sums)(proof, samples, apart)
-
-
-def _nominal_one_class(proof: EnvelopeProof, problem: MarginProblem) -> NDArray[np.bool_]:
-    """Which cuts of a robust certificate take nominal points of one class: those at ``+-(1, 0, ..., 0)``."""
-    return np.array([abs(w[0]) == 1.0 and not np.any(w[1:]) for w in proof.points], dtype=bool)
 
 
 def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:

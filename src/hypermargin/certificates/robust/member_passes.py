@@ -11,7 +11,8 @@ from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, Linea
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 
-#: Numbers of samples of the cuts, shape (points,), and the sums of `members.Sums`, each of shape (points, d + 2).
+#: Numbers of samples of each class in the cuts, shape (points, 2), and the sums of `members.Sums`, each of shape
+#: (points, d + 2).
 AllSums = tuple[Array, Array, Array, Array]
 
 
@@ -37,7 +38,7 @@ class CompiledMembers:
         samples = [np.ascontiguousarray(self.X[rows]), self.y[rows], self.costs[rows]]
         n_points, width = self.outside.shape
         values, magnitudes = np.zeros((n_points, width + 1)), np.zeros((n_points, width + 1))
-        counts, extra = np.zeros(n_points), np.zeros(n_points)
+        counts, extra = np.zeros((n_points, 2)), np.zeros(n_points)
         out = [values, magnitudes, counts, extra]
         if isinstance(self.noise, GeodesicBall):
             slack = np.zeros(n_points)

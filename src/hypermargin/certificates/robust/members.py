@@ -69,9 +69,9 @@ WORST, NOMINAL, CONE = 0, 1, 2
 #: More than a sum can lose to underflow, and the shortest length that vectors are divided by.
 UNDERFLOW, SHORTEST = 1e-290, 1e-130
 
-#: Number of samples of a cut; the sums of ``c_i`` and ``c_i z'_i``, those of the magnitudes of their terms, and bounds
-#: on the distance to a sum of exact members, each of shape (d + 2,).
-Sums = tuple[int, Array, Array, Array]
+#: Numbers of samples of a cut of the classes -1 and +1; the sums of ``c_i`` and ``c_i z'_i``, those of the magnitudes
+#: of their terms, and bounds on the distance to a sum of exact members, each of shape (d + 2,).
+Sums = tuple[tuple[int, int], Array, Array, Array]
 
 
 def form_bound(W: Array) -> float:
@@ -122,7 +122,11 @@ class Members(ABC):
         chosen = np.flatnonzero(self.frame_margins(w) < self.threshold)
         costs, Z = self.costs[chosen], self.Z[chosen]
         magnitude = _row(costs, costs @ np.abs(Z))
-        return chosen.size, _row(costs, costs @ Z), magnitude, x0_errors(magnitude)
+        return self.class_counts(chosen), _row(costs, costs @ Z), magnitude, x0_errors(magnitude)
+
+    def class_counts(self, chosen: NDArray[np.intp]) -> tuple[int, int]:
+        positive = int(np.count_nonzero(self.y[chosen] > 0.0))
+        return chosen.size - positive, positive
 
     def frame_margins(self, w: Array) -> Array:
         return fixed_order_product(self.in_frame, w[:, None])[:, 0]
@@ -158,7 +162,7 @@ class BallMembers(Members):
         costs, Z = self.costs[chosen], self.Z[chosen]
         along = costs * multiples[chosen]
         magnitude = _row(costs, along @ np.abs(Z))
-        return chosen.size, _row(costs, along @ Z), magnitude, x0_errors(magnitude)
+        return self.class_counts(chosen), _row(costs, along @ Z), magnitude, x0_errors(magnitude)
 
     def worst(self, w: Array, W: Array) -> Sums:
         m, q = self.frame_margins(w), float(quadratic_form(w))
@@ -177,7 +181,7 @@ class BallMembers(Members):
         magnitude = _row(costs, np.abs(along) @ np.abs(Z) + across * np.abs(W))
         distance = x0_errors(magnitude)
         distance[1:] += float(costs @ (slack * np.abs(Z[:, 0])))
-        return chosen.size, value, magnitude, distance
+        return self.class_counts(chosen), value, magnitude, distance
 
     def _coefficients(
         self, chosen: NDArray[np.intp], Z: Array, W: Array, around: NDArray[np.bool_], flat: NDArray[np.bool_]
@@ -274,7 +278,7 @@ class StepMembers(Members):
         nominal = _row(costs, np.abs(along) @ np.abs(Z))
         magnitude = nominal + _row(np.zeros(1), np.abs(noise) @ costs)
         error = x0_errors(nominal) + float((costs * moved[chosen]) @ noise_error)
-        return chosen.size, _row(costs, along @ Z + noise @ costs), magnitude, error
+        return self.class_counts(chosen), _row(costs, along @ Z + noise @ costs), magnitude, error
 
     def _steps(self, a: Array, size: Array) -> Array:
         """For every column a the z of the set that minimises ``z.a``, nearly; z is in the set exactly.

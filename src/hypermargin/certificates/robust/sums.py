@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.base import CertificateError
@@ -40,6 +41,8 @@ from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 
 #: From some samples to their sums for all points of a certificate.
 SumsOf = Callable[[slice], AllSums]
+#: Totals and errors, each of shape (points, d + 2), and which cuts are of one class, shape (points,).
+RobustSums = tuple[Array, Array, NDArray[np.bool_]]
 
 BLOCK = 8192
 #: The arguments about roundings hold for fewer dimensions than this.
@@ -48,8 +51,8 @@ MAX_DIM = 2000
 LARGE_MATRIX = 32
 
 
-def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
-    """`sums.cut_sums` for the cuts at the points of a robust problem's certificate; each of shape (points, d + 2).
+def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> RobustSums:
+    """`sums.cut_sums` for the cuts at the points of a robust problem's certificate.
 
     Sums are made in the coordinates of the data, and moved to the frame.
     """
@@ -59,10 +62,11 @@ def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array
         raise CertificateError(f"certificates do not know the uncertainty set {problem.uncertainty!r}")
     if proof.precise:
         return _sums_in_frame(proof, problem)
-    return moved_to_frame(*_sums_outside(proof, problem), proof.centre)
+    totals, errors, one_class = _sums_outside(proof, problem)
+    return *moved_to_frame(totals, errors, proof.centre), one_class
 
 
-def _sums_in_frame(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
+def _sums_in_frame(proof: EnvelopeProof, problem: MarginProblem) -> RobustSums:
     """The sums from points that were moved to the frame before, and rounded there.
 
     Balls are the same in every frame. The members ``A x + y B W`` are those of the exact images x: their m is within
@@ -80,12 +84,12 @@ def _sums_in_frame(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array,
     else:
         rows, sums_of = BLOCK, _sums_by(at_origin, framed)
     before_rounding = samples.reach_factor * problem.farthest
-    return _summed(sums_of, framed, len(proof.points), rows, 4.0 * U, before_rounding)
+    return _summed(sums_of, framed, _kinds(proof), rows, 4.0 * U, before_rounding)
 
 
-def _sums_outside(proof: EnvelopeProof, problem: MarginProblem) -> tuple[Array, Array]:
+def _sums_outside(proof: EnvelopeProof, problem: MarginProblem) -> RobustSums:
     """The sums in the coordinates of the problem."""
-    return _summed(_sums_by(proof, problem), problem, len(proof.points), BLOCK)
+    return _summed(_sums_by(proof, problem), problem, _kinds(proof), BLOCK)
 
 
 def _sums_by(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
@@ -94,24 +98,28 @@ def _sums_by(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
 
 
 def _summed(
-    sums_of: SumsOf, problem: MarginProblem, n_points: int, block: int, rounding: float = 0.0, offset: float = 0.0
-) -> tuple[Array, Array]:
+    sums_of: SumsOf, problem: MarginProblem, kinds: Array, block: int, rounding: float = 0.0, offset: float = 0.0
+) -> RobustSums:
     """The sums over all samples, block by block.
 
     Points are within ``rounding |x_j| + offset`` of the exact ones, coordinate by coordinate, besides the rounding of
-    x0.
+    x0. A cut is of one class where its samples are, counted one by one, and their members are the points themselves:
+    multiples of points may be shorter than `compiled.intervals` takes vectors of one class to be.
     """
-    totals = np.zeros((n_points, problem.dim + 2))
+    totals = np.zeros((len(kinds), problem.dim + 2))
     errors = np.zeros_like(totals)
+    taken = np.zeros((len(kinds), 2))
     n_blocks = -(-problem.n_samples // block)
     for start in range(0, problem.n_samples, block):
         counts, values, magnitudes, distances = sums_of(slice(start, start + block))
         # Terms are products of up to four numbers; the sums of magnitudes err by at most the same factor.
-        gamma = rounding_factor(counts + n_blocks + 12)[:, None]
+        gamma = rounding_factor(counts.sum(axis=1) + n_blocks + 12)[:, None]
+        taken += counts
         totals += values
         errors += (gamma + rounding) * magnitudes * (1.0 + 2.0 * gamma) + distances * (1.0 + 2.0 * gamma)
         errors[:, 1:] += offset * magnitudes[:, 1:2]  # x0 is at least 1
-    return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300
+    one_class = (kinds == NOMINAL) & (taken.min(axis=1) == 0.0)
+    return totals, errors * (1.0 + rounding_factor(n_blocks + 4)) + 1e-300, one_class
 
 
 def moved_to_frame(totals: Array, errors: Array, centre: Array) -> tuple[Array, Array]:
@@ -154,7 +162,7 @@ def array_sums(
 
     def sums_of(rows: slice) -> AllSums:
         members = members_of(rows, proof.threshold)
-        counts, width = np.zeros(len(points)), problem.dim + 2
+        counts, width = np.zeros((len(points), 2)), problem.dim + 2
         values, magnitudes, distances = (np.zeros((len(points), width)) for _ in range(3))
         for j, (w, W) in enumerate(zip(points, outside, strict=True)):
             if kinds[j] == NOMINAL:

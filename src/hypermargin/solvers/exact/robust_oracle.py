@@ -2,7 +2,8 @@
 
 The worst margin is concave in w, so the risk is convex; the worst points at w give the cut ``sum k_i (1 - z'_i.v)``.
 At the two points ``(1, 0, ..., 0)`` and ``(-1, 0, ..., 0)``, which begin a search, the cut takes the nominal points
-instead: they belong to every set, and the slope of that cut is sure to be timelike, which proves the tails of t.
+instead: they belong to every set, and the slope of that cut is timelike where rounding leaves one class, which proves
+the tails of t.
 
 At a timelike or lightlike w there are better cuts than those of the worst points: cuts that hold for spacelike normals
 only, and are tight for many lightlike ones (`UncertaintySet.cone_factors`).

@@ -8,7 +8,8 @@ compiler `members` does the work with arrays.
 
 `X`, `y` and `costs` belong to the samples of the pass; numbers of the sets have one entry for all or one per sample.
 Row j of `values` and `magnitudes`, shape (points, d + 2), gets the sums of ``c_i`` and ``c_i z'_i`` and those of the
-sizes of their terms; ``counts[j]`` the number of samples taken. All are added to what is there.
+sizes of their terms; ``counts[j]`` the numbers of samples taken of the classes -1 and +1. All are added to what is
+there.
 """
 
 import cython
@@ -59,7 +60,7 @@ def ball_sums(
     threshold: cython.double,
     values: cython.double[:, ::1],
     magnitudes: cython.double[:, ::1],
-    counts: cython.double[::1],
+    counts: cython.double[:, ::1],
     across: cython.double[::1],
     slack: cython.double[::1],
 ):
@@ -116,7 +117,7 @@ def ball_sums(
                     continue
                 member = ball_member(z, outside, j, form_bounds[j], cosh[r], sinh[r], around, flat)
             along = costs[i] * member[0]
-            counts[j] += 1.0
+            counts[j, 1 if y[i] > 0.0 else 0] += 1.0
             across[j] += costs[i] * member[1]
             slack[j] += costs[i] * member[2] * X[i, 0]
             values[j, 0] += costs[i]
@@ -234,7 +235,7 @@ def linearised_sums(
     threshold: cython.double,
     values: cython.double[:, ::1],
     magnitudes: cython.double[:, ::1],
-    counts: cython.double[::1],
+    counts: cython.double[:, ::1],
     noise_sums: cython.double[::1],
     room: cython.double[:, ::1],
 ):
@@ -312,7 +313,7 @@ def linearised_sums(
                 m = min(m + value, bounded) if kinds[j] == 2 else m + value
             if not m < threshold:
                 continue
-            counts[j] += 1.0
+            counts[j, 1 if y[i] > 0.0 else 0] += 1.0
             along = 0.0
             for k in range(d):
                 along += unit[i, k] * z[k]
