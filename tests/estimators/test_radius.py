@@ -136,9 +136,9 @@ def test_adversarial_points_are_predicted_differently_as_the_user_holds_them(
 
 @pytest.mark.parametrize("geometry", ["lorentz", "poincare", "klein", "halfspace", "tangent"])
 def test_a_boundary_that_coordinates_cannot_reach_has_no_adversarial_points(geometry):
-    """A geodesic at distance 17 of the origin is among the points that `predict` takes, one at 18.1 is not."""
+    """A geodesic at distance 16 of the origin is among the points that `predict` takes, one at 18.1 is not."""
     origin = np.array([[1.0, 0.0, 0.0]])
-    for away, is_found in [(17.0, True), (18.1, False)]:
+    for away, is_found in [(16.0, True), (18.1, False)]:
         w = np.array([[np.sinh(away), 0.0, np.cosh(away)]])
         planes = Hyperplanes(Prediction(make_scheme("ovo", 2), np.array([-1.0]), np.zeros(1)), w, np.zeros(1))
         points, distance = nearest_adversarial(origin, planes, Coordinates(geometry, 1.0))

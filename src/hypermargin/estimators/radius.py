@@ -22,8 +22,8 @@ EPS = float(np.finfo(np.float64).eps)
 #: No point that doubles can hold has moved farther.
 LONGEST = 40.0
 #: How far beyond the boundary adversarial points lie at first, relative to ``1 + distance``, and how often they are
-#: moved farther, at least four times as far each: 1e-10 4^18 is farther than any two points lie apart.
-OVERSHOOT, ATTEMPTS = 1e-10, 18
+#: moved on, each time at least twice as far: 1e-10 2^37 is 14, most of the largest radius there is.
+OVERSHOOT, ATTEMPTS = 1e-10, 38
 #: Coordinates of a point at radius r are rounded by ``eps cosh(r)``, which is 1e-8 at the largest radius there is.
 RADIUS_ROOM = 1e-6
 #: Distances along a ray, relative to the first flip on it, at which votes are counted.
@@ -225,7 +225,7 @@ def _go_beyond(attack: Attack, rows: np.ndarray, w: Array, intercept: float, len
         left = ~changed
         if not left.any():
             break
-        rows, lengths, beyond = rows[left], lengths[left], np.maximum(4.0 * beyond, 2.0 * blur)[left]
+        rows, lengths, beyond = rows[left], lengths[left], np.maximum(2.0 * beyond, 2.0 * blur)[left]
 
 
 # -- one-vs-one --------------------------------------------------------------------------------------------------------
