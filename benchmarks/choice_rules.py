@@ -26,7 +26,7 @@ from hypermargin.estimators.choice.choosing import MOST_BEHIND, best_blend
 from hypermargin.estimators.choice.nearness import near_the_least
 from hypermargin.estimators.choice.sharpening import best_exponent, sharpened
 from hypermargin.estimators.choice.table import is_near
-from hypermargin_studies.workers.environment import describe_environment
+from hypermargin_studies.engine.environment import describe_environment
 
 #: Weights and exponents of the members, in the order of their scores.
 Mixture = tuple[Array, Array]

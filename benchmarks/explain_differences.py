@@ -6,7 +6,7 @@ often Clarabel calls an answer of the SDP solved that is not.
     python benchmarks/explain_differences.py                # some ten minutes
     python benchmarks/explain_differences.py seeds signs    # or stops, settled
 
-The report quotes these figures (``src/hypermargin_studies/reproduction/report/explanations.json``).
+The report quotes these figures (``src/hypermargin_studies/reproduction/explanations.json``).
 """
 
 import sys
@@ -19,8 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 from hypermargin import HyperbolicSVC
 from hypermargin.datasets.by_name import CELLS, GRAPHS, N_FOLDS, SYNTHETIC, fold
 from hypermargin.geometry.lorentz import quadratic_form
+from hypermargin_studies.reproduction.cells import REAL_C
 from hypermargin_studies.reproduction.methods import get_method
-from hypermargin_studies.reproduction.plan import REAL_C
 
 #: Data set, scheme, C, folds; then the interior-point method's steps.
 STOPS = [

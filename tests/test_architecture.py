@@ -51,12 +51,12 @@ ARROWS: dict[str, set[str]] = {
 }
 #: The same for the studies: parts of their own package; they may use all of the library but its commands.
 STUDY_ARROWS: dict[str, set[str]] = {
-    "workers": set(),
-    "reproduction": {"workers"},
-    "problem_set": {"workers"},
-    "robustness": {"workers"},
-    "accuracy": {"workers"},
-    "commands": {"workers", "reproduction", "problem_set", "robustness", "accuracy"},
+    "engine": set(),
+    "reproduction": {"engine"},
+    "problem_set": {"engine"},
+    "robustness": {"engine"},
+    "accuracy": {"engine"},
+    "commands": {"engine", "reproduction", "problem_set", "robustness", "accuracy"},
 }
 #: What commands everywhere share.
 OF_COMMANDS = {"hypermargin.cli.console", "hypermargin.cli.files"}

@@ -1,12 +1,12 @@
-"""One cell of the measurement: a data set, where it lies, a contestant (or all of ours together), and an outer fold."""
+"""The cells of the measurement: which there are, how one is run, and what is measured of it."""
 
 import hashlib
-import json
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, log_loss
@@ -19,6 +19,7 @@ from hypermargin.datasets.by_name import load as load_by_name
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
 from hypermargin_studies.accuracy.contestants import CHOSEN_ON, OURS, PEERS, features_for, fitted_ours, fitted_peer
+from hypermargin_studies.engine import cells as engine
 
 #: Changes when what a cell records changes.
 RECORD_FORMAT = 1
@@ -75,17 +76,17 @@ def moved(X: Array, seed: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What is run as a whole, and kept as a whole. `contestant` is a peer, or `TOGETHER`."""
+class Cell(engine.Cell):
+    """A data set, where it lies, a contestant (a peer, or `TOGETHER` for all of ours), and an outer fold."""
 
+    RESULT: ClassVar[str] = "measures"
     dataset: str
     contestant: str
     is_moved: bool
     repetition: int
     fold: int
 
-    def key(self) -> str:
-        """A name made of everything the result depends on."""
+    def content(self) -> dict[str, Any]:
         X, y = load(self.dataset)
         data = hashlib.sha256(np.ascontiguousarray(X[:, 1:], dtype="<f4").tobytes() + y.astype("<i8").tobytes())
         peer = None if self.contestant == TOGETHER else [PEERS[self.contestant].features, PEERS[self.contestant].grid]
@@ -93,10 +94,7 @@ class Cell:
         content |= {"format": RECORD_FORMAT}
         if peer is not None and _train_size(len(y)) > CHOSEN_ON:
             content["chosen_on"] = CHOSEN_ON
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return content
 
     def in_words(self) -> str:
         return f"{self.dataset}{' moved' if self.is_moved else ''}, {self.contestant}, fold {self.fold + 1}"
@@ -115,13 +113,38 @@ def splits(n_samples: int, repetitions: int | None = None, folds: int | None = N
     return [(repetition, fold) for repetition in range(repetitions) for fold in range(folds)]
 
 
+def plan(
+    datasets: Sequence[str],
+    contestants: Sequence[str],
+    *,
+    with_moved: bool,
+    repetitions: int | None = None,
+    folds: int | None = None,
+) -> list[Cell]:
+    """All cells: a fold of every data set before the next fold, and data as it lies before data that was moved.
+
+    So a run that is ended early has compared all contestants on as many data sets as it could. Small sets come first.
+    `contestants` are peers, and `TOGETHER` for all of ours. Moved data is measured once, whatever the repetitions.
+    """
+    sizes = sorted((len(load(name)[1]), name) for name in datasets)
+    rounds = {name: splits(size, repetitions, folds) for size, name in sizes}
+    return [
+        Cell(name, contestant, is_moved, *rounds[name][k])
+        for is_moved in ((False, True) if with_moved else (False,))
+        for k in range(max(map(len, rounds.values())))
+        for _, name in sizes
+        if k < len(rounds[name]) and not (is_moved and rounds[name][k][0])
+        for contestant in contestants
+    ]
+
+
 def contestants(cell: Cell) -> tuple[str, ...]:
     """Who is measured in a cell."""
     return OURS if cell.contestant == TOGETHER else (cell.contestant,)
 
 
-def run_cell(cell: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Fit and measure one cell, given in its plain form: metrics by contestant."""
+def run_cell(cell: dict[str, Any], device: str | None = None) -> dict[str, dict[str, float]]:
+    """Fit and measure one cell, given in its plain form: metrics by contestant. None of them uses a device."""
     own = Cell(**cell)
     X, y = load(own.dataset)
     if own.is_moved:

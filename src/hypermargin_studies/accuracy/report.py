@@ -1,49 +1,30 @@
-"""The report: what the measurement shows in sentences, tables and a picture, as Markdown and as one HTML page."""
+"""The report: what the measurement shows in sentences, tables and a picture, and pages for the documentation."""
 
-import base64
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+
+matplotlib.use("Agg")  # pictures in files need no screen
+
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
+from hypermargin.plotting.palette import CLASS_COLOURS
 from hypermargin_studies.accuracy.cells import METRICS, RADIUS, Cell
 from hypermargin_studies.accuracy.contestants import OURS
-from hypermargin_studies.accuracy.picture import critical_difference_figure
-from hypermargin_studies.accuracy.summary import LESS_IS_BETTER, LEVEL, TUNED, Scores, changes, scores
+from hypermargin_studies.accuracy.summary import LESS_IS_BETTER, LEVEL, TUNED, Scores, changes, rank_rows, scores
+from hypermargin_studies.engine.report import Entry, Guard, Picture, Report, Table, with_marked
 
 TITLE = "Accuracy in nested cross-validation"
+SECTIONS = (("Ranks", False), ("Scores", False), ("After a random isometry", False))
 #: A difference of scores that counts.
 BEHIND = 0.01
 PICTURE = "critical-difference.png"
 CAPTION = "Mean ranks; contestants joined by a bar cannot be told apart by Nemenyi's test."
-
-Rows = list[list[str]]
-
-
-class Part:
-    """A heading, sentences and perhaps a table, which Markdown and HTML both show."""
-
-    def __init__(self, heading: str, text: str, columns: list[str] | None = None, rows: Rows | None = None) -> None:
-        self.heading, self.text, self.columns, self.rows = heading, text, columns or [], rows or []
-
-    def markdown(self, level: int) -> str:
-        lines = [f"{'#' * level} {self.heading}\n", f"{self.text}\n"]
-        if self.rows:
-            lines += ["| " + " | ".join(self.columns) + " |", "|---|" + "---:|" * (len(self.columns) - 1)]
-            lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-            lines.append("")
-        return "\n".join(lines)
-
-    def html(self) -> str:
-        table = ""
-        if self.rows:
-            head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-            body = "".join("<tr>" + "".join(f"<td>{_bold(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
-            table = f"<div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        return f"<section><h2>{escape(self.heading)}</h2><p>{escape(self.text)}</p>{table}</section>"
+OWN, OTHERS = CLASS_COLOURS[0], "#404040"
 
 
 def findings(results: dict[Cell, dict[str, Any]]) -> list[str]:
@@ -106,108 +87,155 @@ def _ranking(all_scores: Scores, who: str) -> str:
     )
 
 
-def parts(results: dict[Cell, dict[str, Any]]) -> list[Part]:
-    """All tables."""
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def all_tables(results: dict[Cell, dict[str, Any]]) -> list[Table]:
+    """Every table that has rows."""
     everything = scores(results, TUNED)
-    found = [_main_part(everything)]
     complete = everything.complete
-    if complete.datasets and "auto" in complete.contestants and not set(complete.contestants) <= set(OURS):
-        found.append(_peer_part(complete))
+    found = [_main_table(everything), *(_metric_table(scores(results, metric)) for metric in METRICS)]
     if complete.datasets:
-        found.append(_rank_part(results))
-    for metric in METRICS:
-        found.append(_metric_part(scores(results, metric)))
-    moved = changes(results)
-    if moved:
-        found.append(_moved_part(moved))
-    return found
+        found.append(_rank_table(results))
+        if "auto" in complete.contestants and not set(complete.contestants) <= set(OURS):
+            found.append(_peer_table(complete))
+    found.append(_moved_table(changes(results)))
+    return [table for table in found if table.rows]
 
 
-def _main_part(all_scores: Scores) -> Part:
-    text = (
-        "Means over test folds of the score that parameters were chosen by: average precision on taxonomies, accuracy "
-        "elsewhere. Bold: the best of a row. Data sets on which `auto` does worst against the best peer come first."
-    )
-    table = _table(all_scores)
+def _main_table(all_scores: Scores) -> Table:
+    rows = _score_rows(all_scores)
     if "auto" in all_scores.contestants and any(name not in OURS for name in all_scores.contestants):
         own = all_scores.contestants.index("auto")
         peers = [j for j, name in enumerate(all_scores.contestants) if name not in OURS]
         gap = all_scores.values[:, own] - np.max(np.nan_to_num(all_scores.values[:, peers], nan=-np.inf), axis=1)
-        table = [table[i] for i in np.argsort(np.nan_to_num(gap, nan=np.inf), kind="stable")]
-    return Part("Scores", text, ["data", *all_scores.contestants], table)
+        rows = [rows[i] for i in np.argsort(np.nan_to_num(gap, nan=np.inf), kind="stable")]
+    caption = (
+        "Means over test folds of the score that parameters were chosen by: average precision on taxonomies, accuracy "
+        "elsewhere. Bold: the best of a row. Data sets on which `auto` does worst against the best peer come first."
+    )
+    return Table("scores", "Scores", ["data", *all_scores.contestants], rows, caption, "Scores")
 
 
-def _peer_part(all_scores: Scores) -> Part:
+def _peer_table(all_scores: Scores) -> Table:
     rows = [
-        [dataset, name, f"{theirs:.3f}", f"{ours:.3f}", f"{ours - theirs:+.3f}"]
+        [Entry(dataset), Entry(name), Entry(f"{theirs:.3f}"), Entry(f"{ours:.3f}"), Entry(f"{ours - theirs:+.3f}")]
         for dataset, name, ours, theirs in against_best_peer(all_scores)
     ]
-    text = "The peer that is best on the test folds of each data set, and `auto`; the least favourable first."
-    return Part("auto and the best peer", text, ["data", "best peer", "its score", "auto", "difference"], rows)
+    caption = "The peer that is best on the test folds of each data set, and `auto`; the least favourable first."
+    columns = ["data", "best peer", "its score", "auto", "difference"]
+    return Table("best-peer", "auto and the best peer", columns, rows, caption, "Ranks", n_text=2)
 
 
-def _rank_part(results: dict[Cell, dict[str, Any]]) -> Part:
-    by_metric = {metric: scores(results, metric).complete for metric in (TUNED, *METRICS)}
-    ranks = {metric: each.mean_ranks() if each.datasets else {} for metric, each in by_metric.items()}
-    names = sorted(
-        {name for each in ranks.values() for name in each}, key=lambda name: ranks[TUNED].get(name, float("inf"))
-    )
-    p = by_metric[TUNED].tests_of("auto") if "auto" in by_metric[TUNED].contestants else {}
-    rows = [
-        [
-            name,
-            *(f"{ranks[m][name]:.2f}" if name in ranks[m] else "–" for m in ranks),
-            _p(p[name]) if name in p else "–",
-        ]
-        for name in names
-    ]
-    text = (
+def _rank_table(results: dict[Cell, dict[str, Any]]) -> Table:
+    metrics, ranks = rank_rows(results)
+    tuned = scores(results, TUNED).complete
+    p = tuned.tests_of("auto") if "auto" in tuned.contestants else {}
+    rows = [[*map(Entry, row), Entry(_p(p[row[0]]) if row[0] in p else "–")] for row in ranks]
+    caption = (
         "1 is the best. Ranks of a metric are among the contestants that have it (some know no probabilities), over "
         "data sets measured with all of them. p: Wilcoxon's test against `auto` by the score, with Holm's correction."
     )
-    return Part("Mean ranks", text, ["contestant", *ranks, "p"], rows)
+    return Table("ranks", "Mean ranks", ["contestant", *metrics, "p"], rows, caption, "Ranks")
 
 
-def _metric_part(all_scores: Scores) -> Part:
+def _metric_table(all_scores: Scores) -> Table:
     note = " Less is better." if all_scores.metric in LESS_IS_BETTER else ""
     seconds = " Processor time of the search and the fit; of ours the search of all families counts for `auto`."
-    text = "Means over test folds." + note + (seconds if all_scores.metric == "seconds" else "")
-    return Part(all_scores.metric, text, ["data", *all_scores.contestants], _table(all_scores))
+    caption = "Means over test folds." + note + (seconds if all_scores.metric == "seconds" else "")
+    slug, columns = all_scores.metric.replace(" ", "-"), ["data", *all_scores.contestants]
+    return Table(slug, all_scores.metric, columns, _score_rows(all_scores), caption, "Scores")
 
 
-def _moved_part(moved: Mapping[str, tuple[float, float, int]]) -> Part:
-    rows = [[name, f"{mean:.4f}", f"{most:.3f}", str(count)] for name, (mean, most, count) in moved.items()]
-    text = (
+def _moved_table(moved: Mapping[str, tuple[float, float, int]]) -> Table:
+    rows = [
+        [Entry(name), Entry(f"{mean:.4f}"), Entry(f"{most:.3f}"), Entry(str(count))]
+        for name, (mean, most, count) in sorted(moved.items(), key=lambda item: item[1][0])
+    ]
+    caption = (
         f"All points moved by a random isometry, a rotation and a move of the origin by {RADIUS:g}: the same data "
         "in other coordinates. What knows no origin keeps its score, up to rounding that turns a tie; forests here "
         "keep it in distribution, since other groups of samples are drawn."
     )
     columns = ["contestant", "mean change of a fold's score", "largest", "folds"]
-    return Part("After a random isometry", text, columns, sorted(rows, key=lambda row: float(row[1])))
+    return Table("moved", "Changes of scores", columns, rows, caption, "After a random isometry")
 
 
-def _table(all_scores: Scores) -> Rows:
+def _score_rows(all_scores: Scores) -> list[list[Entry]]:
     digits = 1 if all_scores.metric == "seconds" else 3
     sign = -1.0 if all_scores.metric in LESS_IS_BETTER else 1.0
     rows = []
     for dataset, values in zip(all_scores.datasets, all_scores.values, strict=True):
-        shown = [f"{value:.{digits}f}" if np.isfinite(value) else "–" for value in values]
         known = np.where(np.isfinite(values), sign * values, -np.inf)
         best = f"{values[int(np.argmax(known))]:.{digits}f}"
-        rows.append([dataset, *(f"**{text}**" if text == best else text for text in shown)])
+        texts = [f"{value:.{digits}f}" if np.isfinite(value) else "–" for value in values]
+        rows.append([Entry(dataset), *(Entry(text, is_best=text == best) for text in texts)])
     return rows
 
 
-def write_report(results: dict[Cell, dict[str, Any]], folder: Path, facts: Mapping[str, str]) -> Path:
-    """Write accuracy.html, accuracy.md and the picture; `facts` describe the run. Returns the page."""
-    folder.mkdir(parents=True, exist_ok=True)
-    has_picture = save_picture(results, folder / PICTURE)
-    markdown = report_markdown(results, facts, PICTURE if has_picture else None)
-    (folder / "accuracy.md").write_text(markdown, encoding="utf-8")
-    picture = f'<p><img alt="{escape(CAPTION)}" src="{_inlined(folder / PICTURE)}"></p>' if has_picture else ""
-    page = folder / "accuracy.html"
-    page.write_text(_html(findings(results), picture, parts(results), facts), encoding="utf-8")
-    return page
+def _p(value: float) -> str:
+    return f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
+
+
+# -- the critical-difference picture: mean ranks on a line, with bars over contestants that cannot be told apart -------
+
+
+def joined(ranks: list[float], difference: float) -> list[tuple[int, int]]:
+    """The longest runs of increasing mean ranks within the critical difference, as first and last places."""
+    runs: list[tuple[int, int]] = []
+    for first in range(len(ranks)):
+        last = max(k for k in range(first, len(ranks)) if ranks[k] - ranks[first] <= difference)
+        if last > first and (not runs or last > runs[-1][1]):
+            runs.append((first, last))
+    return runs
+
+
+def critical_difference_figure(scores: Scores) -> Figure:
+    """Mean ranks of complete scores; ours in colour."""
+    ranks = scores.mean_ranks()
+    names, places = list(ranks), list(ranks.values())
+    difference = scores.critical_difference()
+    runs = joined(places, difference)
+    half = (len(names) + 1) // 2
+    height = 1.3 + 0.28 * half + 0.12 * len(runs)
+    figure, ax = plt.subplots(figsize=(9.0, height), layout="constrained")
+    lowest, highest = 1.0, float(len(names))
+    ax.set(xlim=(lowest - 0.3 * len(names), highest + 0.3 * len(names)), ylim=(-1.0 - half - 0.4 * len(runs), 1.6))
+    ax.axis("off")
+    ax.plot([lowest, highest], [0.0, 0.0], color="black", linewidth=1.0)
+    for tick in range(1, len(names) + 1):
+        ax.plot([tick, tick], [0.0, 0.15], color="black", linewidth=1.0)
+        ax.text(tick, 0.25, str(tick), ha="center", va="bottom", fontsize=9)
+    ax.plot([lowest, lowest + difference], [1.1, 1.1], color="black", linewidth=1.5)
+    ax.text(lowest, 1.2, f"critical difference {difference:.2f}", ha="left", va="bottom", fontsize=9)
+    below = 0.4 * len(runs)
+    for level, (first, last) in enumerate(runs):
+        y = -0.3 - 0.4 * level
+        ax.plot([places[first] - 0.05, places[last] + 0.05], [y, y], color="#707070", linewidth=3.0)
+    for k, (name, place) in enumerate(ranks.items()):
+        left = k < half
+        y = -0.8 - below - (k if left else len(names) - 1 - k)
+        end = lowest - 0.1 if left else highest + 0.1
+        colour = OWN if name in OURS else OTHERS
+        ax.plot([place, place, end], [0.0, y, y], color=colour, linewidth=0.9)
+        text = f"{name} {place:.2f}" if left else f"{place:.2f} {name}"
+        weight = "bold" if name == "auto" else "normal"
+        beside, side = (end - 0.05, "right") if left else (end + 0.05, "left")
+        ax.text(beside, y, text, ha=side, va="center", fontsize=9, color=colour, weight=weight)
+    return figure
+
+
+# -- pages -------------------------------------------------------------------------------------------------------------
+
+
+def make_report(results: dict[Cell, dict[str, Any]], facts: Mapping[str, str], picture: Path, guard: Guard) -> Report:
+    """The report with its picture in a file; `facts` describe the run. Parts that fail are left out and listed."""
+    drawn = guard.made("the picture of ranks", save_picture, results, picture)
+    tables = guard.made("tables", all_tables, results) or []
+    tables += [guard.table()] if guard.failures else []
+    pictures = [Picture(picture, "Ranks", CAPTION)] if drawn else []
+    said = guard.made("the findings", findings, results) or []
+    return Report(TITLE, SECTIONS, facts, tables, pictures, said, notice=guard.notice())
 
 
 def save_picture(results: dict[Cell, dict[str, Any]], path: Path) -> bool:
@@ -222,41 +250,29 @@ def save_picture(results: dict[Cell, dict[str, Any]], path: Path) -> bool:
     return True
 
 
-def report_markdown(results: dict[Cell, dict[str, Any]], facts: Mapping[str, str], picture: str | None) -> str:
-    """The report; `picture` is where the page finds the picture."""
-    lines = [f"# {TITLE}\n", "Generated by `hypermargin accuracy`; not edited by hand.\n"]
-    lines += [*(f"* {text}" for text in findings(results)), ""]
-    if picture is not None:
-        lines += [f"![{CAPTION}]({picture})\n", f"*{CAPTION}*\n"]
-    lines += [part.markdown(2) for part in parts(results)]
-    return "\n".join([*lines, "## The run\n", *(f"* {key}: {value}" for key, value in facts.items()), ""])
+def write_report(results: dict[Cell, dict[str, Any]], folder: Path, facts: Mapping[str, str], guard: Guard) -> Path:
+    """Write accuracy.html, accuracy.md and the picture. Returns the page."""
+    return make_report(results, facts, folder / PICTURE, guard).write(folder, "accuracy")
 
 
-def _html(said: list[str], picture: str, tables: list[Part], facts: Mapping[str, str]) -> str:
-    items = "".join(f"<li>{escape(text)}</li>" for text in said)
-    about = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{escape(TITLE)}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }}
-.scroll {{ overflow-x: auto; }} table {{ border-collapse: collapse; font-size: 0.85rem; }}
-td, th {{ padding: 0.2rem 0.6rem; text-align: right; border-bottom: 1px solid #8886; white-space: nowrap; }}
-td:first-child, th:first-child {{ text-align: left; }} img {{ max-width: 100%; background: white; }}
-</style></head><body><h1>{escape(TITLE)}</h1><ul>{items}</ul>{picture}
-{"".join(part.html() for part in tables)}
-<section><h2>The run</h2><dl>{about}</dl></section></body></html>
-"""
+def write_results_page(results: dict[Cell, dict[str, Any]], path: Path, facts: Mapping[str, str], guard: Guard) -> Path:
+    """Put the findings at the head of `path`, in place of those of an earlier run, and write the page of tables.
 
-
-def _bold(cell: str) -> str:
-    text = escape(cell)
-    return f"<b>{text[2:-2]}</b>" if text.startswith("**") else text
-
-
-def _inlined(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
-
-
-def _p(value: float) -> str:
-    return f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
+    The tables go to ``accuracy-tables.md`` beside it, the picture to ``images``. Returns the page of tables.
+    """
+    tables = path.with_name("accuracy-tables.md")
+    report = make_report(results, facts, path.parent / "images" / PICTURE, guard)
+    summary = [
+        "## Which classifier is most accurate",
+        "",
+        f"Nested cross-validation of all models and their peers ([how](accuracy.md), [all tables]({tables.name})), "
+        f"{facts['cells']}; what speaks against `auto` first.",
+        "",
+        *(f"* {text}" for text in report.findings),
+    ]
+    if report.pictures:
+        summary += ["", f"![Mean ranks of all contestants](images/{PICTURE})"]
+    path.write_text(with_marked(path.read_text(encoding="utf-8"), "accuracy", "\n".join(summary)), encoding="utf-8")
+    made_by = "Generated by `hypermargin accuracy`; not edited by hand."
+    tables.write_text(report.markdown(path.parent, made_by), encoding="utf-8")
+    return tables

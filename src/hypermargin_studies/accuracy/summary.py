@@ -135,3 +135,13 @@ def changes(results: dict[Cell, dict[str, Any]]) -> dict[str, tuple[float, float
         if differences:
             found[name] = (float(np.mean(differences)), float(np.max(differences)), len(differences))
     return found
+
+
+def rank_rows(results: dict[Cell, dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Metrics, and for each contestant, the best first, its name and its mean rank by each metric as text."""
+    by_metric = {metric: scores(results, metric).complete for metric in (TUNED, *METRICS)}
+    ranks = {metric: each.mean_ranks() if each.datasets else {} for metric, each in by_metric.items()}
+    names = {name for each in ranks.values() for name in each}
+    ordered = sorted(names, key=lambda name: (ranks[TUNED].get(name, float("inf")), name))
+    rows = [[name, *(f"{each[name]:.2f}" if name in each else "–" for each in ranks.values())] for name in ordered]
+    return list(ranks), rows

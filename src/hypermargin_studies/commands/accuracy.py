@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from hypermargin.cli.console import CommandError, say, show_table, warn
-from hypermargin.progress import Progress
+from hypermargin_studies.commands import names_in, warn_of
 
 EXAMPLES = """examples:
   hypermargin accuracy --output accuracy
@@ -40,11 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.accuracy.cells import OUTER_FOLDS, default_datasets
+    from hypermargin_studies.accuracy.cells import OUTER_FOLDS, default_datasets, plan
     from hypermargin_studies.accuracy.contestants import OURS, PEERS
-    from hypermargin_studies.accuracy.report import findings, write_report
-    from hypermargin_studies.accuracy.results_page import write_results_page
-    from hypermargin_studies.accuracy.run import plan, read_results, run_missing
+    from hypermargin_studies.accuracy.report import findings, write_report, write_results_page
+    from hypermargin_studies.accuracy.summary import rank_rows, scores
+    from hypermargin_studies.engine.cells import FINISHED, Cache
+    from hypermargin_studies.engine.report import Guard
+    from hypermargin_studies.engine.runner import run_with_progress
 
     if args.list:
         say(f"data: {', '.join(default_datasets())}")
@@ -56,43 +58,38 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError("--repetitions, --folds, --jobs and --time-limit must be positive")
     if args.folds is not None and args.folds > OUTER_FOLDS:
         raise CommandError(f"there are {OUTER_FOLDS} outer folds, so --folds is at most that")
-    datasets = _datasets(args, QUICK if args.quick else default_datasets())
     cells = plan(
-        datasets,
+        _datasets(args, QUICK if args.quick else default_datasets()),
         _contestants(args.models),
         with_moved=not args.not_moved,
         repetitions=1 if args.quick and args.repetitions is None else args.repetitions,
         folds=2 if args.quick and args.folds is None else args.folds,
     )
     folder = Path(args.output)
-    kept = folder / "cells"
-    done = {} if args.fresh and not args.report_only else read_results(cells, kept)
-    missing = [] if args.report_only else [cell for cell in cells if cell not in done]
+    cache = Cache(folder / "cells")
+    least = 0.0 if args.report_only else args.time_limit
+    done, missing = cache.split(cells, least, fresh=args.fresh and not args.report_only)
+    missing = [] if args.report_only else missing
     say(f"{len(cells)} cells, {len(done)} measured before, {len(missing)} to measure")
-    if missing:
-        with Progress("measuring", len(missing), closing=True) as progress:
-            finished = 0
-
-            def tell(cell, record) -> None:
-                nonlocal finished
-                finished += 1
-                progress.at(finished, cell.in_words())
-                if "reason" in record:
-                    warn(f"{cell.in_words()}: {record['reason']}")
-
-            run_missing(missing, kept, jobs=args.jobs, limit=args.time_limit, tell=tell)
-    results = read_results(cells, kept)
+    everything = done + run_with_progress(missing, cache, jobs=args.jobs, limit=args.time_limit)
+    for cell, record in everything:
+        if record["state"] != FINISHED:
+            warn(f"{cell.in_words()}: {record['reason']}")
+    results = {cell: record for cell, record in everything if record["state"] == FINISHED}
     if not results:
-        raise CommandError(f"nothing was measured yet in {kept}")
-    facts = _facts(args, cells, results)
-    page = write_report(results, folder, facts)
-    _show(results)
+        raise CommandError(f"nothing was measured yet in {cache.folder}")
+    facts, guard = _facts(cells, results), Guard()
+    page = write_report(results, folder, facts, guard)
+    warn_of(guard)
+    metrics, ranks = rank_rows(results)
+    sets = len(scores(results, metrics[0]).complete.datasets)
+    show_table(f"Mean ranks over {sets} data sets (1 is the best)", ("contestant", *metrics), ranks)
     for sentence in findings(results):
         say(sentence)
     if args.quick:
         say("This was a quick run: small data and two folds are no result.")
     if args.results_page is not None:
-        say(f"wrote {write_results_page(results, Path(args.results_page), facts)}")
+        say(f"wrote {write_results_page(results, Path(args.results_page), facts, Guard())}")
     say(f"wrote {page} and {page.with_suffix('.md')}")
 
 
@@ -101,7 +98,7 @@ def _contestants(text: str | None) -> list[str]:
     from hypermargin_studies.accuracy.cells import TOGETHER
     from hypermargin_studies.accuracy.contestants import OURS, PEERS
 
-    wanted = [name.strip() for name in text.split(";") if name.strip()] if text else [*OURS, *PEERS]
+    wanted = names_in(text, "nobody is left to measure", ";") or (*OURS, *PEERS)
     for name in wanted:
         if name not in OURS and name not in PEERS:
             raise CommandError(f"unknown contestant {name!r}; there are {'; '.join([*OURS, *PEERS])}")
@@ -121,9 +118,7 @@ def _datasets(args: argparse.Namespace, usual: tuple[str, ...]) -> tuple[str, ..
 
     if args.data is None:
         return usual
-    names = tuple(name.strip() for name in args.data.split(",") if name.strip())
-    if not names:
-        raise CommandError("--data names nothing")
+    names = names_in(args.data, "--data names nothing")
     for name in names:
         load(name)  # an error that lists what there is
     return names
@@ -137,8 +132,8 @@ def _folds_in_words(cells) -> str:
     return "; ".join([f"{usual} each", *others])
 
 
-def _facts(args: argparse.Namespace, cells, results) -> dict[str, str]:
-    from hypermargin_studies.workers.environment import describe_environment
+def _facts(cells, results) -> dict[str, str]:
+    from hypermargin_studies.engine.environment import describe_environment
 
     commits = sorted({str(record.get("commit")) for record in results.values()})
     return {
@@ -147,17 +142,3 @@ def _facts(args: argparse.Namespace, cells, results) -> dict[str, str]:
         "measured at commit": ", ".join(commits),
         **describe_environment(),
     }
-
-
-def _show(results) -> None:
-    from hypermargin_studies.accuracy.summary import METRICS, TUNED, scores
-
-    by_metric = {metric: scores(results, metric).complete for metric in (TUNED, *METRICS)}
-    ranks = {metric: each.mean_ranks() if each.datasets else {} for metric, each in by_metric.items()}
-    names = list(ranks[TUNED]) or sorted({name for each in ranks.values() for name in each})
-    rows = [(name, *(f"{ranks[m][name]:.2f}" if name in ranks[m] else "–" for m in ranks)) for name in names]
-    show_table(
-        f"Mean ranks over {len(by_metric[TUNED].datasets)} data sets (1 is the best)",
-        ("contestant", *ranks),
-        rows,
-    )

@@ -4,15 +4,15 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hypermargin.cli.console import CommandError, say, warn
 from hypermargin.cli.files import make_folder
+from hypermargin_studies.commands import names_in, warn_of
 
 if TYPE_CHECKING:
-    from hypermargin_studies.reproduction.cells import Cell
-    from hypermargin_studies.reproduction.plan import Plan
-    from hypermargin_studies.reproduction.run import Results
+    from hypermargin_studies.engine.cells import Results
+    from hypermargin_studies.reproduction.cells import Cell, Plan
 
 EXAMPLES = """examples:
   hypermargin reproduce --quick
@@ -27,8 +27,6 @@ EXAMPLES = """examples:
 
 The embeddings are read from the folder HYPERMARGIN_DATA, or fetched once from their public repository.
 """
-#: Failed parts of a report that are named on the terminal; the report names them all.
-MOST_WARNINGS = 5
 QUICK_LIMIT, FULL_LIMIT = 60.0, 900.0
 
 
@@ -64,24 +62,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.reproduction.cache import NOT_RUN, Cache
-    from hypermargin_studies.reproduction.plan import Selection, make_plan
-    from hypermargin_studies.reproduction.run import expected_seconds, run_missing, split_by_cache
-    from hypermargin_studies.workers.environment import check_device
+    from hypermargin_studies.engine.cells import Cache
+    from hypermargin_studies.engine.environment import check_device
+    from hypermargin_studies.engine.runner import expected_seconds, run_with_progress
+    from hypermargin_studies.reproduction.cells import Selection, make_plan
 
     if args.jobs < 1:
         raise CommandError(f"--jobs must be at least 1, got {args.jobs}")
     limit = args.time_limit if args.time_limit is not None else (QUICK_LIMIT if args.quick else FULL_LIMIT)
     if not limit > 0.0:
         raise CommandError(f"--time-limit must be positive, got {limit:g}")
-    selection = Selection(
-        datasets=_listed(args.datasets, "--datasets"),
-        methods=_listed(args.methods, "--methods"),
-        schemes=_listed(args.schemes, "--schemes"),
-        C=_numbers(args.C),
-        grid=not args.no_grid,
-        quick=args.quick,
+    datasets, methods = (
+        names_in(args.datasets, "--datasets names nothing"),
+        names_in(args.methods, "--methods names nothing"),
     )
+    schemes, C = names_in(args.schemes, "--schemes names nothing"), _numbers(args.C)
+    selection = Selection(datasets, methods, schemes, C, grid=not args.no_grid, quick=args.quick)
     if args.device is not None and args.dask is None:  # a cluster's workers have their own
         check_device(args.device)
     plan = make_plan(selection)
@@ -89,34 +85,25 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError("the plan is empty; choose more data sets or methods, or leave out --quick")
     folder = make_folder(args.output)
     cache = Cache(folder / "cells")
-    done, missing = split_by_cache(plan.cells, cache, 0.0 if args.report_only else limit, args.fresh, args.device)
+    least = 0.0 if args.report_only else limit
+    done, missing = cache.split(plan.cells, least, fresh=args.fresh, device=args.device)
     _show_plan(plan, done, missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
     if args.plan:
         return
-    results = list(done)
     if args.report_only:
-        results += [(cell, cache.read(cell) or {"state": NOT_RUN, "reason": "not run yet"}) for cell in missing]
-    elif missing:
-        try:
-            results += _with_progress(
-                missing,
-                lambda tell: run_missing(
-                    missing, cache, jobs=args.jobs, limit=limit, dask=args.dask, device=args.device, tell=tell
-                ),
-            )
-        except KeyboardInterrupt:
-            say(f"finished cells are kept in {cache.folder}; the same command goes on from there", error=True)
-            raise
+        results = cache.whole(done, missing)
+    else:
+        how = {"jobs": args.jobs, "limit": limit, "dask": args.dask, "device": args.device}
+        results = done + run_with_progress(missing, cache, **how)
     _report(args, results, folder, limit)
 
 
 def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
-    from hypermargin_studies.reproduction.cache import NOT_RUN
-    from hypermargin_studies.reproduction.report.page import write_report
-    from hypermargin_studies.reproduction.report.results_page import write_results_page
+    from hypermargin_studies.engine.cells import NOT_RUN
+    from hypermargin_studies.engine.environment import describe_environment
+    from hypermargin_studies.engine.report import Guard
+    from hypermargin_studies.reproduction.report import write_report, write_results_page
     from hypermargin_studies.reproduction.summary import Summary
-    from hypermargin_studies.workers.environment import describe_environment
-    from hypermargin_studies.workers.guard import Guard
 
     summary = Summary(results)
     unfinished = any(record["state"] == NOT_RUN for _, record in summary.holes)
@@ -133,12 +120,9 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     }
     guard = Guard()
     page = write_report(summary, folder, facts, guard, is_quick=args.quick)
-    for name, reason in guard.failures[:MOST_WARNINGS]:
-        warn(f"{name}: {reason}")
-    if guard.failures:
-        warn(f"{len(guard.failures)} parts of the report could not be made; its last section says which, and why")
+    warn_of(guard)
     if args.results_page:
-        tables = write_results_page(summary, Path(args.results_page), facts)
+        tables = write_results_page(summary, Path(args.results_page), facts, Guard())
         say(f"wrote {args.results_page} and {tables}")
     for state in sorted({record["state"] for _, record in summary.holes}):
         count = sum(record["state"] == state for _, record in summary.holes)
@@ -169,32 +153,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
 
 
-def _with_progress(cells: Sequence["Cell"], run_all: Any) -> "Results":
-    """Run and tell on standard error how many cells are done."""
-    from hypermargin.progress import Progress
-    from hypermargin_studies.reproduction.engine import describe
-
-    with Progress("cells", len(cells)) as progress:
-
-        def tell(cell: "Cell", record: dict[str, Any]) -> None:
-            progress.at(progress.done + 1, describe(cell))
-            if record["state"] == "failed":
-                progress.console.print(f"failed: {describe(cell)}: {record['reason']}", markup=False, highlight=False)
-
-        return run_all(tell)
-
-
-def _listed(text: str | None, option: str) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not names:
-        raise CommandError(f"{option} names nothing")
-    return names
-
-
 def _numbers(text: str | None) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in _listed(text, "--C"))
+        return tuple(map(float, names_in(text, "--C names nothing")))
     except ValueError:
         raise CommandError(f"--C must be numbers with commas between them, got {text!r}") from None

@@ -2,9 +2,10 @@
 
 import argparse
 import json
-from pathlib import Path
 
-from hypermargin.cli.console import CommandError, percent, say, show_table, with_progress
+from hypermargin.cli.console import CommandError, percent, say, show_table, warn
+from hypermargin.cli.files import make_folder
+from hypermargin_studies.commands import names_in, warn_of
 
 EXAMPLES = """examples:
   hypermargin robustness --output robust
@@ -22,8 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.robustness.measurements import DATASETS, METHODS, measure
-    from hypermargin_studies.robustness.report import ASPECTS, REFERENCE, by_dataset, write
+    from hypermargin_studies.engine.cells import FINISHED, Cache
+    from hypermargin_studies.engine.environment import describe_environment
+    from hypermargin_studies.engine.report import Guard
+    from hypermargin_studies.engine.runner import run_with_progress
+    from hypermargin_studies.robustness import (
+        ASPECTS,
+        DATASETS,
+        METHODS,
+        REFERENCE,
+        Cell,
+        Measurement,
+        by_dataset,
+        make_report,
+    )
 
     datasets = _chosen(args.datasets, ",", DATASETS, "data set")
     methods = _chosen(args.methods, ";", tuple(METHODS), "method")
@@ -32,14 +45,22 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError(f"--seeds must be at least 1, got {args.seeds}")
     if REFERENCE not in methods:
         raise CommandError(f"--methods must name {REFERENCE!r}, which the others are compared with")
-    measurements = []
-    for dataset in with_progress(datasets, "measuring"):
-        for seed in range(args.seeds):
-            measurements += list(measure(dataset, seed, sizes, methods))
-    folder = Path(args.output)
-    files = write(measurements, folder)
-    raw = folder / "robustness.json"
-    raw.write_text(json.dumps([m.to_dict() for m in measurements], indent=0), encoding="utf-8")
+    folder = make_folder(args.output)
+    cache = Cache(folder / "cells")
+    cells = [Cell(dataset, seed, sizes, methods) for dataset in datasets for seed in range(args.seeds)]
+    done, missing = cache.split(cells, 0.0)
+    records = dict(done + run_with_progress(missing, cache))
+    failed = [cell.in_words() for cell in cells if records[cell]["state"] != FINISHED]
+    if len(failed) == len(cells):
+        raise CommandError(f"nothing was measured: {records[cells[0]]['reason']}")
+    if failed:
+        warn(f"without a result: {'; '.join(failed)}")
+    rows = [row for cell in cells for row in records[cell].get(Cell.RESULT, ())]
+    measurements, raw = [Measurement(**row) for row in rows], folder / "robustness.json"
+    raw.write_text(json.dumps(rows, indent=0), encoding="utf-8")
+    guard = Guard()
+    page = make_report(measurements, folder, describe_environment(), guard).write(folder, "robustness")
+    warn_of(guard)
     table = by_dataset(measurements)
     for size in sizes:
         show_table(
@@ -47,19 +68,15 @@ def run(args: argparse.Namespace) -> None:
             ("method", *ASPECTS.values()),
             [(name, *(percent(table[name, size][aspect].mean()) for aspect in ASPECTS)) for name in methods],
         )
-    say(f"written: {', '.join(str(path) for path in (*files, raw))}")
+    say(f"written: {', '.join(str(page.with_suffix(kind)) for kind in ('.md', '.html', '.png'))}, {raw}")
 
 
 def _chosen(text: str | None, separator: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
     """The names in a list, or all there are; an unknown one is an error that lists them."""
-    if text is None:
-        return known
-    names = tuple(name.strip() for name in text.split(separator) if name.strip())
+    names = names_in(text, f"the list names no {what}", separator) or known
     for name in names:
         if name not in known:
             raise CommandError(f"unknown {what} {name!r}; there are: {f'{separator} '.join(known)}")
-    if not names:
-        raise CommandError(f"the list names no {what}")
     return names
 
 

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.problem_set.problems import certified_optima, select
+    from hypermargin_studies.problem_set import certified_optima, select
     from hypermargin_studies.problem_set.scoring import score_solver, sign_hint
 
     if args.example:

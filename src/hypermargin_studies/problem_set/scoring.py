@@ -18,8 +18,8 @@ from hypermargin import MarginProblem, available_methods
 from hypermargin import solve as solve_by_method
 from hypermargin.solvers import get_solver, relative_gap
 from hypermargin.solvers.base import option_names
-from hypermargin_studies.problem_set.problems import certified_optima, check_data, get_problem
-from hypermargin_studies.workers.limits import LimitedWorker
+from hypermargin_studies.engine.worker import LimitedWorker
+from hypermargin_studies.problem_set import certified_optima, check_data, get_problem
 
 #: The gap that methods of this package are asked for.
 SCORED_TOL = {"hinge": 1e-6, "asinh": 1e-4}

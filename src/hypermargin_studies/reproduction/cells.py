@@ -1,18 +1,25 @@
-"""One cell of an experiment: a data set, a scheme, a C, a method and some folds; its name, and how it is run."""
+"""The cells of the paper's experiments: which there are, their names, how one is run, and what is measured of it."""
 
-import hashlib
-import json
 import time
 import warnings
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.metrics import accuracy_score, f1_score
 
 from hypermargin import __version__
+from hypermargin.arrays import Array
+from hypermargin.datasets import by_name as data
 from hypermargin.datasets.by_name import class_sizes, digest, fold, fold_seed, grid_parameters
-from hypermargin_studies.reproduction.methods import Method, get_method
-from hypermargin_studies.reproduction.metrics import accuracies, margin_measures
+from hypermargin.estimators import HyperbolicSVC
+from hypermargin.estimators.multiclass import make_scheme, problem_of_row
+from hypermargin_studies.engine import cells as engine
+from hypermargin_studies.engine.environment import device_name
+from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, Method, get_method
 from hypermargin_studies.reproduction.paper import in_paper
-from hypermargin_studies.workers.environment import device_name
 
 #: Changes when what a cell records changes, so that old results are not taken for new ones.
 RECORD_FORMAT = 2
@@ -22,9 +29,10 @@ Group = tuple[str | tuple[int, float], str, float | None, str]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What is run as a whole, and kept as a whole. `C` is None for methods that have none."""
+class Cell(engine.Cell):
+    """A data set, a scheme, a C, a method and some folds. `C` is None for methods that have none."""
 
+    RESULT: ClassVar[str] = "folds"
     dataset: str
     scheme: str
     C: float | None
@@ -49,25 +57,27 @@ class Cell:
         drawn = grid_parameters(self.dataset)
         return self.dataset if drawn is None else drawn[:2], self.scheme, self.C, self.method
 
-    def key(self) -> str:
-        """A name made of everything the result depends on: data, settings, folds and version."""
-        content = {
+    def content(self) -> dict[str, Any]:
+        seed = fold_seed(self.dataset)
+        return {
             "data": digest(self.dataset),
             "scheme": self.scheme,
             "C": self.C,
             "method": get_method(self.method).settings(self.dataset),
-            "folds": self.folds if fold_seed(self.dataset) == 0 else (*self.folds, {"seed": fold_seed(self.dataset)}),
+            "folds": self.folds if seed == 0 else (*self.folds, {"seed": seed}),
             "version": __version__,
             "format": RECORD_FORMAT,
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+    def in_words(self) -> str:
+        C = "" if self.C is None else f", C = {self.C:g}"
+        folds = f"fold {self.folds[0] + 1}" if len(self.folds) == 1 else f"{len(self.folds)} folds"
+        return f"{self.dataset}, {self.scheme}{C}, {self.method}, {folds}"
 
     def runs_on(self, device: str | None) -> bool:
-        """Whether its method can use this accelerator and is meant to."""
         return device is not None and get_method(self.method).runs_on_devices
 
     def estimate(self) -> float:
-        """Seconds this cell may take."""
         sizes = [int(0.8 * n) for n in class_sizes(self.dataset)]
         if self.scheme == "ovr":
             problems = [sum(sizes)] * len(sizes)
@@ -86,9 +96,6 @@ class Cell:
         if grid_parameters(self.dataset):
             return method.name == "moment-published"  # long, and near its limit `moment-lp`
         return not in_paper(self.dataset, "ovr" if len(class_sizes(self.dataset)) == 2 else self.scheme)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Cell":
@@ -121,3 +128,185 @@ def _run_fold(cell: Cell, method: Method, number: int, device: str | None) -> di
     if method.is_margin:
         record |= margin_measures(model, (X_train, y_train), (X_test, y_test))
     return record
+
+
+# -- what is measured of a fitted classifier ---------------------------------------------------------------------------
+
+
+LOSSES = ("hinge", "asinh")
+
+
+def accuracies(classifier: Any, X: Array, y: np.ndarray, part: str) -> dict[str, float]:
+    """Accuracy and weighted F1 score on one part ("train" or "test") of the data."""
+    predicted = classifier.predict(X)
+    return {
+        f"{part}_accuracy": float(accuracy_score(y, predicted)),
+        f"{part}_f1": float(f1_score(y, predicted, average="weighted", zero_division=0.0)),
+    }
+
+
+def margin_measures(
+    model: HyperbolicSVC, train: tuple[Array, np.ndarray], test: tuple[Array, np.ndarray]
+) -> dict[str, Any]:
+    """Objectives of both losses, bounds and the paper's eta, for every binary problem that `model` solved.
+
+    Losses are summed over the binary problems; on the test part the objective is that of the test points.
+    """
+    solutions = model.solutions_
+    problems = model.binary_problems(*train)
+    measures: dict[str, Any] = {}
+    for loss in LOSSES:
+        values = [s.objective_for(loss, p) for p, s in zip(problems, solutions, strict=True)]
+        measures[f"train_{loss}"] = finite(float(np.sum(values)))
+        measures[f"objective_{loss}"] = [finite(value) for value in values]
+        measures[f"test_{loss}"] = finite(_test_objective(model, *test, loss))
+    measures["lower_bound"] = [finite(s.bound_for("hinge")) for s in solutions]
+    etas = [s.info["paper_eta"] for s in solutions if "paper_eta" in s.info]
+    measures["eta"] = float(np.mean(etas)) if etas else None
+    measures["w"] = [[*map(float, s.w), float(s.intercept)] for s in solutions]
+    measures["statuses"] = dict(Counter(s.status.name for s in solutions))
+    return measures
+
+
+def _test_objective(model: HyperbolicSVC, X: Array, y: np.ndarray, loss: str) -> float:
+    """The sum over binary problems of the objective with the test points in place of the training points."""
+    code = make_scheme(model.multi_class, model.classes_.size).code
+    labels = np.searchsorted(model.classes_, y)
+    total = 0.0
+    for row, solution in zip(code, model.solutions_, strict=True):
+        if np.any(row[labels]):
+            problem = problem_of_row(X, labels, row, float(model.C), model.allow_timelike)
+            total += problem.objective(solution.w, loss, solution.intercept)
+    return total
+
+
+def finite(value: float) -> float | None:
+    """The number, or None where it is infinite: JSON has no infinity."""
+    return float(value) if np.isfinite(value) else None
+
+
+# -- what a run consists of --------------------------------------------------------------------------------------------
+
+
+SCHEMES = ("ovr", "ovo")
+SYNTHETIC_C = 10.0
+REAL_C = (0.1, 1.0, 10.0)
+GRID_METHODS = ("pgd-published", "pgd", "sdp-published", "sdp", "moment-lp", "moment-published", "moment", "exact")
+ALL_FOLDS = tuple(range(data.N_FOLDS))
+#: `--quick`: seconds that the folds of one method on one data set may take, the most for a single fold, and the largest
+#: data set.
+QUICK_GROUP, QUICK_FOLD, QUICK_POINTS = 1.5, 10.0, 5000
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the user asked for. Empty means all."""
+
+    datasets: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    schemes: Sequence[str] = SCHEMES
+    C: Sequence[float] = ()
+    grid: bool = True
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.datasets:
+            if name not in (*data.SYNTHETIC, *data.REAL, data.GRID):
+                known = ", ".join((*data.SYNTHETIC, *data.REAL))
+                raise ValueError(f"unknown data set {name!r}; the data sets are {known}, and {data.GRID}")
+        for name in self.methods:
+            get_method(name)
+        for scheme in self.schemes:
+            if scheme not in SCHEMES:
+                raise ValueError(f"unknown scheme {scheme!r}; the schemes are {', '.join(SCHEMES)}")
+        for C in self.C:
+            if not 0.0 < C < float("inf"):
+                raise ValueError(f"C must be positive and finite, got {C!r}")
+
+    @property
+    def chosen_methods(self) -> tuple[str, ...]:
+        """The methods asked for, and the one that all gaps are measured against."""
+        wanted = set(self.methods or METHODS)
+        if any(METHODS[name].is_constrained for name in wanted):
+            wanted.add(REFERENCE)
+        return tuple(name for name in METHODS if name in wanted)
+
+
+@dataclass
+class Plan:
+    """The cells to run (what the paper has first, and the shortest of it first), and those that are left out."""
+
+    cells: list[Cell] = field(default_factory=list)
+    left_out: list[Cell] = field(default_factory=list)
+
+    def seconds(self, cells: Sequence[Cell] | None = None) -> float:
+        """Seconds of work on one core of a present-day machine, by the rough costs of `methods`."""
+        return sum(cell.estimate() for cell in (self.cells if cells is None else cells))
+
+
+def make_plan(selection: Selection) -> Plan:
+    """All cells of the tables and figures that the selection touches."""
+    plan = Plan()
+    seen: set[Cell] = set()
+    for group in [*table_groups(selection), *grid_groups(selection)]:
+        fresh = [cell for cell in group if cell not in seen]
+        seen.update(fresh)
+        if selection.quick:
+            kept = _quick(fresh)
+            plan.left_out += fresh[len(kept) :]
+            fresh = kept
+        plan.cells += fresh
+    plan.cells.sort(key=lambda cell: (cell.is_extra, cell.estimate()))
+    return plan
+
+
+def table_groups(selection: Selection) -> list[list[Cell]]:
+    """Cells of the synthetic and the real tables, one group for each data set, scheme, C and method."""
+    groups = []
+    for name in selection.datasets or (*data.SYNTHETIC, *data.REAL):
+        if name == data.GRID:
+            continue
+        if selection.quick and sum(data.class_sizes(name)) > QUICK_POINTS:
+            continue
+        synthetic = name in data.SYNTHETIC
+        for C in selection.C or _default_C(synthetic, selection.quick):
+            for scheme in selection.schemes:
+                for method in map(get_method, selection.chosen_methods):
+                    groups.append([Cell.of(name, scheme, C, method, (fold,)) for fold in ALL_FOLDS])
+    return groups
+
+
+def _default_C(synthetic: bool, quick: bool) -> tuple[float, ...]:
+    if synthetic:
+        return (SYNTHETIC_C,)
+    return (1.0,) if quick else REAL_C
+
+
+def grid_groups(selection: Selection) -> list[list[Cell]]:
+    """Cells of the Gaussian grid, one-vs-rest; all folds of a draw are one cell, because each is short."""
+    wanted = selection.grid and (not selection.datasets or data.GRID in selection.datasets)
+    if not wanted or "ovr" not in selection.schemes:
+        return []
+    groups = []
+    methods = [get_method(name) for name in selection.chosen_methods if name in GRID_METHODS]
+    for n_classes in data.GRID_CLASSES:
+        for scale in data.GRID_SCALES:
+            for seed in data.GRID_SEEDS[:2] if selection.quick else data.GRID_SEEDS:
+                for C in [C for C in data.GRID_C if C in (selection.C or data.GRID_C)]:
+                    for method in methods:
+                        name = data.grid_name(n_classes, scale, seed)
+                        groups.append([Cell.of(name, "ovr", C, method, ALL_FOLDS)])
+    return groups
+
+
+def _quick(group: list[Cell]) -> list[Cell]:
+    """As many folds as fit into the time of a group; if none fits, one fold unless that alone takes too long."""
+    if not group:
+        return []
+    method = get_method(group[0].method)
+    if method.solver == "exact" or not method.is_margin:
+        return group  # the judge and the baselines are quick, and are compared with on every fold
+    each = group[0].estimate()
+    if each / len(group[0].folds) > QUICK_FOLD or (len(group[0].folds) > 1 and each > 3.5 * QUICK_GROUP):
+        return []
+    return group[: max(1, int(QUICK_GROUP / each))]

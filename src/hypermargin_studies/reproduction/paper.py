@@ -1,12 +1,33 @@
-"""The paper's numbers, transcribed from its tables."""
+"""The paper's numbers, transcribed from its tables, and why ours differ from some of them."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from hypermargin.datasets.by_name import N_FOLDS
+from hypermargin_studies.engine.report import Note
 
 #: The C of the paper's aggregated tables: for each method the one with the highest weighted F1 score.
 BEST = "best"
+
+
+@dataclass(frozen=True)
+class Stat:
+    """Mean and standard deviation (of the folds, as the paper has it) over `n_folds` folds."""
+
+    mean: float
+    std: float
+    n_folds: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Stat":
+        numbers = np.array(list(values), dtype=np.float64)
+        return cls(float(numbers.mean()), float(numbers.std()), numbers.size)
 
 
 @dataclass(frozen=True)
@@ -24,12 +45,14 @@ class PaperCell:
     rounding: float
 
 
+def _read(name: str) -> Any:
+    return json.loads(files("hypermargin_studies.reproduction").joinpath(name).read_text(encoding="utf-8"))
+
+
 @lru_cache(maxsize=1)
 def paper_cells() -> tuple[PaperCell, ...]:
     """Every cell of the paper's tables of performance and runtime."""
-    content = json.loads(
-        files("hypermargin_studies.reproduction").joinpath("paper_tables.json").read_text(encoding="utf-8")
-    )
+    content = _read("paper_tables.json")
     return tuple(PaperCell(**dict(zip(content["fields"], row, strict=True))) for row in content["rows"])
 
 
@@ -57,3 +80,56 @@ def best_hyperbolic(dataset: str, metric: str = "test_accuracy") -> PaperCell | 
 
 def _is_headline(cell: PaperCell) -> bool:
     return cell.C == BEST or cell.table == "tab:synthetic_performance"
+
+
+# -- why ours differ ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Explanation(Note):
+    """Why a number differs from the paper's, and where that applies; an empty tuple is everywhere."""
+
+    dataset: tuple[str, ...] = ()
+    scheme: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
+    metric: tuple[str, ...] = ()
+
+    def fits(self, cell: PaperCell, method: str) -> bool:
+        """Whether it explains this number of the paper beside that of our `method`."""
+        wanted = ((self.dataset, cell.dataset), (self.scheme, cell.scheme), (self.method, method))
+        return all(not allowed or value in allowed for allowed, value in (*wanted, (self.metric, cell.metric)))
+
+
+#: The text for a difference that nobody has explained yet.
+UNEXPLAINED = Explanation("?", "Not explained yet.")
+
+
+@lru_cache(maxsize=1)
+def explanations() -> tuple[Explanation, ...]:
+    """All texts, the most specific first."""
+    content = _read("explanations.json")
+    places = ("dataset", "scheme", "method", "metric")
+    return tuple(
+        Explanation(entry["name"], entry["text"], *(tuple(entry.get(place, ())) for place in places))
+        for entry in content
+    )
+
+
+def explain(cell: PaperCell, method: str) -> Explanation:
+    """The first explanation that fits."""
+    return next((entry for entry in explanations() if entry.fits(cell, method)), UNEXPLAINED)
+
+
+def apart(ours: Stat, cell: PaperCell) -> float:
+    """How far apart two means are, beyond the paper's rounding, in units of the larger standard deviation."""
+    distance = max(abs(ours.mean - cell.mean) - cell.rounding, 0.0)
+    deviation = max(ours.std, cell.std or 0.0)
+    return distance / deviation if deviation > 0.0 else (0.0 if distance == 0.0 else float("inf"))
+
+
+def differs(ours: Stat, cell: PaperCell) -> bool:
+    """Whether the two means are more than a standard deviation apart.
+
+    A mean over fewer folds than the paper's is no evidence of a difference.
+    """
+    return ours.n_folds == N_FOLDS and apart(ours, cell) > 1.0

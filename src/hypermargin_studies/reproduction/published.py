@@ -2,7 +2,7 @@
 
 Three things differ from the methods of this package, each found by reading that code:
 
-* SDP: it is solved in the coordinates of the data (see `stated_sdp` for why that matters). Among the candidates with
+* SDP: it is solved in the coordinates of the data (`solve_as_stated` says why that matters). Among the candidates with
   ``q >= 0`` the one of least asinh risk is taken, because the margin term is summed over all candidates and so drops
   out.
 * Moment: the first moments w are read off; ``q >= 0`` is not checked.
@@ -14,9 +14,11 @@ In one-vs-one a pair's vote goes by the Platt-scaled score, and ties go to the f
 """
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import clarabel
 import numpy as np
+from scipy import sparse
 
 from hypermargin.arrays import Array
 from hypermargin.estimators import HyperbolicSVC
@@ -25,12 +27,13 @@ from hypermargin.estimators.multiclass import OneVsOne, make_scheme
 from hypermargin.estimators.prediction import Prediction
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems import MarginProblem
-from hypermargin.problems.losses import get_loss
+from hypermargin.problems.losses import SQRT2, get_loss
 from hypermargin.solvers import Solution
+from hypermargin.solvers.common.conic import solve_conic
 from hypermargin.solvers.common.hinge_program import minimise_hinges
 from hypermargin.solvers.pgd import project
 from hypermargin.solvers.relaxations.extraction import candidates, paper_eta
-from hypermargin_studies.reproduction.stated_sdp import solve_as_stated
+from hypermargin.solvers.relaxations.svec import smat, svec, triangle
 
 LEARNING_RATE, EPOCHS, EPS, FIRST_STRETCH = 0.001, 4000, 1e-6, 0.01
 
@@ -132,3 +135,55 @@ def mirrored_start(problem: MarginProblem) -> Array:
     width = problem.dim + 1
     costs = np.concatenate(([0.0], problem.costs[1:]))
     return minimise_hinges(np.eye(width), np.zeros(width), rows, np.ones(len(rows)), costs, tol=1e-9).w
+
+
+# -- the semidefinite relaxation as the public code states it ----------------------------------------------------------
+
+#: Relative and absolute accuracy: MOSEK's default, which the public code does not change.
+TOL, MAX_ITER = 1e-8, 400
+
+
+@dataclass(frozen=True, eq=False)
+class StatedRelaxation:
+    """Second moments W, first moments w, and the value of the relaxation."""
+
+    W: Array
+    w: Array
+    value: float
+
+
+def solve_as_stated(problem: MarginProblem) -> StatedRelaxation:
+    """Minimise ``Tr(GW)/2 + sum_i c_i xi_i`` over ``Z = [[1, w'], [w, W]] >= 0`` and ``xi >= 0``.
+
+    Constraints: ``Tr(GW) >= 0`` and ``z_i . w + sqrt(2) xi_i >= 1`` for every sample (paper, eq.
+    soft-margin-first-order-sdp). The unknowns are ``(svec Z, xi)``. `hypermargin.solvers.relaxations.sdp` solves the
+    same program in a frame in which it is well scaled. The value is the same, but where the optimum is no single point,
+    and W has no largest one, an interior-point method returns a point that depends on coordinates. With those of the
+    data the answers are near to the ones that the paper reports.
+    """
+    rows, costs = problem.signed_covectors, problem.costs
+    n, k = rows.shape
+    i, j, weight = triangle(k + 1)
+    entries = len(i)
+    signs = np.concatenate(([0.0, -1.0], np.ones(k - 1)))  # G, and nothing for the corner of Z
+    trace = svec(np.diag(signs))
+    in_margins = np.zeros((n, entries))
+    first_row = (i == 0) & (j > 0)
+    in_margins[:, first_row] = rows[:, j[first_row] - 1] / weight[first_row]
+    corner = np.zeros((1, entries))
+    corner[0, (i == 0) & (j == 0)] = 1.0
+    nothing = sparse.csr_matrix((1, n))
+    A = sparse.vstack(
+        (
+            sparse.hstack((sparse.csr_matrix(corner), nothing)),
+            sparse.hstack((sparse.csr_matrix(-in_margins), -SQRT2 * sparse.identity(n))),
+            sparse.hstack((sparse.csr_matrix((n, entries)), -sparse.identity(n))),
+            sparse.hstack((sparse.csr_matrix(-trace[None, :]), nothing)),
+            sparse.hstack((-sparse.identity(entries), sparse.csr_matrix((entries, n)))),
+        )
+    )
+    b = np.concatenate(([1.0], -np.ones(n), np.zeros(n + 1 + entries)))
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n + 1), clarabel.PSDTriangleConeT(k + 1)]
+    solved = solve_conic(np.r_[0.5 * trace, costs], sparse.csc_matrix(A), b, cones, tol=TOL, max_iter=MAX_ITER)
+    Z = smat(solved.x[:entries])
+    return StatedRelaxation(Z[1:, 1:], Z[0, 1:], float(solved.value))

@@ -7,12 +7,10 @@ import pytest
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from hypermargin.geometry import distance, pairwise_distance
-from hypermargin_studies.accuracy.cells import Cell, measures, moved, scoring_of, splits, taxonomy_name
-from hypermargin_studies.accuracy.picture import joined
-from hypermargin_studies.accuracy.report import against_best_peer, findings, report_markdown, write_report
-from hypermargin_studies.accuracy.results_page import write_results_page
-from hypermargin_studies.accuracy.run import plan
+from hypermargin_studies.accuracy.cells import Cell, measures, moved, plan, scoring_of, splits, taxonomy_name
+from hypermargin_studies.accuracy.report import against_best_peer, findings, joined, write_report, write_results_page
 from hypermargin_studies.accuracy.summary import Scores, changes, holm, scores
+from hypermargin_studies.engine.report import Guard
 
 
 def record(**values):
@@ -163,10 +161,10 @@ def test_a_plan_compares_all_on_one_fold_before_the_next():
 
 def test_the_report_and_the_head_of_the_results(tmp_path):
     results, facts = made_up(), {"cells": "all", "commit": "none"}
-    page = write_report(results, tmp_path / "out", facts)
+    page = write_report(results, tmp_path / "out", facts, Guard())
     assert (tmp_path / "out" / "critical-difference.png").stat().st_size > 5000
-    assert "<b>0." in page.read_text(encoding="utf-8")
-    text = report_markdown(results, facts, None)
+    assert '<td class="best">0.' in page.read_text(encoding="utf-8")
+    text = (tmp_path / "out" / "accuracy.md").read_text(encoding="utf-8")
     for row in text.splitlines():
         if row.startswith("| set0 | 0."):
             assert row.split("|")[2].strip(" *") == "0.605"
@@ -175,9 +173,9 @@ def test_the_report_and_the_head_of_the_results(tmp_path):
         pytest.fail("no row of the first data set")
     results_md = tmp_path / "results.md"
     results_md.write_text("# Results\n\nThe paper.\n", encoding="utf-8")
-    write_results_page(results, results_md, facts)
+    write_results_page(results, results_md, facts, Guard())
     once = results_md.read_text(encoding="utf-8")
-    write_results_page(results, results_md, facts)
+    write_results_page(results, results_md, facts, Guard())
     assert results_md.read_text(encoding="utf-8") == once
     assert once.index("most accurate") < once.index("The paper.")
     assert once.count("The paper.") == 1

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hypermargin_studies.engine.runner import run_cells
 from hypermargin_studies.reproduction.cells import Cell
-from hypermargin_studies.reproduction.engine import run_cells
 from hypermargin_studies.reproduction.methods import METHODS
 
 distributed = pytest.importorskip("distributed", reason="needs the extra hypermargin[cluster]")

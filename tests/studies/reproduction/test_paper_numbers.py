@@ -5,8 +5,15 @@ from collections import Counter
 import pytest
 
 from hypermargin_studies.reproduction.methods import METHODS
-from hypermargin_studies.reproduction.paper import BEST, best_hyperbolic, paper_cell, paper_cells
-from hypermargin_studies.reproduction.report.explanations import differs, explain, explanations
+from hypermargin_studies.reproduction.paper import (
+    BEST,
+    best_hyperbolic,
+    differs,
+    explain,
+    explanations,
+    paper_cell,
+    paper_cells,
+)
 from hypermargin_studies.reproduction.summary import Stat
 
 #: Data set, scheme, C, method, metric, mean and deviation as printed (accuracies in per cent).

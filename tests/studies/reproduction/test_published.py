@@ -10,7 +10,7 @@ from hypermargin.solvers.relaxations.extraction import paper_eta
 from hypermargin_studies.reproduction.cells import Cell, run_cell
 from hypermargin_studies.reproduction.methods import METHODS
 from hypermargin_studies.reproduction.paper import paper_cell
-from hypermargin_studies.reproduction.stated_sdp import solve_as_stated
+from hypermargin_studies.reproduction.published import solve_as_stated
 
 
 def measured(dataset, scheme, C, method, metric):

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from hypermargin.cli import main
+from hypermargin_studies.reproduction import figures, report
 from hypermargin_studies.reproduction.methods import METHODS
-from hypermargin_studies.reproduction.report import figures, page
 
 COMMAND = ("reproduce", "--quick", "--datasets", "gaussian_1", "--jobs", "2")
 #: Sorts the table of everything by a column and says what the reader would then see.
@@ -58,8 +58,8 @@ def test_parts_that_fail_are_named_and_cost_no_report(folder, tmp_path, monkeypa
     shutil.copytree(folder / "cells", tmp_path / "cells")
     first, *others = figures.FIGURES
     monkeypatch.setattr(figures, "FIGURES", ((*first[:3], broken), *others))
-    monkeypatch.setattr(page, "MADE", (broken, *page.MADE))
-    monkeypatch.setattr(page, "plain_svm_paragraph", broken)
+    monkeypatch.setattr(report, "MADE", (broken, *report.MADE))
+    monkeypatch.setattr(report, "plain_svm_paragraph", broken)
     assert main([*COMMAND, "--output", str(tmp_path), "--report-only"]) == 0
     assert "3 parts of the report could not be made" in capsys.readouterr().err
     text = (tmp_path / "report.md").read_text("utf-8")
@@ -143,14 +143,14 @@ def test_mistakes_are_one_line(arguments, complaint, capsys, tmp_path):
 def test_a_report_of_a_cache_says_why_cells_are_missing(folder, tmp_path, capsys):
     shutil.copytree(folder / "cells", tmp_path / "cells")
     asked = ["reproduce", "--datasets", "gaussian_1", "--methods", "moment-published,svm-lorentz"]
-    report = [*asked, "--output", str(tmp_path), "--report-only", "--results-page", str(tmp_path / "results.md")]
-    assert main(report) == 0
+    reported = [*asked, "--output", str(tmp_path), "--report-only", "--results-page", str(tmp_path / "results.md")]
+    assert main(reported) == 0
     assert "> Unfinished: 4 of 15 cells have not been run yet." in (tmp_path / "report.md").read_text("utf-8")
     assert '<p class="banner" role="note">Unfinished' in (tmp_path / "report.html").read_text("utf-8")
     assert "run: full, unfinished, 11 cells finished, 4 missing" in (tmp_path / "results-tables.md").read_text("utf-8")
     # A run with a limit that such cells are far above is finished, although they are holes.
     assert main([*asked, "--output", str(tmp_path), "--time-limit", "0.1"]) == 0
-    assert main(report) == 0
+    assert main(reported) == 0
     tables = (tmp_path / "results-tables.md").read_text("utf-8")
     assert "run: full, 11 cells finished, 4 missing, at most 0.1 to 60 s per cell" in tables
     assert re.search(r"Moment, published \| skipped \| 4 \| estimated at \d+ s, far more than 0.1 s", tables)

@@ -9,25 +9,24 @@ import pytest
 from matplotlib import pyplot as plt
 
 from hypermargin.datasets import by_name as data
-from hypermargin_studies.reproduction.cache import NOT_RUN
+from hypermargin_studies.engine.cells import NOT_RUN
+from hypermargin_studies.engine.report import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin_studies.reproduction.cells import Cell
+from hypermargin_studies.reproduction.claims import other_findings, plain_svm_paragraph, run_notice
+from hypermargin_studies.reproduction.figures import grid_gaps
 from hypermargin_studies.reproduction.methods import METHODS
-from hypermargin_studies.reproduction.paper import BEST
-from hypermargin_studies.reproduction.report.common_problems import method_gaps
-from hypermargin_studies.reproduction.report.explanations import Explanation
-from hypermargin_studies.reproduction.report.gap_tables import (
+from hypermargin_studies.reproduction.paper import BEST, Explanation
+from hypermargin_studies.reproduction.summary import Summary, method_gaps
+from hypermargin_studies.reproduction.tables import (
     certified_table,
     everything_table,
+    experiment_tables,
+    experiments,
     fewer_problems_table,
     holes_table,
     runtime_table,
     suboptimality_summary,
 )
-from hypermargin_studies.reproduction.report.grid_figures import grid_gaps
-from hypermargin_studies.reproduction.report.paper_tables import performance_tables
-from hypermargin_studies.reproduction.report.sentences import other_findings, plain_svm_paragraph, run_notice
-from hypermargin_studies.reproduction.report.table import Entry, Table, to_csv, to_html, to_markdown
-from hypermargin_studies.reproduction.summary import Summary
 
 
 def finished(method, folds, C=10.0, dataset="gaussian_1"):
@@ -121,7 +120,7 @@ def test_the_best_C_is_that_of_the_highest_f1_and_of_equals_the_largest(one_fold
 
 
 def test_tables_show_the_papers_number_a_mark_and_a_hole(results):
-    accuracy = next(t for t in performance_tables(Summary(results)) if t.slug == "synthetic-accuracy")
+    accuracy = next(t for t in experiment_tables(Summary(results), experiments()[0]) if t.slug == "synthetic-accuracy")
     row = dict(zip(accuracy.columns, accuracy.rows[0], strict=True))
     assert row["PGD"].paper == "84.50 ± 7.31"
     assert row["PGD"].text == "60.00 ± 6.32"

@@ -1,17 +1,27 @@
-"""Time limits that really stop: tasks run in a process of their own, which is ended when its time is over."""
+"""Tasks in a process of their own, which is ended when its time is over.
 
+A task is one line of JSON that names a function of one module and its arguments; the answer is one line back. The
+process is this module: ``python -m hypermargin_studies.engine.worker MODULE``. It ends with its input.
+"""
+
+import contextlib
+import importlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import Any, TextIO
 
-COMMAND = (sys.executable, "-m", "hypermargin_studies.workers.process")
+COMMAND = (sys.executable, "-m", "hypermargin_studies.engine.worker")
 #: One thread per worker: `--jobs` says how many cores are used, and times can be compared.
 SINGLE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")}
+#: Seconds that no task takes.
+FOREVER = 1e6
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class LimitedWorker:
         self._busy = threading.Lock()
         self._ended = False
 
-    def call(self, function: str, arguments: dict[str, Any], limit: float) -> Answer:
+    def call(self, function: str, arguments: dict[str, Any], limit: float = FOREVER) -> Answer:
         """Call a function of the module with these arguments, which must be plain values, within `limit` seconds."""
         task = {"function": function, "arguments": arguments}
         with self._busy:
@@ -110,3 +120,44 @@ class LimitedWorker:
         self._errors.seek(0)
         lines = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
         return f" ({lines[-1][:300]})" if lines else ""
+
+
+# -- in the worker's process -------------------------------------------------------------------------------------------
+
+
+def perform(module: ModuleType, task: dict[str, Any]) -> dict[str, Any]:
+    """The value of a task, or what went wrong, as plain values."""
+    try:
+        return {"value": getattr(module, task["function"])(**task["arguments"])}
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
+
+
+def serve(module: ModuleType, requests: TextIO, replies: TextIO) -> None:
+    """Say that all is ready, then answer until the input ends."""
+    print("ready", file=replies, flush=True)
+    for line in requests:
+        print(json.dumps(perform(module, json.loads(line))), file=replies, flush=True)
+
+
+def end_with(parent: int) -> None:
+    """Do not outlive the parent process: it may have been killed in the middle of a task."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def main() -> None:
+    module = importlib.import_module(sys.argv[1])
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    # What a solver prints must not be taken for an answer.
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        serve(module, sys.stdin, replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,13 +14,12 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from hypermargin.datasets import by_name as data
-from hypermargin_studies.reproduction import engine
-from hypermargin_studies.reproduction.cache import FAILED, FINISHED, SKIPPED, TIMED_OUT, Cache
-from hypermargin_studies.reproduction.cells import Cell
+from hypermargin_studies.engine import runner
+from hypermargin_studies.engine.cells import FAILED, FINISHED, SKIPPED, TIMED_OUT, Cache
+from hypermargin_studies.engine.runner import expected_seconds, run_missing
+from hypermargin_studies.engine.worker import Answer, LimitedWorker
+from hypermargin_studies.reproduction.cells import Cell, Selection, grid_groups, make_plan, table_groups
 from hypermargin_studies.reproduction.methods import METHODS
-from hypermargin_studies.reproduction.plan import Selection, grid_groups, make_plan, table_groups
-from hypermargin_studies.reproduction.run import expected_seconds, run_missing, split_by_cache
-from hypermargin_studies.workers.limits import Answer, LimitedWorker
 
 
 def cell(method="svm-lorentz", folds=(0,), C=10.0, dataset="gaussian_1"):
@@ -54,13 +53,13 @@ def test_an_interrupted_run_resumes_with_what_is_missing(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         run_missing(cells, cache, jobs=1, limit=60.0, tell=stop_after_two)
-    done, missing = split_by_cache(cells, cache, 60.0)
+    done, missing = cache.split(cells, 60.0)
     assert len(done) == len(missing) == 2
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
     run_missing(missing, cache, jobs=2, limit=60.0)
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
-    assert split_by_cache(cells, cache, 60.0)[1] == []
-    assert len(split_by_cache(cells, cache, 60.0, fresh=True)[1]) == 4
+    assert cache.split(cells, 60.0)[1] == []
+    assert len(cache.split(cells, 60.0, fresh=True)[1]) == 4
 
 
 def test_a_damaged_result_is_computed_again(tmp_path):
@@ -97,7 +96,7 @@ def test_a_time_limit_stops_a_cell_and_its_like_are_not_begun(tmp_path):
 def test_cells_side_by_side_hear_of_each_other_before_the_next_are_begun():
     orders = ((0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (1, 2, 3, 4, 0), (2, 3, 4, 0, 1))
     slow = [cell("pgd-published", folds=folds) for folds in orders]
-    records = dict(engine.run_cells(slow, jobs=2, limit=0.4 * slow[0].estimate()))
+    records = dict(runner.run_cells(slow, jobs=2, limit=0.4 * slow[0].estimate()))
     assert [records[c]["state"] for c in slow] == [TIMED_OUT, TIMED_OUT, SKIPPED, SKIPPED]
 
 
@@ -105,7 +104,7 @@ def test_what_is_far_above_the_limit_is_not_begun():
     far = cell("moment-published", folds=(0, 1, 2, 3, 4))
     limit = 0.1 * far.estimate()
     assert expected_seconds([far], limit) == 0.0
-    ((_, record),) = engine.run_cells([far], jobs=1, limit=limit)
+    ((_, record),) = runner.run_cells([far], jobs=1, limit=limit)
     assert record["state"] == SKIPPED
     assert record["reason"] == f"estimated at {far.estimate():.0f} s, far more than {limit:g} s"
 
@@ -125,7 +124,7 @@ def test_what_the_paper_has_comes_first(paper_data):
 
 
 def test_a_failure_is_a_labelled_hole_and_the_rest_goes_on():
-    records = dict(engine.run_cells([cell("exact", C=-1.0), cell()], jobs=1, limit=60.0))
+    records = dict(runner.run_cells([cell("exact", C=-1.0), cell()], jobs=1, limit=60.0))
     assert records[cell("exact", C=-1.0)]["state"] == FAILED
     assert "C must be positive" in records[cell("exact", C=-1.0)]["reason"]
     assert records[cell()]["state"] == FINISHED
@@ -158,7 +157,7 @@ def test_a_worker_can_be_ended_in_the_middle_of_a_task(tmp_path):
 
 def test_a_cluster_that_does_not_answer_is_one_sentence():
     with pytest.raises(ValueError, match=r"distributed|no Dask scheduler answers"):
-        list(engine.run_cells([cell()], jobs=1, limit=1.0, dask="tcp://127.0.0.1:1"))
+        list(runner.run_cells([cell()], jobs=1, limit=1.0, dask="tcp://127.0.0.1:1"))
 
 
 def test_quick_keeps_few_folds_of_what_is_long():
@@ -206,7 +205,7 @@ def test_a_device_is_for_the_moment_relaxations_only():
     torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'hypermargin[gpu]'")
     assert torch.zeros(1).device.type == "cpu"
     cells = [cell("moment"), cell("sdp")]
-    here, there = (dict(engine.run_cells(cells, jobs=1, limit=100.0, device=name)) for name in (None, "cpu"))
+    here, there = (dict(runner.run_cells(cells, jobs=1, limit=100.0, device=name)) for name in (None, "cpu"))
     assert [there[c]["folds"][0]["device"] for c in cells] == ["cpu", None]
     assert [here[c]["folds"][0]["device"] for c in cells] == [None, None]
     for c in cells:
@@ -229,7 +228,7 @@ def test_estimates_for_processors_do_not_stop_a_device(monkeypatch):
     monkeypatch.setattr(
         LimitedWorker, "call", lambda self, function, task, limit: asked.append(task) or Answer(value=[])
     )
-    results = dict(engine.run_cells([far], jobs=1, limit=0.1 * far.estimate(), device="cuda"))
+    results = dict(runner.run_cells([far], jobs=1, limit=0.1 * far.estimate(), device="cuda"))
     assert results[far]["state"] == FINISHED
     assert expected_seconds([far], 0.1 * far.estimate(), "cuda") == pytest.approx(0.1 * far.estimate())
     assert [task["device"] for task in asked] == ["cuda"]
@@ -239,8 +238,8 @@ def test_what_was_given_up_on_a_processor_is_tried_on_a_device(tmp_path):
     cache, cells = Cache(tmp_path), [cell("moment"), cell("sdp")]
     for c in cells:
         cache.write(c, {"state": TIMED_OUT, "limit": 60.0})
-    assert split_by_cache(cells, cache, 60.0)[1] == []
-    assert split_by_cache(cells, cache, 60.0, device="cuda")[1] == cells[:1]
+    assert cache.split(cells, 60.0)[1] == []
+    assert cache.split(cells, 60.0, device="cuda")[1] == cells[:1]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for the worker in /proc")
@@ -250,7 +249,7 @@ def test_a_worker_does_not_outlive_who_asked(tmp_path):
     solver = tmp_path / "sleeper.py"
     solver.write_text(f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(600)\n")
     script = (
-        "from hypermargin_studies.workers.limits import LimitedWorker\n"
+        "from hypermargin_studies.engine.worker import LimitedWorker\n"
         "worker = LimitedWorker('hypermargin_studies.problem_set.scoring')\n"
         "print(worker._running().pid, flush=True)\n"
         f"worker.call('can_load', {{'solver': {str(solver)!r}}}, 600.0)\n"

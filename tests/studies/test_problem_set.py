@@ -9,7 +9,7 @@ import pytest
 
 from hypermargin.cli import main
 from hypermargin.problems import MarginProblem
-from hypermargin_studies.problem_set.problems import LARGE, certified_optima, get_problem, select
+from hypermargin_studies.problem_set import LARGE, certified_optima, get_problem, select
 from hypermargin_studies.problem_set.scoring import judge, load_solver, sign_hint
 from reference.scip import solve_scip
 
@@ -177,7 +177,7 @@ def test_the_example_in_the_help_runs_and_is_the_objective(tmp_path, capsys, mon
 
 
 def test_the_list_is_as_long_as_the_readme_says(capsys):
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (number,) = re.findall(r"([\d,]+) problems with certified optima", readme)
     assert main(["score", "--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == int(number.replace(",", ""))

@@ -1,0 +1,286 @@
+"""Reports: tables and pictures as values, and pages of them in Markdown and HTML that need nothing else."""
+
+import base64
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+MARK = "▲"
+#: Tables with more rows have a field to filter them.
+FILTERED = 13
+#: The section of parts that could not be made.
+FAILED_PARTS = "Failed"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Note:
+    """A text below a table, and the name of the mark that refers to it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One place of a table. `value` is what it is sorted by; `why` is set where it differs from the paper's number."""
+
+    text: str
+    value: float | str | None = None
+    paper: str = ""
+    why: Note | None = None
+    is_best: bool = False
+    is_hole: bool = False
+
+    @property
+    def plain(self) -> str:
+        """The entry on one line: ours, the paper's in brackets, and a mark with the name of the explanation."""
+        text = f"{self.text} ({self.paper})" if self.paper else self.text
+        return f"{text} {MARK}{self.why.name}" if self.why else text
+
+
+@dataclass
+class Table:
+    """A title, a caption, columns and rows; `slug` names its files."""
+
+    slug: str
+    title: str
+    columns: Sequence[str]
+    rows: list[list[Entry]]
+    caption: str = ""
+    section: str = ""
+    n_text: int = field(default=1)  # leading columns that hold words
+
+    def footnotes(self) -> list[Note]:
+        """The explanations that marks in this table refer to, once each."""
+        return list(dict.fromkeys(entry.why for row in self.rows for entry in row if entry.why))
+
+
+def to_markdown(table: Table, level: int = 3) -> str:
+    """The table with its caption and footnotes."""
+    lines = [f"{'#' * level} {table.title}", ""]
+    if table.caption:
+        lines += [table.caption, ""]
+    lines.append("| " + " | ".join(table.columns) + " |")
+    lines.append("|" + "|".join("---" if k < table.n_text else "---:" for k in range(len(table.columns))) + "|")
+    for row in table.rows:
+        cells = [f"**{entry.plain}**" if entry.is_best else entry.plain for entry in row]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    lines += ["", *(f"{MARK}{note.name}: {note.text}  " for note in table.footnotes())]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def to_csv(table: Table) -> str:
+    """The table; columns in which the paper has numbers are followed by one with those and one with explanations."""
+    compared = [any(row[k].paper for row in table.rows) for k in range(len(table.columns))]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    header: list[str] = []
+    for name, has_paper in zip(table.columns, compared, strict=True):
+        header += [name, f"{name}: paper", f"{name}: differs because"] if has_paper else [name]
+    writer.writerow(header)
+    for row in table.rows:
+        cells: list[str] = []
+        for entry, has_paper in zip(row, compared, strict=True):
+            cells.append(entry.text)
+            if has_paper:
+                cells += [entry.paper, entry.why.text if entry.why else ""]
+        writer.writerow(cells)
+    return out.getvalue()
+
+
+def to_html(table: Table) -> str:
+    """The table with a caption, sortable columns, a filter where it is long, and its footnotes."""
+    head = "".join(
+        f'<th{"" if k < table.n_text else " class=num"} tabindex="0">{escape(name)}</th>'
+        for k, name in enumerate(table.columns)
+    )
+    body = "\n".join(
+        "<tr>" + "".join(_td(entry, k < table.n_text) for k, entry in enumerate(row)) + "</tr>" for row in table.rows
+    )
+    search = (
+        '<input type="search" placeholder="filter rows" aria-label="filter rows">' if len(table.rows) > FILTERED else ""
+    )
+    notes = "".join(f"<li><b>{MARK}{escape(n.name)}</b> {escape(n.text)}</li>" for n in table.footnotes())
+    caption = f"<p class=caption>{escape(table.caption)}</p>" if table.caption else ""
+    return (
+        f'<figure class=table id="{table.slug}"><h3>{escape(table.title)}</h3>{caption}{search}'
+        f"<div class=scroll tabindex=0><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+        + (f"<ul class=notes>{notes}</ul>" if notes else "")
+        + "</figure>"
+    )
+
+
+def _td(entry: Entry, is_text: bool) -> str:
+    classes = [name for name, on in (("hole", entry.is_hole), ("best", entry.is_best), ("marked", entry.why)) if on]
+    attribute = f' class="{" ".join(classes)}"' if classes else ""
+    value = "" if entry.value is None else f' data-value="{escape(str(entry.value))}"'
+    title = f' title="{escape(entry.why.text)}"' if entry.why else ""
+    mark = f"<sup>{MARK}{escape(entry.why.name)}</sup>" if entry.why else ""
+    paper = f"<small>{escape(entry.paper)}</small>" if entry.paper else ""
+    tag = "th scope=row" if is_text else "td"
+    return f"<{tag}{attribute}{value}{title}>{escape(entry.text)}{mark}{paper}</{tag.split()[0]}>"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A .png file, its section and its caption."""
+
+    path: Path
+    section: str
+    caption: str
+
+    def html(self) -> str:
+        content, alt = base64.b64encode(self.path.read_bytes()).decode("ascii"), escape(self.caption)
+        return (
+            f'<figure class=picture id="{self.path.stem}"><div class=scroll tabindex=0><img alt="{alt}" '
+            f'src="data:image/png;base64,{content}"></div><figcaption>{alt}</figcaption></figure>'
+        )
+
+
+class Guard:
+    """Makes the parts of a report one by one: a part that fails costs none of the others, and is listed with why."""
+
+    def __init__(self) -> None:
+        self.failures: list[tuple[str, str]] = []
+
+    def made(self, name: str, make: Callable[..., T], *arguments: object) -> T | None:
+        """What `make` returns; None if it failed."""
+        try:
+            return make(*arguments)
+        except Exception as error:
+            self.failures.append((name, f"{type(error).__name__}: {error}"))
+            return None
+
+    def table(self) -> Table:
+        """The parts that could not be made."""
+        rows = [[Entry(name), Entry(reason)] for name, reason in self.failures]
+        title = "Parts of this report that could not be made"
+        return Table("failed", title, ["part", "reason"], rows, "", FAILED_PARTS, 2)
+
+    def notice(self) -> str:
+        """A sentence for the head of the report; empty if nothing failed."""
+        if not self.failures:
+            return ""
+        return f"{len(self.failures)} parts of this report could not be made; its last section says which, and why."
+
+
+@dataclass
+class Report:
+    """A page: what a reader must know first, findings in words, sections of pictures and tables, facts about the run.
+
+    `sections` are the names in their order, with whether a section is folded away at first.
+    """
+
+    title: str
+    sections: Sequence[tuple[str, bool]]
+    facts: Mapping[str, str]
+    tables: Sequence[Table]
+    pictures: Sequence[Picture] = ()
+    findings: Sequence[str] = ()
+    paragraph: str = ""
+    notice: str = ""
+    hint: str = "Click a heading to sort."
+
+    def write(self, folder: Path, name: str) -> Path:
+        """Write ``name.html`` and ``name.md``; returns the first."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.md").write_text(self.markdown(folder), encoding="utf-8")
+        page = folder / f"{name}.html"
+        page.write_text(self.html(), encoding="utf-8")
+        return page
+
+    def _parts(self) -> list[tuple[str, bool, list[Picture], list[Table]]]:
+        """What there is in each section; sections with nothing are left out."""
+        found = []
+        for name, folded in (*self.sections, (FAILED_PARTS, False)):
+            pictures = [picture for picture in self.pictures if picture.section == name]
+            tables = [table for table in self.tables if table.section == name and table.rows]
+            if pictures or tables:
+                found.append((name, folded, pictures, tables))
+        return found
+
+    def markdown(self, folder: Path, made_by: str = "") -> str:
+        """The page as Markdown to lie in `folder`; `made_by` is its first sentence."""
+        parts = [f"# {self.title}\n"]
+        parts += [f"{text}\n" for text in (made_by, self.notice and f"> {self.notice}", self.paragraph) if text]
+        parts += [*(f"* {text}" for text in self.findings), ""]
+        for name, _, pictures, tables in self._parts():
+            shown = [f"![{p.caption}]({p.path.relative_to(folder).as_posix()})\n\n{p.caption}\n" for p in pictures]
+            parts += [f"\n## {name}\n", *shown, *map(to_markdown, tables)]
+        return "\n".join([*parts, "\n## The run\n", *(f"* {key}: {value}" for key, value in self.facts.items()), ""])
+
+    def html(self) -> str:
+        """The page as HTML that needs nothing else."""
+        body, links = [], []
+        for name, folded, pictures, tables in self._parts():
+            anchor = name.lower().replace(",", "").replace(" ", "-")
+            links.append(f'<a href="#{anchor}">{escape(name)}</a>')
+            content = "\n".join([*(picture.html() for picture in pictures), *map(to_html, tables)])
+            if folded:
+                count = f"show {len(tables)} table{'s' if len(tables) != 1 else ''}"
+                content = f"<details><summary>{count}</summary>\n{content}\n</details>"
+            body.append(f'<section><h2 id="{anchor}">{escape(name)}</h2>\n{content}\n</section>')
+        about = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in self.facts.items())
+        banner = f'<p class="banner" role="note">{escape(self.notice)}</p>' if self.notice else ""
+        lead = f'<p class="lead">{escape(self.paragraph)}</p>' if self.paragraph else ""
+        items = "".join(f"<li>{escape(text)}</li>" for text in self.findings)
+        style, script = (_asset(f"report.{kind}") for kind in ("css", "js"))
+        return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(self.title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+<h1>{escape(self.title)}</h1>
+{banner}
+{lead}
+<ul class="findings">{items}</ul>
+<p class="sub">{escape(self.hint)}</p>
+<nav>{" ".join(links)}</nav>
+{"".join(body)}
+<section><h2 id="run">This run</h2><dl>{about}</dl></section>
+</main>
+<script>
+{script}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    return files("hypermargin_studies.engine").joinpath(name).read_text(encoding="utf-8")
+
+
+# -- parts of a page that several commands write -----------------------------------------------------------------------
+
+
+def marked(text: str, name: str) -> str | None:
+    """The part of this name with its marks; None if there is none."""
+    found = re.search(_between_marks(name), text, flags=re.DOTALL)
+    return found[0] if found else None
+
+
+def with_marked(text: str, name: str, content: str) -> str:
+    """The text with this content for the part; a new part comes behind the first heading."""
+    part = f"<!-- {name}: begin -->\n{content.strip()}\n<!-- {name}: end -->"
+    if marked(text, name) is not None:
+        return re.sub(_between_marks(name), lambda _: part, text, count=1, flags=re.DOTALL)
+    heading, _, rest = text.partition("\n")
+    return f"{heading}\n\n{part}\n{rest}"
+
+
+def _between_marks(name: str) -> str:
+    return rf"<!-- {re.escape(name)}: begin -->.*?<!-- {re.escape(name)}: end -->"

@@ -1,1 +1,0 @@
-"""The robustness experiment: does training with uncertainty sets help, and against what?"""
