@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 from hypermargin import Certificate, HyperbolicSVC, HyperbolicSVCCV, MarginProblem, Status, load_model, save_model
 from hypermargin.certificates import CertificateError, CurveCertificate
@@ -92,6 +93,34 @@ def test_the_bound_is_rigorous_for_other_weights_and_survives_a_file(tmp_path):
         assert certificate.verify(problem) <= optimum
     solution.certificate.save(tmp_path / "proof.json")
     assert Certificate.load(tmp_path / "proof.json").verify(problem) == solution.lower_bound
+
+
+def dual_value(problem, beta):
+    """``sum |beta| - (q(P) + 2 (c * P)^2)/2`` for the points ``(sqrt(1 + |xr|^2), xr)``, in Arb with 400 bits."""
+    with ctx.workprec(400):
+        P = [arb(0)] * (problem.dim + 1)
+        for b, row in zip(beta.tolist(), problem.X[:, 1:].tolist(), strict=True):
+            point = [(1 + sum(arb(v) ** 2 for v in row)).sqrt(), *row]
+            P = [total + arb(b) * v for total, v in zip(P, point, strict=True)]
+        c = [(1 + sum(arb(v) ** 2 for v in problem.centre.tolist())).sqrt(), *problem.centre.tolist()]
+        along = c[0] * P[0] - sum(arb(u) * v for u, v in zip(c[1:], P[1:], strict=True))
+        return sum(abs(arb(b)) for b in beta.tolist()) - (sum(v**2 for v in P[1:]) - P[0] ** 2) / 2 - along**2
+
+
+@pytest.mark.parametrize("radius", [0.0, 5.0, 10.0, 14.0])
+def test_the_bound_is_for_exact_points_however_far_out(radius):
+    """Near one another and far out, the rounding of time coordinates would be the larger part of what is proved."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = lift(rng.choice([0.01, 1.0]) * rng.normal(size=(8, 2)))
+        X = lift(transform_points(X, random_isometry(2, radius, rng))[:, 1:])
+        problem = CurveProblem(MarginProblem(X, np.resize([1.0, -1.0], 8), C=100.0))
+        share = rng.integers(0, 64, size=4).astype(float)
+        beta = problem.y * np.ravel([share, rng.permutation(share)], order="F")
+        exact = dual_value(problem, beta)
+        bound = CurveCertificate(8, problem.centre, np.arange(8), beta).bound_for(problem)
+        assert bound <= exact
+        assert exact - bound <= 1e-14 * (abs(exact) + share.sum())
 
 
 def test_what_is_wrong_with_a_certificate_is_said():

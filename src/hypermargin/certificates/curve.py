@@ -10,7 +10,7 @@ from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
@@ -18,11 +18,15 @@ from hypermargin.certificates.base import Certificate, CertificateError
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.metric import distance
-from hypermargin.kernels.double_double import from_product
+from hypermargin.kernels.double_double import DoubleDouble, add, from_product, from_sum, square_root
 from hypermargin.problems.curve import CurveProblem
 
 #: How far apart two computations of one mean may be, for each unit of its time coordinate (its rounding grows so).
 SAME_CENTRE = 256.0 * UNIT_ROUNDOFF
+
+
+#: Bits of Arb: two doubles have 106, and far from the origin up to 60 of them cancel.
+PRECISION = 192
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +53,22 @@ class CurveCertificate(Certificate):
     weights: Array
 
     def bound_for(self, problem: Any, *, by_arb: bool = False) -> float:
-        """A rigorous lower bound for the objective of `problem`.
+        """A rigorous lower bound for the objective of `problem`, whose points are ``(sqrt(1 + |xr|^2), xr)`` exactly.
 
-        Sums over the samples are exact up to one rounding, and all that follows is done by Arb whether `by_arb` or not.
+        Sums over the samples have twice the digits of a double and stated errors, and all that follows is done by Arb,
+        whether `by_arb` or not.
         """
         self._check(problem)
-        points = problem.X[self.samples]
-        total = arb(fsum(np.abs(self.weights).tolist()))
-        total = total - total * arb(2) ** -52
-        P = [_exact_sum(self.weights, points[:, j]) for j in range(points.shape[1])]
-        # Weights are a point of the dual whatever the centre is, so that the bound is for that of the problem.
-        return float((total - _length_squared(P, problem.centre) / 2).lower())
+        space, weights = problem.X[self.samples, 1:], self.weights
+        time, doubt = _times(space)
+        with ctx.workprec(PRECISION):
+            total = _sum(np.abs(weights))
+            P0 = _sum(*from_product(weights, time.high), *from_product(weights, time.low))
+            P0 += arb(0, doubt * float(np.abs(weights) @ time.high))
+            Pr = [_sum(*from_product(weights, axis)) for axis in space.T]
+            # Weights are a point of the dual whatever the centre is, so that the bound is for that of the problem.
+            bound = float((total - _length_squared([P0, *Pr], problem.centre) / 2).lower())
+        return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
 
     def require_about(self, problem: Any) -> None:
         """As for other certificates; but a centre is a mean, whose last digits depend on the machine."""
@@ -79,8 +88,8 @@ class CurveCertificate(Certificate):
         if self.samples.size and not (self.samples.min() >= 0 and self.samples.max() < self.n_samples):
             raise CertificateError("the certificate names samples that the problem does not have")
         sides = problem.y[self.samples] * self.weights
-        # c_i/sqrt2 from below, so that the true bound is respected
-        if not np.all((sides >= 0.0) & (sides <= problem.costs[self.samples] * (1.0 - 2.0 * UNIT_ROUNDOFF))):
+        # c_i/sqrt2 from below: three roundings, of sqrt2, of the quotient and of this product
+        if not np.all((sides >= 0.0) & (sides <= problem.costs[self.samples] * (1.0 - 4.0 * UNIT_ROUNDOFF))):
             raise CertificateError("a weight of the certificate is beyond that of its sample")
         if fsum(self.weights.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
             raise CertificateError("the weights of the certificate do not add up to 0")
@@ -108,11 +117,25 @@ def objective_above(problem: CurveProblem, w: Array, intercept: float) -> float:
     products = problem.X * np.append(w[:1], -w[1:])
     sizes = np.abs(products).sum(axis=1) + abs(intercept)
     margins = problem.y * (products.sum(axis=1) + intercept)
-    rounding = 1.01 * (rounding_factor(w.size + 4) * (1.0 + sizes))
+    # One rounding each for d + 1 products, their sum, 1 - m; and d/2 + 2 for x0 = sqrt(1 + |xr|^2).
+    rounding = 1.01 * (rounding_factor(2 * w.size + 8) * (1.0 + sizes))
     hinges = np.maximum(0.0, (1.0 - margins) + rounding)
     risk = float(problem.costs @ hinges) * (1.0 + float(rounding_factor(problem.n_samples + 8)))
-    length = _length_squared([arb(float(v)) for v in w], problem.centre)
-    return float((length / 2 + arb(risk)).upper())
+    with ctx.workprec(PRECISION):
+        length = _length_squared([arb(float(v)) for v in w], problem.centre)
+        objective = float((length / 2 + arb(risk)).upper())
+    return float(np.nextafter(objective, np.inf)) if np.isfinite(objective) else np.inf
+
+
+def _times(space: Array) -> tuple[DoubleDouble, float]:
+    """``sqrt(1 + |v|^2)`` of the rows v, shape (n, d), and a bound on the relative error.
+
+    Each of the d + 2 operations errs by less than ``2^-101``: all terms are positive, and the largest is no less than 1.
+    """
+    square = from_sum(np.ones(len(space)), np.zeros(len(space)))
+    for axis in space.T:
+        square = add(square, from_product(axis, axis))
+    return square_root(square, np), (space.shape[1] + 8) * 2.0**-100
 
 
 def _length_squared(P: list[arb], centre: Array) -> arb:
@@ -124,9 +147,10 @@ def _length_squared(P: list[arb], centre: Array) -> arb:
     return space - P[0] * P[0] + 2 * along * along
 
 
-def _exact_sum(weights: Array, values: Array) -> arb:
-    """``sum weights_i values_i`` as a ball: products split into two doubles exactly, their sum rounded once."""
-    product = from_product(weights, values)
-    total = fsum(np.concatenate([product.high, product.low]).tolist())
-    # Splitting loses something only where a product underflows.
-    return arb(total, abs(total) * 2.0**-52 + weights.size * 1e-300)
+def _sum(*parts: Array) -> arb:
+    """The sum of all entries as a ball: what correct rounding leaves of it is summed once more."""
+    terms = np.concatenate(parts).tolist()
+    total = fsum(terms)
+    rest = fsum([*terms, -total])
+    # Exact products of doubles (`from_product`) lose something only where they underflow.
+    return arb(total) + arb(rest, abs(rest) * 2.0**-52 + len(terms) * 1e-300)
