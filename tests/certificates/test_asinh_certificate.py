@@ -6,12 +6,16 @@ from math import asinh
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx
 
 from hypermargin import Certificate, MarginProblem, solve
 from hypermargin.certificates import AsinhCertificate, CertificateError
-from hypermargin.certificates.asinh.compiled.losses import asinh_near, least_offset, loss_below
-from hypermargin.geometry.lorentz import lift
+from hypermargin.certificates.asinh.arb import PRECISION, ArbLosses
+from hypermargin.certificates.asinh.check import OPERATIONS
+from hypermargin.certificates.asinh.compiled.losses import BoxLosses, asinh_near, least_offset, loss_below
+from hypermargin.certificates.asinh.frame import Frame
+from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.lorentz import covector, lift
 from reference.asinh_judges import best_by_random_search
 
 
@@ -45,6 +49,39 @@ def test_offsets_are_below_the_loss_and_touch_it():
         least = float((np.maximum(0.0, asinh(1.0) - np.arcsinh(m)) - slope * m).min())
         assert offset <= least + 1e-12
         assert offset >= least - 1e-4 * (1.0 + right - left)
+
+
+@pytest.mark.parametrize("by_arb", [False, True])
+@pytest.mark.parametrize("radius", [0.0, 4.0, 9.0])
+def test_sums_on_a_box_are_below_the_losses_of_exact_points(radius, by_arb):
+    """Far out points cancel in the frame: what rounding them changes is charged. The losses touch their bounds at w."""
+    rng = np.random.default_rng(4)
+    centre = np.array([np.cosh(radius), np.sinh(radius), 0.0])
+    X = lift((lift(rng.normal(size=(20, 2))) @ boost(centre).T)[:, 1:])
+    problem = MarginProblem(X, np.resize([1.0, -1.0], 20))
+    frame = Frame(covector(boost(centre).T).T)
+    Z, doubt = frame.samples(problem)
+    with ctx.workprec(PRECISION):
+        starts, everything = np.full(20, -1e300), np.arange(20, dtype=np.intc)
+        plain = BoxLosses(Z, np.ones(20), doubt, starts, np.ones(2))
+        losses = ArbLosses(problem, frame, starts) if by_arb else plain
+        for trial in range(40):
+            w, side = rng.normal(size=3), np.full(3, 10.0 ** rng.uniform(-12, 0))
+            settled = (0.0, 1e-3)[trial % 2]
+            sums = np.zeros(14)
+            assert losses.settle(w, side, everything, settled, sums)
+            losses.add_minorants(w[None, :], np.ones(1), sums)
+            for corner in (0.0, *rng.uniform(-1.0, 1.0, size=(5, 3))):
+                at = (w + corner * side).tolist()
+                image = [sum(arb(f) * v for f, v in zip(row, at, strict=True)) for row in frame.matrix.tolist()]
+                risk = arb(0)
+                for label, (_, *space) in zip(problem.y.tolist(), X.tolist(), strict=True):
+                    time = (1 + sum(arb(v) ** 2 for v in space)).sqrt()
+                    margin = label * (time * image[0] + sum(v * f for v, f in zip(space, image[1:], strict=True)))
+                    risk += (arb(1).asinh() - margin.asinh()).max(arb(0))
+                terms = [sums[1], *(sums[2 + j] * arb(at[j]) for j in range(3))]
+                terms += [0.5 * sums[5 + 3 * i + j] * arb(at[i]) * at[j] for i in range(3) for j in range(3)]
+                assert sum(terms, arb(0)) - (20 + OPERATIONS) * 2.0**-53 * sums[0] < risk
 
 
 def test_arb_agrees(solved):

@@ -82,6 +82,27 @@ def test_the_heat_kernel_of_higher_dimensions_is_the_derivative_it_should_be(dim
         assert abs(value - expected) <= min(1e-12, relative) * expected + absolute
 
 
+@pytest.mark.parametrize("exponent", [-5, -10, -20, -80, -130, -145, -155, -165])
+def test_near_the_origin_errors_are_within_what_is_claimed(exponent):
+    """However local the kernel is: its parameter is that of the distance of the two points."""
+    rng = np.random.default_rng(0)
+    for apart in (1.0, 1e-4, 1e-12):
+        for _ in range(10):
+            x = lift(10.0**exponent * rng.normal(size=3))
+            y = lift(x[1:] * (1.0 + apart * rng.normal(size=3)))
+            with mpmath.workdps(800):
+                d = exact_distance(x, y)
+                cases = [(LaplacianKernel(float(1 / d)), mpmath.exp(-mpmath.mpf(float(1 / d)) * d))]
+                if d > 1e-150:
+                    t, power = float(d * d), float(1 / d**2)
+                    cases.append((HeatKernel(t), d / mpmath.sinh(d) * mpmath.exp(-d * d / (4 * mpmath.mpf(t)))))
+                    cases.append((CoshKernel(power), mpmath.cosh(d) ** -mpmath.mpf(power)))
+                for kernel, value in cases:
+                    relative, absolute = kernel.rounding(3)
+                    assert abs(kernel(x, y) - value) <= relative * value + absolute, (kernel, x, y)
+                    assert absolute < 1e-14 or d < 1e-120
+
+
 def test_equal_points_have_the_value_of_distance_zero():
     X = lift(np.random.default_rng(0).normal(size=(6, 3)) * np.array([[0.0], [1e-9], [1.0], [1e3], [1e6], [3e6]]))
     for kernel, value in ((HeatKernel(), 1.0), (CoshKernel(), 1.0), (LaplacianKernel(), 1.0), (DistanceKernel(), 0.0)):

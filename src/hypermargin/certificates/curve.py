@@ -18,7 +18,7 @@ from hypermargin.certificates.base import Certificate, CertificateError
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.metric import distance
-from hypermargin.kernels.double_double import DoubleDouble, add, from_product, from_sum, square_root
+from hypermargin.kernels.double_double import from_product, time_coordinates
 from hypermargin.problems.curve import CurveProblem
 
 #: How far apart two computations of one mean may be, for each unit of its time coordinate (its rounding grows so).
@@ -60,7 +60,7 @@ class CurveCertificate(Certificate):
         """
         self._check(problem)
         space, weights = problem.X[self.samples, 1:], self.weights
-        time, doubt = _times(space)
+        time, doubt = time_coordinates(space)
         with ctx.workprec(PRECISION):
             total = _sum(np.abs(weights))
             P0 = _sum(*from_product(weights, time.high), *from_product(weights, time.low))
@@ -125,17 +125,6 @@ def objective_above(problem: CurveProblem, w: Array, intercept: float) -> float:
         length = _length_squared([arb(float(v)) for v in w], problem.centre)
         objective = float((length / 2 + arb(risk)).upper())
     return float(np.nextafter(objective, np.inf)) if np.isfinite(objective) else np.inf
-
-
-def _times(space: Array) -> tuple[DoubleDouble, float]:
-    """``sqrt(1 + |v|^2)`` of the rows v, shape (n, d), and a bound on the relative error.
-
-    Each of the d + 2 operations errs by less than ``2^-101``: all terms are positive, and the largest is no less than 1.
-    """
-    square = from_sum(np.ones(len(space)), np.zeros(len(space)))
-    for axis in space.T:
-        square = add(square, from_product(axis, axis))
-    return square_root(square, np), (space.shape[1] + 8) * 2.0**-100
 
 
 def _length_squared(P: list[arb], centre: Array) -> arb:

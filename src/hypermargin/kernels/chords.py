@@ -5,10 +5,10 @@ radius r, the hyperbolic law of haversines reads
 
     S = (A - B)^2 / (4 A B) + sinh(rx) sinh(ry) |nx - ny|^2 / 4,
 
-in which no term is negative. What could cancel are the differences ``A - B`` and ``nx - ny``, so A and n are computed
-to twice the digits, once for each point: ``(high - high') + (low - low')`` then has the relative accuracy of a double,
-down to distances of 1e-16 at radius 16. (Differences of the coordinates themselves lose ``e^r`` of it.) Only ``xr`` is
-read, as everywhere in this package: ``x0`` follows from it.
+in which no term is negative. What could cancel are the differences ``A - B`` and ``nx - ny``, so ``A - 1`` and n are
+computed to twice the digits, once for each point: ``(high - high') + (low - low')`` then has the relative accuracy of a
+double, down to distances of 1e-16 at radius 16, and of any size near the origin. (Differences of the coordinates
+themselves lose ``e^r`` of it.) Only ``xr`` is read, as everywhere in this package: ``x0`` follows from it.
 """
 
 import os
@@ -31,7 +31,7 @@ DEVICE_TILE_ENTRIES = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class PolarPoints:
-    """Points prepared for `half_chords`: ``e^r`` and the direction to twice the digits, and two factors.
+    """Points prepared for `half_chords`: ``e^r - 1`` and the direction to twice the digits, and two factors.
 
     `growth` holds arrays of shape (n,), `direction` one such pair for each of the d axes; `half_sinh` is
     ``sinh(r)/2`` and `half_inverse` is ``e^-r/2``, both of shape (n,). `space` are the coordinates ``xr``, (n, d).
@@ -71,17 +71,25 @@ def polar_points(X: Any) -> PolarPoints:
     """Prepare Lorentz points X, shape (n, d + 1), a NumPy array or that of another library in double precision."""
     xp = array_api_compat.array_namespace(X)
     space = [X[:, j] for j in range(1, X.shape[1])]
-    square = from_product(space[0], space[0])
-    for axis in space[1:]:
-        square = add(square, from_product(axis, axis))
     zero, one = xp.zeros_like(space[0]), xp.ones_like(space[0])
+    largest = abs(space[0])
+    for axis in space[1:]:
+        largest = xp.maximum(largest, abs(axis))
+    # Squares of coordinates below 2^-400 would lose digits; larger ones are not touched.
+    scale = xp.where(largest < 2.0**-400, one * 2.0**600, one)
+    scaled = [axis * scale for axis in space]
+    square = from_product(scaled[0], scaled[0])
+    for axis in scaled[1:]:
+        square = add(square, from_product(axis, axis))
     length = square_root(square, xp)
-    time = square_root(add(square, DoubleDouble(one, zero)), xp)
-    growth = add(length, time)
     at_origin = length.high == 0.0  # which has no direction, and needs none
     safe = DoubleDouble(xp.where(at_origin, one, length.high), xp.where(at_origin, zero, length.low))
-    direction = tuple(divide(DoubleDouble(axis, zero), safe) for axis in space)
-    return PolarPoints(X[:, 1:], growth, direction, 0.5 * length.high, 0.5 / growth.high)
+    direction = tuple(divide(DoubleDouble(axis, zero), safe) for axis in scaled)
+    square = DoubleDouble(square.high / scale / scale, square.low / scale / scale)
+    length = DoubleDouble(length.high / scale, length.low / scale)
+    time = square_root(add(square, DoubleDouble(one, zero)), xp)
+    growth = add(length, divide(square, add(time, DoubleDouble(one, zero))))  # |xr| + (x0 - 1)
+    return PolarPoints(X[:, 1:], growth, direction, 0.5 * length.high, 0.5 / (length.high + time.high))
 
 
 def half_chords(x: PolarPoints, y: PolarPoints) -> Any:

@@ -25,6 +25,8 @@ from typing import Any
 FEW_STEPS, LARGEST_Z, LARGEST_Z_OF_MANY = 3, 0.5, 0.9
 #: Keeps quotients by S defined where points coincide; far below what changes a value.
 LEAST_S = 1e-300
+#: From here down powers of 1/t may overflow: the 50th is 1e300, and there are d/2 of them.
+LEAST_T = 1e-6
 
 
 def heat_profile(S: Any, t: float, dim: int, xp: Any) -> Any:
@@ -37,8 +39,12 @@ def heat_profile(S: Any, t: float, dim: int, xp: Any) -> Any:
     first = length / (root * xp.sqrt(1.0 + S))  # d/sinh(d)
     if m == 1:
         return first * decay
-    polynomial = _bell([p / t for p in _derivatives(S, first, m, xp)])
-    return polynomial * decay / _bell([value / t for value in _at_zero(m)])
+
+    def scaled(values: list[Any]) -> list[Any]:
+        """p/t; from `LEAST_T` down ``p_k t^(k - 1)``, which makes the polynomial t^m times as large."""
+        return [p / t if t > LEAST_T else p * t**k for k, p in enumerate(values)]
+
+    return _bell(scaled(_derivatives(S, first, m, xp))) * decay / _bell(scaled(_at_zero(m)))
 
 
 def heat_rounding(dim: int) -> tuple[float, float]:
@@ -55,7 +61,7 @@ def _derivatives(S: Any, first: Any, m: int, xp: Any) -> list[Any]:
     z = S / (1.0 + S)
     largest_z = LARGEST_Z if m <= FEW_STEPS else LARGEST_Z_OF_MANY
     near = z <= largest_z
-    scale = 2.0 * S * (1.0 + S)
+    scale = xp.where(near, xp.ones_like(S), 2.0 * S * (1.0 + S))
     previous = None
     for j in range(m - 1):
         if previous is None:

@@ -60,7 +60,16 @@ def test_the_optimum_is_that_of_clarabel(kernel, C, weighted):
     assert solution.objective >= expected * (1.0 - 1e-7)
 
 
-@pytest.mark.parametrize(("kernel", "dim"), [*((k, 2) for k in KERNELS), (HeatKernel(0.5), 5), (HeatKernel(1.0), 7)])
+@pytest.mark.parametrize(
+    ("kernel", "dim"),
+    [
+        *((k, 2) for k in KERNELS),
+        (HeatKernel(0.5), 5),
+        (HeatKernel(1.0), 7),
+        (HeatKernel(2.0), 20),
+        (HeatKernel(9.0), 41),
+    ],
+)
 def test_arb_lies_within_the_bounds(kernel, dim):
     problem = random_problem(kernel, n=25, dim=dim)
     certificate = solve_kernel(problem).certificate
@@ -70,6 +79,17 @@ def test_arb_lies_within_the_bounds(kernel, dim):
     assert arb_upper <= upper
     assert arb_lower - lower <= 1e-9 * upper  # the bounds are not needlessly wide
     assert upper - arb_upper <= 1e-9 * upper
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-30, 1e-140])
+def test_arb_takes_the_digits_that_near_points_need(size):
+    """All of a problem near the origin, with pairs of samples that are nearer to each other still."""
+    rng = np.random.default_rng(2)
+    space = size * rng.normal(size=(12, 6))
+    space[6:] = space[:6] * (1.0 + 1e-9 * rng.normal(size=(6, 6)))
+    problem = KernelProblem(lift(space), np.resize([1.0, -1.0], 12), HeatKernel(size**2), 0.5)
+    lower, upper = solve_kernel(problem).certificate.enclosure(problem, by_arb=True)
+    assert lower <= upper <= lower * (1.0 + 1e-6)
 
 
 def test_far_points_are_proved_too():

@@ -1,7 +1,8 @@
 """The losses of samples on boxes once more, by the library Arb: a second opinion on `compiled/losses.py`.
 
 Points in the frame, margins, asinh and the minima over intervals are computed with Arb's own error bounds. Slower by
-far, and short: what is a matter of quality only, such as slopes, is read off ordinary numbers.
+far, and short: what is a matter of quality only, such as slopes, is read off ordinary numbers. Sums over samples are
+made of the z_i rounded to doubles, and charged with that rounding.
 """
 
 from math import asinh, hypot, inf
@@ -11,8 +12,11 @@ from flint import arb
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.asinh.frame import Frame
+from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.problems.margin import MarginProblem
 
+#: Bits. Far from the origin up to 60 of them cancel in the frame.
+PRECISION = 192
 _ONE = arb(1)
 _ROOT_HALF = 0.5**0.5
 
@@ -48,9 +52,8 @@ def _least_offset(slope: float, left: float, right: float) -> float:
     touch = arb(1)
     if slope < -_ROOT_HALF:
         touch = (1 / arb(slope) ** 2 - 1).nonnegative_part().sqrt()
-    touch = min(max(touch, arb(left), key=float), arb(right), key=float)
-    value = (_ONE.asinh() - touch.asinh() - slope * touch) if float(touch) < 1.0 else -slope * touch
-    least = _down(value)
+    touch = touch.max(arb(left)).min(arb(right))
+    least = _down((_ONE.asinh() - touch.asinh()).max(arb(0)) - slope * touch)
     return min(least, _down(arb(_loss(left)) - slope * arb(left))) if left < 0.0 else least
 
 
@@ -69,7 +72,12 @@ class ArbLosses:
             [y * sum((x * f for x, f in zip(point, column, strict=True)), arb(0)) for column in columns]
             for point, y in zip(map(_on_hyperboloid, problem.X[:, 1:].tolist()), problem.y.tolist(), strict=True)
         ]
+        #: The z_i as doubles, which the sums are made of, and a bound on what that changes in their entries.
         self.plain = np.array([[float(value) for value in row] for row in self.z])
+        self.doubt = [
+            max(_up(abs(value - plain)) for value, plain in zip(row, rounded, strict=True))
+            for row, rounded in zip(self.z, self.plain.tolist(), strict=True)
+        ]
         self.costs, self.margins_from = problem.costs.tolist(), margins_from.tolist()
         self.kept: list[int] = []
         self.intervals: list[tuple[float, float, float]] = []
@@ -79,6 +87,7 @@ class ArbLosses:
 
     def settle(self, centre: Array, radius: Array, active: np.ndarray, allowed: float, sums: Array) -> bool:
         self.kept, self.intervals = [], []
+        length = float((np.abs(centre) + radius).sum())
         for i in active.tolist():
             middle = sum((z * c for z, c in zip(self.z[i], centre.tolist(), strict=True)), arb(0))
             spread = sum((abs(z) * r for z, r in zip(self.z[i], radius.tolist(), strict=True)), arb(0))
@@ -90,6 +99,7 @@ class ArbLosses:
             left = max(left, self.margins_from[i])
             m = 0.5 * (left + right)
             size = 2.0 * float(np.abs(self.plain[i]) @ (np.abs(centre) + radius)) + right - left
+            size += 1.01 * self.doubt[i] * length / U  # the doubt, in units of what `size` stands for
             if right <= 1.0:
                 h = _least_curvature(left, right)
                 rho = max(right - m, m - left)
@@ -116,8 +126,8 @@ class ArbLosses:
         self.kept, total = [], 0.0
         for i in active.tolist():
             ends = [(z * a, z * b) for z, a, b in zip(self.z[i], low.tolist(), high.tolist(), strict=True)]
-            most = sum((max(pair, key=float) for pair in ends), arb(0))
-            least = sum((min(pair, key=float) for pair in ends), arb(0))
+            most = sum((a.max(b) for a, b in ends), arb(0))
+            least = sum((a.min(b) for a, b in ends), arb(0))
             if _down(least) >= 0.0:
                 continue
             self.kept.append(i)

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from math import frexp, inf, isfinite
 
 import numpy as np
+from flint import ctx
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.asinh.arb import ArbLosses
+from hypermargin.certificates.asinh.arb import PRECISION, ArbLosses
 from hypermargin.certificates.asinh.compiled.losses import BoxLosses, loss_below
 from hypermargin.certificates.asinh.frame import Frame
 from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf, BoxProof
@@ -35,9 +36,9 @@ def verified_lower_bound(proof: BoxProof, problem: MarginProblem, by_arb: bool =
     Z, doubt = frame.samples(problem)
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     starts = _margins_from(costs, proof.cutoff)
-    losses = ArbLosses(problem, frame, starts) if by_arb else BoxLosses(Z, costs, doubt, starts, _ends_of_chords())
-    checker = _Checker(proof, losses, frame.defect, problem)
-    with np.errstate(all="ignore"):  # what overflows proves nothing
+    with np.errstate(all="ignore"), ctx.workprec(PRECISION):  # what overflows proves nothing
+        losses = ArbLosses(problem, frame, starts) if by_arb else BoxLosses(Z, costs, doubt, starts, _ends_of_chords())
+        checker = _Checker(proof, losses, frame.defect, problem)
         return max(0.0, min(proof.cutoff, checker.outside(), checker.inside()))
 
 

@@ -21,8 +21,8 @@ def near_points(
 ) -> cython.Py_ssize_t:
     """Write the places of the points near another, and their S, to the beginning of two arrays; how many they are.
 
-    `point` is like a column of `table`. Rows of `table`: high and low part of ``e^r``, ``e^-r/2``, ``sinh(r)/2``, then
-    high and low part of the direction along each axis; a column for each point.
+    `point` is like a column of `table`. Rows of `table`: high and low part of ``e^r - 1``, ``e^-r/2``, ``sinh(r)/2``,
+    then high and low part of the direction along each axis; a column for each point.
     """
     n: cython.Py_ssize_t = table.shape[1]
     axes: cython.Py_ssize_t = (table.shape[0] - 4) // 2
