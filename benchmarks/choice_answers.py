@@ -11,10 +11,10 @@ from sklearn.metrics import get_scorer
 
 from choice_data import task
 from hypermargin.estimators import HyperbolicClassifierCV
-from hypermargin.estimators.choice.answers import Answers, Judge
-from hypermargin.estimators.choice.choosing import best_of_each_family
-from hypermargin.estimators.choice.families import Samples
-from hypermargin.estimators.choice.search import Search, Tried
+from hypermargin.estimators.auto.choosing import best_of_each_family
+from hypermargin.estimators.auto.families import Samples
+from hypermargin.estimators.auto.search import Candidate, Search
+from hypermargin.estimators.scoring import Answers, Scorer
 from hypermargin_studies.accuracy.contestants import features_for, fitted_peer
 
 PEERS = (
@@ -30,15 +30,15 @@ PEERS = (
 class Material:
     """The best candidate of each family with its answers to the folds, and to the samples that are tested.
 
-    `folds` are the rows of the folds among all samples, which `judge` knows; `test` the rows that no rule may see.
+    `folds` are the rows of the folds among all samples, which `scorer` has; `test` the rows that no rule may see.
     """
 
     n_train: int
-    members: list[Tried]
+    members: list[Candidate]
     tested: list[Answers]
     folds: list[np.ndarray]
     test: np.ndarray
-    judge: Judge
+    scorer: Scorer
     peers: dict[str, float]
 
 
@@ -46,14 +46,14 @@ def material(name: str) -> Material:
     """Answers and scores for the data set of this name."""
     warnings.simplefilter("ignore")
     data = task(name)
-    scorer = None if data.scoring == "accuracy" else get_scorer(data.scoring)
-    judge = Judge(scorer, data.X, data.y, np.unique(data.y), None)
+    metric = None if data.scoring == "accuracy" else get_scorer(data.scoring)
+    scorer = Scorer(metric, data.X, data.y, np.unique(data.y), None)
     samples = Samples(data.X, data.y, None)
     own = samples.take(data.train)
     chooser = HyperbolicClassifierCV(scoring=data.scoring)
     folds = chooser._folds(own, 0)
-    own_judge = Judge(scorer, own.X, own.labels, judge.classes, None)
-    members = best_of_each_family(Search(own, own_judge, 1, False, 0).run(chooser._wanted(own, 0)[0], folds))
+    own_scorer = Scorer(metric, own.X, own.labels, scorer.classes, None)
+    members = best_of_each_family(Search(own, own_scorer, 1, False, 0).run(chooser._wanted(own, 0)[0], folds))
     tested = [each.family.answers([each.parameters], samples, [(data.train, data.test)])[0][0] for each in members]
     peers = {}
     for peer in PEERS:
@@ -61,4 +61,4 @@ def material(name: str) -> Material:
         model, _ = fitted_peer(peer, features[data.train], data.y[data.train], data.scoring)
         peers[peer] = float(get_scorer(data.scoring)(model, features[data.test], data.y[data.test]))
     tests = [data.train[test] for _, test in folds]
-    return Material(len(data.train), members, tested, tests, data.test, judge, peers)
+    return Material(len(data.train), members, tested, tests, data.test, scorer, peers)

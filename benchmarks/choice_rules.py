@@ -21,11 +21,9 @@ from choice_answers import PEERS, Material, material
 from choice_data import KINDS
 from ensemble_selection import ensemble_weights
 from hypermargin.arrays import Array
-from hypermargin.estimators.choice.blend import blended
-from hypermargin.estimators.choice.choosing import MOST_BEHIND, best_blend
-from hypermargin.estimators.choice.nearness import near_the_least
-from hypermargin.estimators.choice.sharpening import best_exponent, sharpened
-from hypermargin.estimators.choice.table import is_near
+from hypermargin.estimators.auto.blend import best_exponent, blended, sharpened, within_two_standard_errors
+from hypermargin.estimators.auto.choosing import best_blend
+from hypermargin.estimators.scoring import MOST_BEHIND, is_near
 from hypermargin_studies.engine.environment import describe_environment
 
 #: Weights and exponents of the members, in the order of their scores.
@@ -33,7 +31,7 @@ Mixture = tuple[Array, Array]
 
 
 def in_use(given: Material) -> Mixture:
-    blend = best_blend(given.members, given.folds, given.judge)
+    blend = best_blend(given.members, given.folds, given.scorer)
     if blend is None:
         return first(given, 1)
     places = [given.members.index(each) for each in blend.members]
@@ -56,7 +54,7 @@ def within_a_standard_error(given: Material) -> Mixture:
 
 def sharp(given: Material) -> tuple[Array, Array]:
     """The probabilities of the true classes, shape (n_members, n_answers), by sharpened members; and the exponents."""
-    columns = given.judge.columns(given.folds)
+    columns = given.scorer.columns(given.folds)
     answers = [np.concatenate([own.probability for own in each.answers]) for each in given.members]
     exponents = np.array([best_exponent(own, columns, None) for own in answers])
     return np.stack([truth_of(own, t, columns) for own, t in zip(answers, exponents.tolist(), strict=True)]), exponents
@@ -64,7 +62,7 @@ def sharp(given: Material) -> tuple[Array, Array]:
 
 def plain(given: Material) -> tuple[Array, Array]:
     """The same of members as they are."""
-    columns = given.judge.columns(given.folds)
+    columns = given.scorer.columns(given.folds)
     answers = [np.concatenate([own.probability for own in each.answers]) for each in given.members]
     return np.stack([truth_of(own, 1.0, columns) for own in answers]), np.ones(len(answers))
 
@@ -83,7 +81,7 @@ def near_in_log_loss(given: Material, answers: Callable = plain) -> Mixture:
     """The mean of those whose log loss is not clearly behind the least."""
     truth, exponents = answers(given)
     repeats = truth.shape[1] / np.unique(np.concatenate(given.folds)).size
-    near = near_the_least(truth, None, repeats).astype(float)
+    near = within_two_standard_errors(truth, None, repeats).astype(float)
     return near / near.sum(), exponents
 
 
@@ -92,7 +90,7 @@ def guarded(rule: Callable[[Material], Mixture], errors: float) -> Callable[[Mat
 
     def chosen(given: Material) -> Mixture:
         weights, exponents = rule(given)
-        scores = given.judge.scores(blended([each.answers for each in given.members], weights, exponents), given.folds)
+        scores = given.scorer.scores(blended([each.answers for each in given.members], weights, exponents), given.folds)
         return (weights, exponents) if is_near(scores, given.members[0].scores, errors) else first(given, 1)
 
     return chosen
@@ -123,9 +121,9 @@ def measure(given: Material) -> dict[str, float]:
             answers = given.tested[int(np.argmax(weights))]
         else:
             (answers,) = blended([[own] for own in given.tested], weights, exponents)
-        found[rule] = given.judge.score(answers, given.test)
+        found[rule] = given.scorer.score(answers, given.test)
     for each, answers in zip(given.members, given.tested, strict=True):
-        found[each.family.name] = given.judge.score(answers, given.test)
+        found[each.family.name] = given.scorer.score(answers, given.test)
     return found | given.peers
 
 

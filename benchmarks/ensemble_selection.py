@@ -8,7 +8,7 @@ how often it was taken.
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.choice.nearness import TIE, log_losses
+from hypermargin.estimators.auto.blend import LOSS_TIE, log_losses
 
 #: Members that are taken at most, the first one included.
 MOST_TAKEN = 21
@@ -26,9 +26,9 @@ def ensemble_weights(truth: Array) -> Array:
     best, least = taken, np.inf
     for number in range(1, MOST_TAKEN + 1):
         losses = log_losses((total + truth) / number).mean(axis=1)
-        added = int(np.argmax(losses <= losses.min() + TIE))
+        added = int(np.argmax(losses <= losses.min() + LOSS_TIE))
         taken[added] += 1.0
         total = total + truth[added]
-        if losses[added] < least - TIE:
+        if losses[added] < least - LOSS_TIE:
             best, least = taken.copy(), losses[added]
     return best / best.sum()

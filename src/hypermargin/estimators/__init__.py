@@ -1,6 +1,8 @@
 """Estimators: scikit-learn's interface to the solvers, and model files."""
 
-from hypermargin.estimators.choice import HyperbolicClassifierCV
+import sys
+
+from hypermargin.estimators.auto import HyperbolicClassifierCV
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.forest import HyperbolicForestClassifier, HyperbolicTreeClassifier
 from hypermargin.estimators.kernel_fitting import KernelMemoryWarning
@@ -21,3 +23,13 @@ __all__ = [
     "load_model",
     "save_model",
 ]
+
+#: Modules that public classes have moved from: pickles of earlier versions name them.
+_MOVED = {
+    "choice": "auto",
+    "choice.blend": "auto.blend",
+    "choice.classifier_cv": "auto.classifier_cv",
+    "neighbours.classifier": "neighbours",
+}
+for _old, _new in _MOVED.items():
+    sys.modules[f"{__name__}.{_old}"] = sys.modules[f"{__name__}.{_new}"]

@@ -7,6 +7,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hypermargin.datasets import make_gaussian_mixture, make_taxonomy
 from hypermargin.estimators import (
@@ -316,3 +317,17 @@ class TestBadInput:
             HyperbolicForestClassifier(2).fit(far, y)
         with pytest.raises(ValueError, match="radius"):
             HyperbolicForestClassifier(2).fit(X, y).predict(far)
+
+
+# Some checks use data far beyond the radius that double precision holds, and forests of few trees.
+@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@parametrize_with_checks(
+    [
+        HyperbolicTreeClassifier(geometry="tangent"),
+        HyperbolicForestClassifier(10, geometry="tangent"),
+        HyperbolicForestClassifier(5, geometry="tangent", bootstrap=False, class_weight="balanced", n_jobs=2),
+        HyperbolicTreeClassifier(geometry="tangent", max_depth=3, splits="certified"),
+    ]
+)
+def test_every_check_of_scikit_learn(estimator, check):
+    check(estimator)

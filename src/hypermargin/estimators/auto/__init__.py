@@ -1,5 +1,5 @@
 """`HyperbolicClassifierCV`, which chooses among all classifiers here and their parameters by cross-validation."""
 
-from hypermargin.estimators.choice.classifier_cv import HyperbolicClassifierCV
+from hypermargin.estimators.auto.classifier_cv import HyperbolicClassifierCV
 
 __all__ = ["HyperbolicClassifierCV"]

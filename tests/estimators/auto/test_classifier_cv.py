@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, jaccard_score
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hypermargin import HyperbolicClassifierCV, load_model, save_model
 from hypermargin.datasets import make_gaussian_mixture, make_taxonomy
@@ -15,13 +16,11 @@ from hypermargin.estimators import (
     HyperbolicKNeighborsClassifier,
     HyperbolicSVC,
 )
-from hypermargin.estimators.choice.answers import Answers, Judge
-from hypermargin.estimators.choice.blend import HyperbolicBlend
-from hypermargin.estimators.choice.choosing import choose
-from hypermargin.estimators.choice.families import Family, MarginFamily, NeighbourFamily
-from hypermargin.estimators.choice.kernel_family import KernelFamily
-from hypermargin.estimators.choice.nearness import near_the_least
-from hypermargin.estimators.choice.search import Tried, part_of
+from hypermargin.estimators.auto.blend import HyperbolicBlend, within_two_standard_errors
+from hypermargin.estimators.auto.choosing import choose
+from hypermargin.estimators.auto.families import Family, KernelFamily, MarginFamily, NeighbourFamily
+from hypermargin.estimators.auto.search import Candidate, part_of
+from hypermargin.estimators.scoring import Answers, Scorer
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.models import from_lorentz
 
@@ -222,16 +221,16 @@ def tried(family, truth, scores=None):
     """A candidate that gave these probabilities to the true class, which is 0 for all samples, two in a fold."""
     truth = np.array(truth, dtype=float).reshape(-1, 2)
     answers = [Answers(np.column_stack([own, 1.0 - own])) for own in truth]
-    return Tried(family, {}, answers, np.mean(truth > 0.5, axis=1) if scores is None else np.array(scores))
+    return Candidate(family, {}, answers, np.mean(truth > 0.5, axis=1) if scores is None else np.array(scores))
 
 
 class TestRule:
-    judge = Judge(None, np.zeros((8, 3)), np.zeros(8), np.array([0, 1]), None)
+    scorer = Scorer(None, np.zeros((8, 3)), np.zeros(8), np.array([0, 1]), None)
     folds = tuple((np.arange(2), np.arange(2 * k, 2 * k + 2)) for k in range(4))
     simple, later = MarginFamily("geodesic"), NeighbourFamily()
 
     def chosen(self, first, second, with_blend=True):
-        choice = choose([tried(self.simple, *first), tried(self.later, *second)], self.folds, self.judge, with_blend)
+        choice = choose([tried(self.simple, *first), tried(self.later, *second)], self.folds, self.scorer, with_blend)
         return [family.name for family, _ in choice.members]
 
     ahead = (0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
@@ -256,7 +255,7 @@ class TestRule:
     def test_the_explanation_does_not_call_a_blend_better_than_its_parts(self):
         """Here its log loss is larger than that of its best part."""
         pair = [tried(self.simple, self.ahead), tried(self.later, [*self.behind[:6], 0.2, 0.2])]
-        choice = choose(pair, self.folds, self.judge, with_blend=True)
+        choice = choose(pair, self.folds, self.scorer, with_blend=True)
         assert len(choice.members) == 2
         assert choice.losses[0] > choice.losses[1]
         assert "cannot tell its parts apart" in choice.explanation(4, None)
@@ -266,7 +265,7 @@ class TestRule:
         flat = [0.6] * 7 + [0.4]
         sure = [0.9] * 7 + [0.1]
         truth = np.array([flat, sure])
-        np.testing.assert_array_equal(near_the_least(np.tile(truth, 20), None, 1.0), [False, True])
+        np.testing.assert_array_equal(within_two_standard_errors(np.tile(truth, 20), None, 1.0), [False, True])
         assert self.chosen([flat], [sure]) == ["geodesic", "neighbours"]
 
     def test_equal_scores_go_to_the_simplest(self):
@@ -313,7 +312,7 @@ def test_a_part_of_the_samples_keeps_small_classes():
 def test_screening_leaves_the_best_kernels(monkeypatch):
     X, y = make_gaussian_mixture(60, 2, scale=0.9, random_state=0, return_X_y=True)
     monkeypatch.setattr(KernelFamily, "screened_from", 80)
-    monkeypatch.setattr("hypermargin.estimators.choice.search.PART", 80)
+    monkeypatch.setattr("hypermargin.estimators.auto.search.PART", 80)
     model = HyperbolicClassifierCV(("kernel",), cv=3, refit=False).fit(X, y)
     table = model.cv_results_
     went_on = np.isfinite(table["mean_test_score"])
@@ -326,11 +325,11 @@ def test_screening_leaves_the_best_kernels(monkeypatch):
 def test_many_samples_have_kernels_by_landmarks_and_no_rigid_family_that_is_behind(monkeypatch):
     X, _ = make_gaussian_mixture(200, 2, centers=np.zeros((2, 2)), random_state=3, return_X_y=True)
     y = (X[:, 0] > np.median(X[:, 0])).astype(int)  # a disk and what is around it
-    for module in ("search", "kernel_family", "classifier_cv"):
-        monkeypatch.setattr(f"hypermargin.estimators.choice.{module}.MANY_SAMPLES", 300)
+    for module in ("search", "families", "classifier_cv"):
+        monkeypatch.setattr(f"hypermargin.estimators.auto.{module}.MANY_SAMPLES", 300)
     monkeypatch.setattr(Family, "screened_from", 300)
     monkeypatch.setattr(KernelFamily, "screened_from", 200)
-    monkeypatch.setattr("hypermargin.estimators.choice.kernel_family.LANDMARKS", 60)
+    monkeypatch.setattr("hypermargin.estimators.auto.families.LANDMARKS", 60)
     model = HyperbolicClassifierCV(("geodesic", "neighbours", "kernel")).fit(X, y)
     table = model.cv_results_
     went_on = {
@@ -461,3 +460,22 @@ def test_a_forest_in_the_end_has_more_trees(mixture):
     model = HyperbolicClassifierCV({"forest": [{"min_samples_leaf": 3}]}, cv=2).fit(*mixture)
     assert isinstance(model.best_model_, HyperbolicForestClassifier)
     assert len(model.best_model_.trees_) == 200
+
+
+MARGINS = {"geodesic": [{"C": 1.0}, {"C": 10.0}], "curve": [{"C": 1.0}], "kernel": [{"kernel": "heat", "C": 1.0}]}
+NEIGHBOURS = {"geodesic": [{"C": 1.0}], "neighbours": [{"n_neighbors": 3}], "blend": None}
+BLENDED = {"forest": [{"n_estimators": 5}], "kernel": [{"kernel": "distance"}], "blend": None}
+
+
+# Some checks use data far beyond the radius that double precision holds, where rounding leaves nothing to prove.
+@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        HyperbolicClassifierCV(MARGINS, cv=2, geometry="tangent"),
+        HyperbolicClassifierCV(NEIGHBOURS, cv=2, geometry="tangent"),
+        HyperbolicClassifierCV(BLENDED, cv=2, geometry="tangent", n_jobs=2),
+    ]
+)
+def test_every_check_of_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,4 +1,14 @@
-"""The weighted mean of the probabilities, sharpened or not, of several classifiers of different families."""
+"""Blends: the mean of the probabilities, sharpened or not, of several classifiers of different families.
+
+*Sharpening.* Probabilities ``p_k`` become ``p_k^t / sum_j p_j^t`` with ``t > 0``: their order, and so the label, stays
+as it is. In terms of log-odds this is temperature scaling: C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On calibration
+of modern neural networks" (2017). Margin classifiers of many classes need it most: their sigmoids are fitted to the
+scores of training samples, and the coupling of pairs is cautious, so that the right class often leads by little.
+
+*Membership.* Every model whose cross-validated log loss is within two standard errors of the best. Accuracy on a
+hundred samples moves in steps of a sample; log loss tells families apart sooner. Members count the same: weights that
+are fitted to some hundred answers did worse (docs/benchmarks/choice.md).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +19,16 @@ from sklearn.base import clone
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.choice.answers import Answers
-from hypermargin.estimators.choice.sharpening import sharpened
 from hypermargin.estimators.model_file import model_from_plain, plain_model, storable
+from hypermargin.estimators.scoring import MOST_BEHIND, Answers
+
+#: Smaller probabilities count as this, so that a single certain but wrong answer does not decide.
+LEAST_PROBABILITY = 1e-6
+#: Log losses that differ by less are equal: means of logarithms up to 14 are rounded by less.
+LOSS_TIE = 1e-9
+#: Powers to choose from, from 1/4 to 8, the nearest to 1 first. Steps, because the minimum of a search would depend on
+#: rounding.
+EXPONENTS = tuple(sorted((float(2.0 ** (step / 4)) for step in range(-8, 13)), key=lambda t: abs(np.log(t))))
 
 
 @storable
@@ -21,7 +38,7 @@ class HyperbolicBlend(HyperbolicClassifier):
     Parameters
     ----------
     geometry, curvature
-        Those of the members.
+        As of the members.
 
     Attributes
     ----------
@@ -29,7 +46,7 @@ class HyperbolicBlend(HyperbolicClassifier):
     members_ : list of HyperbolicClassifier
         Fitted to the same samples.
     weights_ : (n_members,) array
-        How much each counts; they sum to 1.
+        Weights of the mean; they sum to 1.
     exponents_ : (n_members,) array
         The power to which the probabilities of each are raised before they are averaged.
     """
@@ -109,7 +126,7 @@ def blended(members: Sequence[Sequence[Answers]], weights: ArrayLike, exponents:
 
 
 def mean_probability(of_members: Sequence[Array], weights: ArrayLike, exponents: ArrayLike) -> Array:
-    """The weighted mean, to twelve digits: classes that tie stay tied, whichever way their sums were rounded."""
+    """The weighted mean, rounded to twelve digits so that tied classes stay tied."""
     weights, exponents = (np.asarray(given, dtype=np.float64) for given in (weights, exponents))
     parts = [sharpened(own, exponent) for own, exponent in zip(of_members, exponents.tolist(), strict=True)]
     return np.average(np.stack(parts), axis=0, weights=weights).round(12)
@@ -121,3 +138,57 @@ def _positive(members: Sequence[HyperbolicClassifier], given: ArrayLike | None, 
     if numbers.shape != (len(members),) or not np.all(numbers > 0.0) or not np.isfinite(numbers).all():
         raise ValueError(f"a blend needs a positive {what} for each member")
     return numbers
+
+
+# -- sharpening and membership -----------------------------------------------------------------------------------------
+
+
+def log_losses(truth: Array) -> Array:
+    """Minus the logarithms of the probabilities of the true classes."""
+    return -np.log(np.maximum(truth, LEAST_PROBABILITY))
+
+
+def within_two_standard_errors(truth: Array, weight: Array | None, repeats: float) -> np.ndarray:
+    """Which log losses are at most two standard errors of the difference behind the best; bool, shape (n_members,).
+
+    Parameters
+    ----------
+    truth : (n_members, n_answers) array
+        The probability that a model gave to the true class of a sample it had not seen.
+    weight : (n_answers,) array or None
+        Weights of the answers. Unequal ones leave ``(sum w)^2 / sum w^2`` answers' worth of evidence.
+    repeats : float
+        Answers per sample: repeated folds are no further evidence.
+    """
+    losses = log_losses(truth)
+    share = np.full(losses.shape[1], 1.0 / losses.shape[1]) if weight is None else weight / weight.sum()
+    behind = losses - losses[np.argmin((losses @ share).round(9))]
+    mean = behind @ share
+    error = np.sqrt((behind - mean[:, None]) ** 2 @ share * (share @ share) * repeats)
+    return mean <= MOST_BEHIND * error + LOSS_TIE
+
+
+def sharpened(probability: Array, exponent: float) -> Array:
+    """Probabilities to a power, each row of (n, n_classes) normalised again; zeros count as `LEAST_PROBABILITY`."""
+    if exponent == 1.0:
+        return probability
+    raised = np.maximum(probability, LEAST_PROBABILITY) ** exponent
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def best_exponent(probability: Array, labels: np.ndarray, weight: Array | None) -> float:
+    """The power with the least log loss; of equal ones the nearest to 1.
+
+    Parameters
+    ----------
+    probability : (n_answers, n_classes) array
+        Predictions for samples that the model had not seen.
+    labels : (n_answers,) array of int
+        Indices of the true classes.
+    weight : (n_answers,) array or None
+        Weights of the answers.
+    """
+    rows = np.arange(len(labels))
+    truth = np.stack([sharpened(probability, t)[rows, labels] for t in EXPONENTS])
+    losses = np.average(log_losses(truth), axis=1, weights=weight)
+    return EXPONENTS[int(np.argmax(losses <= losses.min() + LOSS_TIE))]

@@ -4,10 +4,11 @@ import mpmath
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicKNeighborsClassifier, load_model, save_model
-from hypermargin.estimators.neighbours.search import ProductSearch, TreeSearch, make_search
+from hypermargin.estimators.neighbours import ProductSearch, TreeSearch, make_search
 from hypermargin.geometry import pairwise_distance, random_isometry, transform_points
 from reference.objective import lift
 
@@ -145,3 +146,16 @@ class TestHabits:
         for fitted, asked in ((far, X), (X, far)):
             with pytest.raises(ValueError, match="radius"):
                 HyperbolicKNeighborsClassifier().fit(fitted, y).predict(asked)
+
+
+# Some checks use data far beyond the radius that double precision holds.
+@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@parametrize_with_checks(
+    [
+        HyperbolicKNeighborsClassifier(3, geometry="tangent"),
+        HyperbolicKNeighborsClassifier(5, geometry="tangent", weights="distance", algorithm="tree"),
+        HyperbolicKNeighborsClassifier(geometry="tangent", radius=1.0, weights="distance"),
+    ]
+)
+def test_every_check_of_scikit_learn(estimator, check):
+    check(estimator)

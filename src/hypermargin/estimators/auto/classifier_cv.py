@@ -12,35 +12,34 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.choice.answers import Answerer, Answers, Judge
-from hypermargin.estimators.choice.blend import HyperbolicBlend
-from hypermargin.estimators.choice.choosing import BLEND, Choice, choose
-from hypermargin.estimators.choice.families import (
+from hypermargin.estimators.auto.blend import HyperbolicBlend
+from hypermargin.estimators.auto.choosing import BLEND, Choice, choose, results_table
+from hypermargin.estimators.auto.families import (
     MANY_SAMPLES,
     Family,
     ForestFamily,
+    KernelFamily,
     MarginFamily,
     NeighbourFamily,
     Parameters,
     Samples,
 )
-from hypermargin.estimators.choice.kernel_family import KernelFamily
-from hypermargin.estimators.choice.search import Folds, Search, Tried
-from hypermargin.estimators.choice.table import results_table
+from hypermargin.estimators.auto.search import Candidate, Folds, Search
+from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.inputs import KleinWarning, RadiusWarning, labelled_samples, unit_points
 from hypermargin.estimators.model_file import model_from_plain, plain_model, storable
 from hypermargin.estimators.packing import is_plain
-from hypermargin.estimators.scoring import positive_class, takes_weights
+from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.problems.margin import check_weights
 
-#: What can be chosen from, simplest first.
+#: The families, simplest first.
 FAMILIES = ("geodesic", "curve", "neighbours", "kernel", "forest", BLEND)
-#: Folds by default; repeated where there are fewer samples than `REPEATED_BELOW`, and fewer where there are many.
+#: Folds by default; repeated below `REPEATED_BELOW` samples, so that the choice depends less on how they fall, and
+#: fewer with many samples, to save time.
 FOLDS, REPEATED_BELOW, MOST_REPEATS = 5, 400, 3
 FOLDS_OF_MANY = 3
-#: Trees of a forest in the folds and in the end, and in the folds of many samples.
+#: Trees of a forest in the folds, in the final fit, and in the folds of many samples: fewer save time.
 TREES, FINAL_TREES, TREES_OF_MANY = 100, 200, 50
 
 
@@ -67,22 +66,22 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     scoring : str or callable, optional
         As in scikit-learn; accuracy by default. For rare classes "average_precision" or "f1".
     pos_label : label, optional
-        The positive class of such a score, one of two; by default the rarer one, or the last where they are equally
+        The positive class of such a score, for two classes; by default the rarer one, or the last if they are equally
         frequent. `explanation_` says which.
     cv : int, splitter or iterable, optional
-        As in scikit-learn; an integer means stratified folds. By default 5 of them, repeated where there are fewer than
-        400 samples, and 3 beyond 8,000.
+        As in scikit-learn; an integer means stratified folds. By default 5 of them, repeated with fewer than 400
+        samples, and 3 with more than 8,000.
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
         What the columns of X are.
     curvature : float, default=1.0
         The points lie in the space of curvature ``-curvature``.
     class_weight : dict or "balanced", optional
-        Factors of `sample_weight` by class, in every fit. Neighbours know no weights: small whole numbers are taken for
-        repetitions, and for others they are not tried.
+        Factors of `sample_weight` by class, in every fit. Neighbours take no weights: small whole numbers count as
+        repetitions, and with other weights neighbours are not tried.
     refit : bool, default=True
-        Fit the classifier chosen to all samples; without, there is the table only.
+        Fit the chosen classifier to all samples; without it, only the table is made.
     n_jobs : int, optional
-        Threads that try candidates at the same time; the answer does not depend on it.
+        Threads that try candidates at the same time; the result does not depend on it.
     random_state : int, RandomState or None, default=0
         Shuffles the folds and seeds the forests.
     verbose : int, default=0
@@ -91,11 +90,11 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     Attributes
     ----------
     best_model_ : HyperbolicClassifier
-        The classifier chosen, fitted to all samples.
+        The chosen classifier, fitted to all samples.
     best_params_ : dict
         Its family and parameters.
     best_score_ : float
-        Its mean score over the folds: a little too good, because it was chosen by it.
+        Its mean score over the folds: slightly optimistic, because it was chosen by it.
     best_index_ : int
         Its row in the table.
     explanation_ : str
@@ -105,11 +104,11 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         `split0_test_score` and so on, `screening_score` and `seconds`. ``pandas.DataFrame(cv_results_)`` shows it.
     n_splits_ : int
     pos_label_ : label or None
-        The positive class; None where the score has none.
+        The positive class; None if the score has none.
     classes_ : (n_classes,) array
     n_features_in_ : int
     feature_names_in_ : array of str
-        Where X had names.
+        If X had column names.
     """
 
     best_model_: HyperbolicClassifier
@@ -149,7 +148,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     def fit(self, X, y, sample_weight=None) -> "HyperbolicClassifierCV":
         """Choose a classifier for points X, shape (n, width), with labels y, shape (n,), and fit it to all of them.
 
-        Weights, shape (n,), enter every fit, and weigh the scores as well where the scorer takes weights.
+        Weights, shape (n,), enter every fit, and the scores as well if the scorer takes weights.
         """
         self._check_space()
         if not isinstance(self.verbose, Integral):
@@ -161,12 +160,12 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         wanted, with_blend = self._wanted(samples, seed)
         used = samples.labels if samples.weight is None else samples.labels[samples.weight > 0.0]
         self.pos_label_, positive = positive_class(self.scoring, self.pos_label, self.classes_, used)
-        judge = self._judge(X, y, sample_weight)
+        scorer = self._scorer(X, y, sample_weight)
         if folds:
-            tried = Search(samples, judge, self.n_jobs, self.verbose >= 1, seed).run(wanted, folds)
-        else:  # nothing can be compared: the simplest there is, as it comes
-            tried = [Tried(wanted[0][0], {})]
-        choice = choose(tried, folds, judge, with_blend)
+            candidates = Search(samples, scorer, self.n_jobs, self.verbose >= 1, seed).run(wanted, folds)
+        else:  # nothing can be compared: the simplest family with its defaults
+            candidates = [Candidate(wanted[0][0], {})]
+        choice = choose(candidates, folds, scorer, with_blend)
         self.n_splits_ = len(folds)
         self.best_index_, self.best_score_ = choice.index, choice.score
         self.best_params_ = {"family": choice.family, **choice.parameters}
@@ -179,12 +178,12 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         return self
 
     def _samples(self, X: Array, y: np.ndarray, sample_weight) -> Samples:
-        """Unit Lorentz points, labels as indices, and weights multiplied out (None where there are none)."""
+        """Unit Lorentz points, labels as indices, and weights multiplied out (None if there are none)."""
         given = labelled_samples(X, y, sample_weight, self.class_weight)
         self.classes_ = given.classes
         with warnings.catch_warnings():
-            for told_once in (RadiusWarning, KleinWarning):  # by the final fit
-                warnings.simplefilter("ignore", told_once)
+            for repeated in (RadiusWarning, KleinWarning):  # the final fit warns
+                warnings.simplefilter("ignore", repeated)
             points = unit_points(X, self.geometry, self.curvature)
         weight = None
         if given.weight is not None:
@@ -192,19 +191,20 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             weight[slice(None) if given.kept is None else given.kept] = given.weight
         return Samples(points, np.searchsorted(given.classes, y), weight)
 
-    def _judge(self, X: Array, y: np.ndarray, sample_weight) -> Judge:
-        """Who scores answers. Scorers that have a name are shown indices of classes: to some the positive one is 1."""
-        scorer = None if self.scoring in (None, "accuracy") else check_scoring(Answerer(), scoring=self.scoring)
-        weighs = sample_weight is not None and (scorer is None or takes_weights(scorer))
+    def _scorer(self, X: Array, y: np.ndarray, sample_weight) -> Scorer:
+        """The scorer of answers. Metrics with a name see indices of classes, because for some the positive one is 1."""
+        usual = self.scoring in (None, "accuracy")
+        metric = None if usual else check_scoring(PrecomputedClassifier(), scoring=self.scoring)
+        weighs = sample_weight is not None and (metric is None or takes_weights(metric))
         weight = check_weights(sample_weight, len(y)) if weighs else None
         if isinstance(self.scoring, str):
             first = self.pos_label_ is not None and bool(self.pos_label_ == self.classes_[0])
             labels = np.searchsorted(self.classes_, y)
-            return Judge(scorer, X, labels, np.arange(self.classes_.size), weight, first)
-        return Judge(scorer, X, y, self.classes_, weight)
+            return Scorer(metric, X, labels, np.arange(self.classes_.size), weight, first)
+        return Scorer(metric, X, y, self.classes_, weight)
 
     def _refit(self, choice: Choice, X: Array, y: np.ndarray, weight: Array | None) -> None:
-        """Fit the classifier chosen, or the members of the blend, to all samples in the coordinates of the user."""
+        """Fit the chosen classifier, or the members of the blend, to all samples in the coordinates of the user."""
         scale = curvature_scale(self.curvature)
         fitted = []
         for family, parameters in choice.members:
@@ -220,7 +220,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         self.best_model_ = fitted[0] if len(fitted) == 1 else HyperbolicBlend.of(fitted, exponents=choice.exponents)
 
     def _folds(self, samples: Samples, seed: int) -> Folds:
-        """Rows to train on and to test, of positive weight all of them; none where no class has two samples."""
+        """Rows of positive weight to train on and to test; no folds if no class has two samples."""
         labels = samples.labels
         used = np.arange(labels.size) if samples.weight is None else np.flatnonzero(samples.weight > 0.0)
         with warnings.catch_warnings():
@@ -237,7 +237,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             return [(used[train], used[test]) for train, test in folds.split(used, labels[used])]
 
     def _wanted(self, samples: Samples, seed: int) -> tuple[list[tuple[Family, list[Parameters]]], bool]:
-        """The families to try with their candidates, and whether blends of them are to be considered."""
+        """The families to try with their candidates, and whether blends are considered."""
         asked = self._asked()
         trees = TREES_OF_MANY if len(samples.labels) > MANY_SAMPLES else TREES
         known: Sequence[Family] = (
@@ -263,7 +263,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         return wanted, BLEND in asked
 
     def _asked(self) -> dict[str, list[Parameters] | None]:
-        """Families by name, with the parameters that the user wants to be tried; None for the usual ones."""
+        """Families by name with the parameters that the user asks for; None for the default ones."""
         asked = FAMILIES if self.candidates is None else self.candidates
         if isinstance(asked, str):
             asked = (asked,)
@@ -285,7 +285,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
 
     @property
     def best_estimator_(self) -> HyperbolicClassifier:
-        """`best_model_` by the name that searches of scikit-learn give it."""
+        """`best_model_` under scikit-learn's name for it."""
         return self.best_model_
 
     def test_score(self, X, y) -> float:
@@ -296,9 +296,9 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         others = self.classes_[0] if self.pos_label_ == self.classes_[1] else self.classes_[1]
         y = np.where(y == self.pos_label_, self.pos_label_, others)
         decision = self.decision_function(X) if hasattr(self, "decision_function") else None
-        return self._judge(X, y, None).score(Answers(self.predict_proba(X), decision), np.arange(len(y)))
+        return self._scorer(X, y, None).score(Answers(self.predict_proba(X), decision), np.arange(len(y)))
 
-    # -- prediction, by the classifier that was chosen -----------------------------------------------------------------
+    # -- prediction, by the chosen classifier --------------------------------------------------------------------------
 
     def predict(self, X) -> np.ndarray:
         """The predicted labels, shape (n,)."""
@@ -310,17 +310,17 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
 
     @available_if(_chosen_has("decision_function"))
     def decision_function(self, X) -> Array:
-        """That of the classifier chosen, where it has one."""
+        """The decision function of the chosen classifier, if it has one."""
         return self._chosen(X, "decision_function")
 
     @available_if(_chosen_has("certified_radius"))
     def certified_radius(self, X) -> Array:
-        """A distance within which predictions cannot change, shape (n,), where the classifier chosen knows one."""
+        """A distance within which predictions cannot change, shape (n,), if the chosen classifier has this method."""
         return self._chosen(X, "certified_radius")
 
     @available_if(_chosen_has("nearest_adversarial"))
     def nearest_adversarial(self, X) -> tuple[Array, Array]:
-        """The nearest points predicted differently, and their distances, where the classifier chosen finds them."""
+        """The nearest points predicted differently and their distances, if the chosen classifier has this method."""
         return self._chosen(X, "nearest_adversarial")
 
     def _chosen(self, X, method: str) -> Any:
@@ -332,7 +332,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     # -- storage -----------------------------------------------------------------------------------------------------
 
     def _to_store(self) -> "HyperbolicClassifierCV":
-        """A search with a splitter or a scorer of one's own is kept without these, which are code."""
+        """The search without a splitter or scorer that is an object, because files hold no code."""
         if is_plain(self.cv) and is_plain(self.scoring) and is_plain(self.random_state):
             return self
         kept = type(self)(**self.get_params(deep=False))
@@ -351,7 +351,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         return {"model": plain_model(self.best_model_), **{name: getattr(self, name) for name in own}}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = {"pos_label_": None, **state}  # files of old have none
+        state = {"pos_label_": None, **state}  # older files have none
         self.best_model_ = model_from_plain(state.pop("model"))
         if len(self.best_model_.classes_) != len(self.classes_):
             raise ValueError("the classifier chosen does not fit the classes")

@@ -1,11 +1,52 @@
-"""Powers of probabilities, against a search by SciPy and probabilities that are known to be right."""
+"""Members of blends against the paired t statistic of SciPy; powers of probabilities against a search by SciPy."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.stats import ttest_rel
 from sklearn.metrics import log_loss
 
-from hypermargin.estimators.choice.sharpening import EXPONENTS, best_exponent, sharpened
+from hypermargin.estimators.auto.blend import EXPONENTS, best_exponent, sharpened, within_two_standard_errors
+from hypermargin.estimators.scoring import MOST_BEHIND
+
+
+def members(seed, n=300):
+    """Probabilities of true classes: the first member is the best, the others are behind more and more."""
+    rng = np.random.default_rng(seed)
+    common = rng.uniform(0.3, 0.9, n)
+    return np.stack([common * np.exp(-lag + 0.2 * rng.standard_normal(n)) for lag in np.linspace(0.0, 0.06, 7)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_a_paired_test(seed):
+    truth = members(seed)
+    losses = -np.log(truth)
+    best = losses[np.argmin(losses.mean(axis=1))]
+    n = losses.shape[1]
+    with np.errstate(invalid="ignore"):
+        statistics = np.array([ttest_rel(own, best).statistic for own in losses]) * np.sqrt(n / (n - 1))
+    expected = np.nan_to_num(statistics) <= MOST_BEHIND
+    assert 1 < expected.sum() < 7
+    np.testing.assert_array_equal(within_two_standard_errors(truth, None, 1.0), expected)
+
+
+def test_repeated_folds_are_no_further_evidence():
+    truth = members(0)
+    many = np.tile(truth, 9)
+    np.testing.assert_array_equal(
+        within_two_standard_errors(many, None, 9.0), within_two_standard_errors(truth, None, 1.0)
+    )
+    assert within_two_standard_errors(many, None, 1.0).sum() < within_two_standard_errors(truth, None, 1.0).sum()
+
+
+def test_weights_count_by_their_shares():
+    truth = members(1)
+    plain = within_two_standard_errors(truth, None, 1.0)
+    np.testing.assert_array_equal(within_two_standard_errors(truth, np.full(300, 0.01), 1.0), plain)
+    half = (np.arange(300) < 150).astype(float)
+    np.testing.assert_array_equal(
+        within_two_standard_errors(truth, half, 1.0), within_two_standard_errors(truth[:, :150], None, 1.0)
+    )
 
 
 @pytest.fixture(scope="module")

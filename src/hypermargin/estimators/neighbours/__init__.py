@@ -1,5 +1,0 @@
-"""Nearest neighbours in hyperbolic space."""
-
-from hypermargin.estimators.neighbours.classifier import HyperbolicKNeighborsClassifier
-
-__all__ = ["HyperbolicKNeighborsClassifier"]
