@@ -1,6 +1,7 @@
 """Data flows one way through the package, modules stay small, and the checker of certificates knows no solver."""
 
 import ast
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -46,6 +47,7 @@ ARROWS: dict[str, set[str]] = {
     "datasets": {"arrays", "geometry", "embedding"},
     "plotting": FITTING,
     "explorer": {*FITTING, "plotting"},
+    "check": {"certificates"},
     "anndata": {*FITTING, "plotting"},
     "cli": {*FITTING, "datasets", "embedding", "plotting", "explorer"},
 }
@@ -165,6 +167,17 @@ def test_the_checker_reaches_no_solver(module):
         "compilation",
         "safe_io",
     }
+
+
+def test_the_reference_checker_needs_python_flint_and_nothing_of_ours():
+    """So that it can be read, copied and believed by itself."""
+    for path in (SOURCE / "certificates" / "reference").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert {alias.name.split(".")[0] for alias in node.names} <= sys.stdlib_module_names, path.name
+            elif isinstance(node, ast.ImportFrom):
+                inside = node.level == 1 and "." not in (node.module or "")
+                assert inside or node.module.split(".")[0] in {*sys.stdlib_module_names, "flint"}, path.name
 
 
 def test_the_search_for_imports_sees_them():

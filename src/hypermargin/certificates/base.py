@@ -2,7 +2,9 @@
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -44,6 +46,8 @@ class Certificate(ABC):
 
     def __init_subclass__(cls) -> None:
         _FORMATS[cls.FORMAT] = cls
+        if "bound_for" in vars(cls):
+            cls.bound_for = _with_one_error(cls.bound_for)  # type: ignore[method-assign]
 
     def verify(self, problem: Problem, *, by_arb: bool = False) -> float:
         """A rigorous lower bound for the objective of the problem that the certificate states.
@@ -145,6 +149,21 @@ class Certificate(ABC):
             return cls.from_dict(data)
         except CertificateError as error:
             raise CertificateFileError(f"{path}: {error}") from error
+
+
+def _with_one_error(check: Callable[..., float]) -> Callable[..., float]:
+    """A check whose every failure for a damaged certificate is a `CertificateError`."""
+
+    @wraps(check)
+    def guarded(self: Certificate, problem: Any, *, by_arb: bool = False) -> float:
+        try:
+            return check(self, problem, by_arb=by_arb)
+        except CertificateError:
+            raise
+        except (ArithmeticError, BufferError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+            raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
+
+    return guarded
 
 
 def require_hard_margin(problem: MarginProblem) -> None:
