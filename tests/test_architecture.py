@@ -61,7 +61,7 @@ STUDY_ARROWS: dict[str, set[str]] = {
     "commands": {"engine", "reproduction", "problem_set", "robustness", "accuracy"},
 }
 #: What commands everywhere share.
-OF_COMMANDS = {"hypermargin.cli.console", "hypermargin.cli.files"}
+OF_COMMANDS = {"hypermargin.cli.console"}
 #: The version is a fact about the package, which these parts print.
 TELL_THE_VERSION = {"certificates", "cli"}
 

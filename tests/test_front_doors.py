@@ -11,8 +11,8 @@ import pytest
 
 from hypermargin import Box, GeodesicBall, HyperbolicSVC, MarginProblem, Status, load_model, solve
 from hypermargin.cli import main, pictures
-from hypermargin.cli.comparison import Row
-from hypermargin.cli.files import write_csv
+from hypermargin.cli.compare import Row
+from hypermargin.cli.console import write_csv
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.solvers import Solution
 from reference.objective import lift

@@ -8,7 +8,7 @@ import pytest
 
 from hypermargin import Certificate, HyperbolicSVC, solve
 from hypermargin.cli import main
-from hypermargin.cli.files import write_csv
+from hypermargin.cli.console import write_csv
 from reference.objective import lift
 
 

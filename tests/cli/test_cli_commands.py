@@ -5,16 +5,19 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hypermargin import Ball, Box, CrossPolytope, GeodesicBall, available_methods
+import hypermargin
+from hypermargin import Ball, Box, CrossPolytope, GeodesicBall, available_methods, compilation
 from hypermargin.cli import main
-from hypermargin.cli.files import write_csv
+from hypermargin.cli.console import write_csv
 from hypermargin.cli.main import COMMANDS, build_parser
-from hypermargin.cli.options import without_names
+from hypermargin.cli.options import drop_names
+from hypermargin.compilation import is_compiled
 from hypermargin.estimators import (
     HyperbolicForestClassifier,
     HyperbolicKernelSVC,
@@ -24,6 +27,7 @@ from hypermargin.estimators import (
     save_model,
 )
 from hypermargin.kernels import KERNELS
+from hypermargin.solvers.exact.compiled import evaluator
 from reference.objective import hinge_value, lift, signed_rows
 
 
@@ -154,7 +158,7 @@ def test_a_bad_row_in_a_late_chunk_is_named_and_leaves_no_answers(capsys, larger
 
 
 def test_options_of_a_method_reach_it(capsys, folder, data):
-    arguments = ("fit", "points.csv", "--solver", "pgd", "--option", "epochs=7", "--option", "loss=hinge")
+    arguments = ("fit", "points.csv", "--solver", "pgd", "--option", "epochs=7", "--option", "loss=hinge", "-C", "0.1")
     run_ok(capsys, *arguments, "-o", "model.npz")
     (solution,) = load_model("model.npz").solutions_
     assert (solution.n_iter, solution.loss) == (7, "hinge")
@@ -234,7 +238,7 @@ def test_models_that_bend_are_the_estimators(capsys, folder, data, options, expe
     out = run_ok(capsys, "fit", "points.csv", "-C", "2", *options, "-o", "model.npz")
     assert "1 x Optimal" in out
     run_ok(capsys, "predict", "model.npz", "points.csv", "-o", "labels.csv")
-    model = without_names(load_model(folder / "model.npz"))
+    model = drop_names(load_model(folder / "model.npz"))
     np.testing.assert_allclose(model.decision_function(data[0]), expected.fit(*data).decision_function(data[0]))
     run_ok(capsys, "plot", "points.csv", "--model", "model.npz", "-o", "regions.png")
     assert (folder / "regions.png").stat().st_size > 10000
@@ -316,6 +320,21 @@ def test_methods_lists_every_method_with_its_options(capsys):
     for method in available_methods():
         assert f"{method}: " in out
     assert "learning_rate=0.001" in out
+
+
+def test_the_version_says_whether_the_inner_loops_are_compiled(capsys, monkeypatch, tmp_path):
+    built = "compiled" if is_compiled(evaluator) else "interpreted (no C compiler was there at installation), and slow"
+    assert run_ok(capsys, "--version") == f"hypermargin {hypermargin.__version__}\nThe inner loops are {built}.\n"
+    for name in ("one", "two"):
+        (tmp_path / name / "compiled").mkdir(parents=True)
+        for file in ("__init__.py", f"{name}.py"):
+            (tmp_path / name / "compiled" / file).touch()
+    monkeypatch.setattr(compilation, "__file__", str(tmp_path / "compilation.py"))
+    assert compilation.how_compiled().startswith("interpreted")
+    (tmp_path / "one" / "compiled" / f"one{EXTENSION_SUFFIXES[0]}").touch()
+    assert compilation.how_compiled() == "compiled but for 1 of 2 modules, such as two, and slow"
+    (tmp_path / "two" / "compiled" / f"two{EXTENSION_SUFFIXES[-1]}").touch()
+    assert compilation.how_compiled() == "compiled"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

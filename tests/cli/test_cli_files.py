@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hypermargin.cli.console import CommandError
-from hypermargin.cli.files import check_output, make_folder, read_points, write_csv
+from hypermargin.cli.console import CommandError, check_output, make_folder, write_csv
+from hypermargin.cli.reading import read_points
 
 X = np.array([[1.0, 0.0], [np.cosh(0.3), np.sinh(0.3)], [np.cosh(1e-9), 1e-9]])
 

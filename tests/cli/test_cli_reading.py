@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from hypermargin.cli import main
 from hypermargin.cli.console import CommandError
-from hypermargin.cli.files import read_points
+from hypermargin.cli.reading import read_points
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model
 from hypermargin.progress import Progress
 from reference.objective import lift

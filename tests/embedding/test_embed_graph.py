@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from hypermargin.cli import main
-from hypermargin.cli.files import read_points
+from hypermargin.cli.reading import read_points
 from hypermargin.embedding import embed_graph, keyed_vectors
 from hypermargin.geometry import distance
 

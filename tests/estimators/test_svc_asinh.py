@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from hypermargin import HyperbolicSVC, Status
 from hypermargin.cli import main
-from hypermargin.cli.files import write_csv
+from hypermargin.cli.console import write_csv
 from hypermargin.estimators import load_model
 from hypermargin.geometry.lorentz import lift
 from reference.asinh_judges import asinh_objective, best_by_random_search

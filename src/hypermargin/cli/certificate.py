@@ -9,15 +9,14 @@ import numpy as np
 
 from hypermargin.certificates import Certificate, CertificateError, Statement
 from hypermargin.certificates.statement import CURVES, Problem
-from hypermargin.cli.console import CommandError, say
-from hypermargin.cli.files import make_folder
+from hypermargin.cli.console import CommandError, make_folder, say
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
     add_unlabelled_argument,
     add_weight_arguments,
-    labelled_points,
-    without_names,
+    drop_names,
+    points_of,
 )
 from hypermargin.estimators import (
     HyperbolicForestClassifier,
@@ -29,9 +28,9 @@ from hypermargin.estimators import (
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.kernels.base import kernel_from_text
 
-#: Classifiers that prove their answers.
+#: Classifiers whose answers come with proofs.
 Classifier = HyperbolicSVC | HyperbolicKernelSVC
-#: What other parts of a blend are called.
+#: Names of the other parts of a blend.
 KINDS: dict[type, str] = {
     HyperbolicKernelSVC: "kernel",
     HyperbolicKNeighborsClassifier: "neighbours",
@@ -56,21 +55,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     save = actions.add_parser("save", help="write the certificates of a model to files")
     save.add_argument("model", help="a model file that `hypermargin fit` wrote")
     save.add_argument("--output", "-o", required=True, metavar="FOLDER", help="the folder to write to")
-    show = actions.add_parser("show", help="tell in words what certificates state")
+    show = actions.add_parser("show", help="say in words what certificates state")
     show.add_argument("files", nargs="+", metavar="FILE", help="a certificate file")
     check = actions.add_parser("check", help="check a certificate against a file of points")
     check.add_argument("file", metavar="FILE", help="a certificate file")
     add_data_arguments(check)
     add_unlabelled_argument(check)
     check.add_argument("--model", metavar="MODEL", help="take what describes the problem from this model file")
-    check.add_argument("--by-arb", action="store_true", help="let the library Arb do the arithmetic: a second opinion")
+    check.add_argument("--by-arb", action="store_true", help="use the arithmetic of the library Arb: a second opinion")
     check.add_argument(
-        "--another-problem", action="store_true", help="tell what it proves for this data, whatever it states"
+        "--another-problem", action="store_true", help="say what it proves for this data, whatever it states"
     )
-    described = check.add_argument_group("without --model, as they were given to fit")
+    described = check.add_argument_group("without --model, as given to fit")
     add_geometry_arguments(described)
     add_weight_arguments(described, C=None)
-    old = check.add_argument_group("for files of old, which state no problem")
+    old = check.add_argument_group("for old files, which state no problem")
     old.add_argument("--problem", type=int, metavar="K", help="the binary problem, numbered from 1 as by fit --details")
     old.add_argument("--multi-class", choices=("ovo", "ovr"), default="ovo", help="the scheme of K (%(default)s)")
     old.add_argument("--allow-timelike", action="store_true", help="spheres were allowed as boundaries")
@@ -100,7 +99,7 @@ def _save(args: argparse.Namespace) -> None:
 
 
 def write_certificates(model: Classifier, folder: str) -> Iterator[str]:
-    """Write a file for every certificate of a fitted model, and say of each what it is about."""
+    """Write a file for every certificate of a fitted model; yields a line about each."""
     refuse_other_files(folder)
     target = make_folder(folder)
     for k, (solution, sides) in enumerate(zip(model.solutions_, _sides(model), strict=True), start=1):
@@ -122,9 +121,9 @@ def refuse_other_files(folder: str) -> None:
 
 
 def _proved_parts(model: Any, path: str) -> list[tuple[str, Any]]:
-    """The model of a file, or the one that it chose, or the parts of the blend that it chose, each with a name.
+    """The model of a file, or the model that it chose, or the parts of the blend that it chose, each with a name.
 
-    A model without any binary problems has nothing to prove, which is an error.
+    A model without binary problems has nothing to prove, which is an error.
     """
     model = getattr(model, "best_model_", model)
     members = getattr(model, "members_", [model])
@@ -137,17 +136,17 @@ def _proved_parts(model: Any, path: str) -> list[tuple[str, Any]]:
 
 
 def _kind(model: Any) -> str:
-    """What a classifier is called on the command line."""
+    """The name of a kind of classifier on the command line."""
     return model.boundary if isinstance(model, HyperbolicSVC) else KINDS.get(type(model), "part")
 
 
 def _solutions(model: Any) -> list[Any]:
-    """The answers to the binary problems of a classifier; neighbours and forests have none."""
+    """The solutions of the binary problems of a classifier; neighbours and forests have none."""
     return list(getattr(model, "solutions_", ()))
 
 
 def _sides(model: Classifier, classes: np.ndarray | None = None) -> list[str]:
-    """Which classes each binary problem of a scheme tells apart."""
+    """The two sides of each binary problem of a scheme, in words."""
     names = [str(name) for name in (model.classes_ if classes is None else classes)]
     code = make_scheme(model.multi_class, len(names)).code
     sides = []
@@ -174,7 +173,7 @@ def _show(args: argparse.Namespace) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     certificate = Certificate.load(args.file)
-    sides, problem = _meant(args, certificate.statement, list(_candidates(args, certificate.statement)))
+    sides, problem = _stated_problem(args, certificate.statement, list(_candidates(args, certificate.statement)))
     try:
         if args.another_problem:
             bound = certificate.bound_for(problem, by_arb=args.by_arb)
@@ -191,14 +190,14 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, Problem]]:
-    """The binary problems that the data file may stand for, and which classes they tell apart."""
+    """The binary problems that the data file can make, and the two sides of each in words."""
     given = None if args.model is None else load_model(args.model)
     parts = [] if given is None else [part for _, part in _proved_parts(given, args.model) if _solutions(part)]
-    points = labelled_points(args, given)
+    points = points_of(args, given, labelled=True)
     X, y = points.X, points.labels
     classes = np.unique(y)
     if parts:
-        models = [without_names(model) for model in parts]
+        models = [drop_names(model) for model in parts]
     else:
         C = args.C if args.C is not None or stated is None else stated.C
         if C is None:
@@ -210,7 +209,7 @@ def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[
 
 
 def _stated_model(args: argparse.Namespace, stated: Statement | None, C: float, scheme: str) -> Classifier:
-    """A classifier whose binary problems are of the kind that is stated."""
+    """A classifier whose binary problems are of the kind that the certificate states."""
     shared = {
         "C": C,
         "multi_class": scheme,
@@ -230,10 +229,10 @@ def _stated_model(args: argparse.Namespace, stated: Statement | None, C: float, 
     return HyperbolicKernelSVC(kernel=kernel, **shared)
 
 
-def _meant(
+def _stated_problem(
     args: argparse.Namespace, stated: Statement | None, candidates: list[tuple[str, Problem]]
 ) -> tuple[str, Problem]:
-    """The problem that the certificate states, or the one most like it; for those that state none, `--problem`."""
+    """The candidate that the certificate states, or the one most like it; if it states none, that of `--problem`."""
     number = args.problem
     if number is not None:
         if not 1 <= number <= len(candidates):
@@ -246,7 +245,7 @@ def _meant(
             )
         return candidates[0]
 
-    def unlike(candidate: tuple[str, Problem]) -> tuple[bool, int]:
+    def difference(candidate: tuple[str, Problem]) -> tuple[bool, int]:
         return candidate[1].n_samples != stated.n_samples, len(stated.differences(candidate[1]))
 
-    return min(candidates, key=unlike)
+    return min(candidates, key=difference)

@@ -11,25 +11,29 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix
 
-from hypermargin.cli.auto import add_auto_arguments, chooser, parameters_in_words, refuse_auto_arguments
-from hypermargin.cli.console import CommandError, percent, say, show_table, warn, with_progress
-from hypermargin.cli.files import Points, check_output
+from hypermargin.cli.classifiers import (
+    check_folds,
+    check_options,
+    chosen_parameters,
+    classifier_of,
+    folds,
+    make_chooser,
+    quiet_folds,
+)
+from hypermargin.cli.console import check_output, percent, say, show_table, warn, with_progress
 from hypermargin.cli.options import (
     AUTO,
+    add_auto_arguments,
     add_data_arguments,
     add_geometry_arguments,
     add_multiclass_arguments,
     add_problem_arguments,
+    add_solver_arguments,
     add_unlabelled_argument,
-    check_folds,
-    folds,
-    labelled_points,
-    make_classifier,
-    quiet_folds,
-    solver_options,
+    points_of,
 )
+from hypermargin.cli.reading import Points
 from hypermargin.estimators import HyperbolicClassifierCV
-from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.scoring import positive_class
 
 EXAMPLES = """examples:
@@ -42,9 +46,8 @@ EXAMPLES = """examples:
   hypermargin cv points.csv --model auto
       the model too is chosen inside each fold, by the other folds alone
 """
-#: Classes of the widest table that fits a page.
+#: Classes of the largest confusion matrix that is printed: 20 columns of numbers fit into the width of a terminal.
 WIDEST = 20
-#: What can be validated.
 MODELS = ("geodesic", "curve", "auto")
 
 
@@ -60,10 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", metavar="FILE", help="every point with its prediction and fold (.csv)")
     parser.add_argument("--picture", metavar="FILE", help="the confusion matrix as .png, .pdf or .svg")
-    parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
-    )
+    add_solver_arguments(parser)
     add_auto_arguments(parser)
     add_geometry_arguments(parser)
     add_problem_arguments(parser, may_choose=True, C=AUTO)
@@ -73,10 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     output = None if args.output is None else check_output(args.output, (".csv",), inputs=(args.data, args.labels))
     picture = None if args.picture is None else check_output(args.picture, (".png", ".pdf", ".svg"))
-    points = labelled_points(args)
+    check_options(args)
+    points = points_of(args, labelled=True)
     check_folds(points, args.folds)
     X, y = points.X, points.labels
-    model = _classifier(args, points)
+    model = make_chooser(args, points, None, verbose=False) if args.model == "auto" else classifier_of(args)
     predicted, sure, fold_of = np.empty_like(y), np.empty(len(y)), np.empty(len(y), dtype=int)
     accuracies, scores, chosen, unfinished = [], [], [], 0
     positive = ""
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> None:
             train, test = splits[fold]
             model = clone(model)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # told once, below
+                warnings.simplefilter("ignore", ConvergenceWarning)  # one warning at the end
                 model.fit(X[train], y[train])
             if args.scoring is not None:
                 assert isinstance(model, HyperbolicClassifierCV)
@@ -118,28 +119,12 @@ def run(args: argparse.Namespace) -> None:
         say(f"wrote {picture}")
 
 
-def _classifier(args: argparse.Namespace, points: Points) -> HyperbolicClassifier:
-    """The classifier to validate; options of another one are an error."""
-    if args.model == "auto":
-        return chooser(args, points, None, verbose=False)
-    refuse_auto_arguments(args)
-    if args.model == "curve" and args.solver != "exact":
-        raise CommandError("--solver is for --model geodesic")
-    return make_classifier(
-        args,
-        args.solver if args.model == "geodesic" else args.model,
-        multi_class=args.multi_class,
-        n_jobs=args.jobs,
-        solver_options=solver_options(args.option) or None,
-    )
-
-
 def _chosen(model: Any) -> str:
-    """What was chosen inside a fold: a family with its parameters, or C."""
+    """The choice made inside a fold: a family with its parameters, or C."""
     if not isinstance(model, HyperbolicClassifierCV):
         return f"{model.C:g}"
     parameters = {name: value for name, value in model.best_params_.items() if name != "family"}
-    return f"{model.best_params_['family']} ({parameters_in_words(parameters)})"
+    return f"{model.best_params_['family']} ({chosen_parameters(parameters)})"
 
 
 def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen: list[str]) -> None:
@@ -181,7 +166,7 @@ def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen
 
 
 def _write(path: Path, points: Points, predicted, sure, fold_of) -> None:
-    """A line for each point: its id where it has one, label, prediction, probability of that, and fold."""
+    """Write a line for each point: its id if there is one, label, prediction, probability of that, and fold."""
     columns = {
         "label": points.labels.tolist(),
         "predicted": predicted.tolist(),

@@ -4,9 +4,8 @@ import argparse
 
 from sklearn.model_selection import train_test_split
 
-from hypermargin.cli.comparison import show_rows, try_rows
-from hypermargin.cli.console import CommandError, say, with_progress
-from hypermargin.cli.files import make_folder, write_csv
+from hypermargin.cli.compare import show_rows, try_rows
+from hypermargin.cli.console import CommandError, make_folder, say, with_progress, write_csv
 from hypermargin.datasets import make_gaussian_mixture, make_tree
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.solvers import available_methods
@@ -26,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    # matplotlib takes a while to load, and the other commands need none of it.
+    # matplotlib takes half a second to load, and `--help` does not need it.
     from hypermargin.cli.pictures import PoincareDisplay, save_picture
 
     if args.size < 20:

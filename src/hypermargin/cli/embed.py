@@ -9,8 +9,7 @@ from typing import Any
 
 import networkx as nx
 
-from hypermargin.cli.console import CommandError, say, warn
-from hypermargin.cli.files import check_output, write_csv
+from hypermargin.cli.console import CommandError, check_output, say, warn, write_csv
 from hypermargin.embedding import embed_graph
 from hypermargin.geometry.validation import GEOMETRIES
 
@@ -20,9 +19,9 @@ EXAMPLES = """examples:
   hypermargin embed graph.graphml --label club --geometry poincare --output points.csv
       on the Poincaré disk, with an attribute of the nodes as the last column: ready for `hypermargin fit`
   hypermargin embed edges.csv --weight 3 --largest-component --output points.csv
-      pairs of nodes, one a line, with lengths in the third column
+      pairs of nodes, one per line, with lengths in the third column
 """
-#: Files of edges, one a line.
+#: Files of edges, one per line.
 EDGE_LISTS = (".csv", ".tsv", ".txt", ".edges", ".edgelist")
 #: What the columns of such files are called, in lower case.
 COLUMN_NAMES = {"source", "target", "from", "to", "src", "dst", "tail", "head", "node1", "node2", "weight", "length"}
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _read(path: str, weight: str | None) -> tuple[Any, str | None]:
-    """The graph, and the name of the attribute that holds lengths."""
+    """The graph, and the name of the edges' attribute that holds lengths."""
     if not Path(path).is_file():
         raise CommandError(f"there is no file {path}")
     kind = Path(path).suffix.lower()

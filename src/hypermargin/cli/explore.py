@@ -3,20 +3,20 @@
 import argparse
 from pathlib import Path
 
-from hypermargin.cli.console import CommandError, say
-from hypermargin.cli.files import Points, check_output, read_points
+from hypermargin.cli.classifiers import make_classifier
+from hypermargin.cli.console import CommandError, check_output, say
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
     add_problem_arguments,
-    make_classifier,
+    drop_names,
     points_of,
-    without_names,
 )
+from hypermargin.cli.reading import Points, read_points
 from hypermargin.estimators import load_model
 from hypermargin.progress import Progress
 
-#: Values of C of a path where the option has no number.
+#: Values of C of a path if the option has no number: two steps for each factor of ten, over four of them.
 USUAL_PATH = 9
 
 EXAMPLES = """examples:
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    # What draws needs matplotlib, which takes a while to load; the other commands need none of it.
+    # The pictures of proofs need matplotlib, which takes half a second to load; `--help` does not.
     from hypermargin.explorer import explore
 
     output = check_output(args.output, (".html", ".htm"))
@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> None:
     first = next(iter(models.values())) if models else None
     width = None if first is None else first.n_features_in_
     points = points_of(args, first)
-    models = {name: without_names(model) for name, model in models.items()}
+    for model in models.values():
+        drop_names(model)
     test = read_points(args.test, None, args.label, width=width) if args.test else Points(None, None)  # type: ignore[arg-type]
     if args.test and (test.y is None) != (points.y is None):
         raise CommandError(f"{args.data} and {args.test} must both have labels, or neither")

@@ -4,31 +4,37 @@ import argparse
 import sys
 from collections import Counter
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 
-from hypermargin.cli.auto import add_auto_arguments, fit_auto, refuse_auto_arguments
 from hypermargin.cli.certificate import refuse_other_files, write_certificates
-from hypermargin.cli.console import CommandError, number, percent, say, show_table
-from hypermargin.cli.files import check_output
+from hypermargin.cli.classifiers import (
+    check_folds,
+    check_options,
+    chosen_parameters,
+    classifier_of,
+    folds,
+    make_chooser,
+    quiet_folds,
+)
+from hypermargin.cli.console import CommandError, check_output, number, percent, say, show_table
 from hypermargin.cli.options import (
     AUTO,
+    add_auto_arguments,
     add_data_arguments,
     add_geometry_arguments,
     add_multiclass_arguments,
     add_problem_arguments,
+    add_solver_arguments,
     add_unlabelled_argument,
-    check_folds,
     kernel_setting,
-    labelled_points,
-    make_classifier,
-    quiet_folds,
-    solver_options,
-    without_names,
+    points_of,
 )
 from hypermargin.cli.reading import Points
 from hypermargin.cli.reading.chunks import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
-from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV, save_model
+from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, HyperbolicSVCCV, save_model
+from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import METHODS
 from hypermargin.progress import Progress
 
@@ -74,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the boundary: a hyperplane, a generalised hyperplane, any shape by a kernel, or what does best in "
         "cross-validation (%(default)s)",
     )
-    parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
+    add_solver_arguments(parser)
     parser.add_argument(
         "--kernel",
         type=kernel_setting,
@@ -83,13 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--landmarks", type=int, metavar="N", help="with --model kernel: approximate it by N points")
     parser.add_argument("--cache", type=float, metavar="MB", help="with --model kernel: memory for it (2000)")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
-    )
-    parser.add_argument("--fit-intercept", action="store_true", help="fit an intercept, where the method can")
-    parser.add_argument(
-        "--allow-timelike", action="store_true", help="allow spheres as boundaries, where the method can"
-    )
+    parser.add_argument("--fit-intercept", action="store_true", help="fit an intercept, if the method can")
+    parser.add_argument("--allow-timelike", action="store_true", help="allow spheres as boundaries, if the method can")
     parser.add_argument("--refine", action="store_true", help="follow the method by a local descent on its loss")
     parser.add_argument("--certificates", metavar="FOLDER", help="write the proofs of the answers to files there")
     parser.add_argument(
@@ -109,23 +110,50 @@ def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".npz",), inputs=(args.data, args.labels))
     if args.certificates is not None:
         refuse_other_files(args.certificates)
+    check_options(args)
     points = _points(args)
-    X, y = points.X, points.labels
     if args.model == "auto":
         assert isinstance(points, Points)  # chunks were refused
-        fit_auto(args, points, output)
-        return
+        _choose(args, points, output)
+    else:
+        _fit(args, points, output)
+
+
+def _points(args: argparse.Namespace) -> Points | ChunkedPoints:
+    if reads_chunks(args):
+        if args.model != "geodesic" or args.solver != "exact":
+            raise CommandError("files in chunks are for --model geodesic with --solver exact")
+        if args.C == AUTO:
+            raise CommandError(f"-C {AUTO} needs all points in memory; choose C on some of them")
+        return chunked_points(args)
+    return points_of(args, labelled=True)
+
+
+def _fit_quietly(model: HyperbolicClassifier, points: Points | ChunkedPoints) -> None:
+    """Fit with the progress bar of the model on a terminal, and with a line now and then in a log."""
+    with quiet_folds(), nullcontext() if sys.stderr.isatty() else Progress("fitting", None):
+        model.fit(points.X, points.labels)
+
+
+def _save(args: argparse.Namespace, model: HyperbolicClassifier, points: Points | ChunkedPoints, output: Path) -> None:
+    """Write the model with the names of its columns."""
+    if isinstance(points, Points) and points.names is not None:
+        model.feature_names_in_ = np.array(points.names, dtype=object)
+    save_model(model, output, certificates=not args.no_certificates)
+
+
+# -- one model ---------------------------------------------------------------------------------------------------------
+
+
+def _fit(args: argparse.Namespace, points: Points | ChunkedPoints, output: Path) -> None:
     args.folds = 5 if args.folds is None else args.folds
     if args.C == AUTO:
         assert isinstance(points, Points)
         check_folds(points, args.folds)
-    refuse_auto_arguments(args)
-    model = _classifier(args)
-    with quiet_folds(), nullcontext() if sys.stderr.isatty() else Progress("fitting", None):
-        model.fit(X, y)
-    if isinstance(points, Points) and points.names is not None:
-        model.feature_names_in_ = np.array(points.names, dtype=object)
-    save_model(model, output, certificates=not args.no_certificates)
+    model = classifier_of(args, verbose=int(sys.stderr.isatty()))
+    _fit_quietly(model, points)
+    accuracy = _accuracy(model, points)  # of arrays, before the model learns the names of the columns
+    _save(args, model, points, output)
     if args.details:
         show_table(
             "Binary problems",
@@ -136,73 +164,28 @@ def run(args: argparse.Namespace) -> None:
             ],
         )
     how = {"geodesic": args.solver, "curve": "curves"}.get(args.model) or _kernel_in_words(model)
-    points_in_words = f"{len(X)} points" if isinstance(X, np.ndarray) else f"{args.data} in chunks"
-    say(f"{points_in_words}, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {how}")
+    data = f"{len(points.X)} points" if isinstance(points, Points) else f"{args.data} in chunks"
+    say(f"{data}, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {how}")
     for status, count in Counter(model.statuses_).items():
         say(f"  {count} x {status.value}")
-    say(_accuracy(model, X, y))
+    say(accuracy)
     say(f"wrote {output}")
     if args.certificates is not None:
         for line in write_certificates(model, args.certificates):
             say(line)
 
 
-def _points(args: argparse.Namespace) -> Points | ChunkedPoints:
-    if reads_chunks(args):
-        if args.model != "geodesic" or args.solver != "exact":
-            raise CommandError("files in chunks are for --model geodesic with --solver exact")
-        if args.C == AUTO:
-            raise CommandError(f"-C {AUTO} needs all points in memory; choose C on some of them")
-        return chunked_points(args)
-    return labelled_points(args)
-
-
-def _classifier(args: argparse.Namespace) -> HyperbolicSVC | HyperbolicKernelSVC:
-    """The classifier asked for; options of another model are an error."""
-    common = {
-        "multi_class": args.multi_class,
-        "n_jobs": args.jobs,
-        "verbose": int(sys.stderr.isatty()),  # a progress bar, where somebody can see it move
-    }
-    for_kernels = {"kernel": args.kernel, "landmarks": args.landmarks, "cache": args.cache}
-    if args.model != "kernel":
-        given = [f"--{name}" for name, value in for_kernels.items() if value is not None]
-        if given:
-            raise CommandError(f"{given[0]} is for --model kernel")
-    if args.model == "geodesic":
-        return make_classifier(
-            args,
-            args.solver,
-            fit_intercept=args.fit_intercept,
-            allow_timelike=args.allow_timelike,
-            refine=args.refine,
-            solver_options=solver_options(args.option) or None,
-            **common,
-        )
-    others = {"solver": args.solver != "exact", "option": args.option, "refine": args.refine}
-    others |= {"fit-intercept": args.fit_intercept, "allow-timelike": args.allow_timelike}
-    given = [f"--{name}" for name, value in others.items() if value]
-    if given:
-        raise CommandError(f"{given[0]} is for --model geodesic")
-    if args.model == "curve":
-        return make_classifier(args, "curve", **common)
-    setting = dict(args.kernel or {"kernel": "heat"})
-    cache = {} if args.cache is None else {"cache_size": args.cache}
-    return make_classifier(args, setting.pop("kernel"), n_landmarks=args.landmarks, **setting, **cache, **common)
-
-
 def _kernel_in_words(model: HyperbolicKernelSVC) -> str:
-    """The kernel with its parameter, and where its values came from."""
+    """The kernel with its parameter, and how its values were computed."""
     parameters = ", ".join(f"{name} = {value:.4g}" for name, value in vars(model.kernel_).items())
     described = f"the {model.kernel_.name} kernel" + (f" ({parameters})" if parameters else "")
     return f"{described} from {METHODS[model.method_]}, {len(model.support_vectors_)} support points"
 
 
-def _accuracy(model, X, y) -> str:
-    """What is known of the accuracy: that of the folds where they chose C, else that on the points themselves."""
+def _accuracy(model, points: Points | ChunkedPoints) -> str:
+    """The accuracy in the folds if they chose C, else the accuracy on the points themselves."""
     if not isinstance(model, HyperbolicSVCCV):
-        unnamed = without_names(model)  # because X is an array
-        right = float(np.mean(unnamed.predict(X) == y)) if isinstance(X, np.ndarray) else model.score(X, y)
+        right = model.score(points.X, points.labels)
         return f"accuracy on these points: {percent(right)} (fitted to them)"
     scores = model.scores_[:, int(np.argmax(model.Cs_ == model.C_))]
     mean, least, most = (percent(float(score)) for score in (scores.mean(), scores.min(), scores.max()))
@@ -211,3 +194,49 @@ def _accuracy(model, X, y) -> str:
         f"cross-validated accuracy {mean} in {len(scores)} folds ({least} to {most}), a little too good because it "
         "chose C: `hypermargin cv` measures it without that"
     )
+
+
+# -- a choice among models ---------------------------------------------------------------------------------------------
+
+
+def _choose(args: argparse.Namespace, points: Points, output: Path) -> None:
+    """Choose a model for the points, write it, and say what was chosen and from what."""
+    if args.folds is not None:
+        check_folds(points, args.folds)
+    cv = None if args.folds is None else folds(args.folds, args.seed)
+    model = make_chooser(args, points, cv, verbose=sys.stderr.isatty())
+    _fit_quietly(model, points)
+    _save(args, model, points, output)
+    metric = args.scoring or "accuracy"
+    show_table(
+        "All candidates" if args.details else "The best of each family",
+        ("family", "parameters", metric, "± over folds", "rank", "seconds"),
+        _candidates(model, everything=args.details),
+    )
+    say(f"{len(points.X)} points, {len(model.classes_)} classes: {model.explanation_}")
+    say(f"The {metric} of the winner is a little too good, because it was chosen by it.")
+    say(f"wrote {output}")
+
+
+def _candidates(model: HyperbolicClassifierCV, *, everything: bool) -> list[tuple[str, ...]]:
+    """A row for each candidate from the best to the worst, or for the best of each family."""
+    table = model.cv_results_
+    shown: list[int] = []
+    for i in np.argsort(table["rank_test_score"], kind="stable").tolist():
+        if everything or table["family"][i] not in {table["family"][j] for j in shown}:
+            shown.append(i)
+    return [
+        (
+            table["family"][i],
+            chosen_parameters(table["params"][i]),
+            _score(table["mean_test_score"][i]),
+            _score(table["std_test_score"][i]),
+            str(table["rank_test_score"][i]) if np.isfinite(table["mean_test_score"][i]) else "screened out",
+            f"{table['seconds'][i]:.1f}",
+        )
+        for i in shown
+    ]
+
+
+def _score(value: float) -> str:
+    return f"{value:.3f}" if np.isfinite(value) else "–"

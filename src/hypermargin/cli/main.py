@@ -1,6 +1,7 @@
-"""The parser, and the promise that errors are one line on standard error and exit code 2."""
+"""The parser of the commands; errors are one line on standard error and exit code 2."""
 
 import argparse
+import gc
 import os
 import sys
 import warnings
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 from hypermargin import __version__
 from hypermargin.cli.console import fail, warn
+from hypermargin.compilation import how_compiled
 
 DESCRIPTION = """Large-margin classifiers in hyperbolic space, with proofs of optimality.
 
@@ -49,25 +51,35 @@ class Parser(argparse.ArgumentParser):
 
 
 class CommandParser(Parser):
-    """The parser of one command, which learns its arguments from the module of that command when it is used."""
+    """The parser of one command, whose module adds the arguments when the command is used."""
 
     module: str | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self.module is not None:
+            gc.disable()  # imports make no garbage, and collections are a tenth of their time
             module = import_module(self.module)
-            self.module = None  # it has learned them
+            gc.enable()
+            self.module = None  # the arguments are added once
             self.description, self.epilog = module.__doc__, module.EXAMPLES
             module.add_arguments(self)
             self.set_defaults(run=module.run)
         return super().parse_known_args(args, namespace)
 
 
+class ShowVersion(argparse.Action):
+    """Print the version, and whether the compiled modules are in use."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(f"hypermargin {__version__}\nThe inner loops are {how_compiled()}.")
+        parser.exit()
+
+
 def build_parser() -> Parser:
     """The parser of `hypermargin` and its commands."""
     style = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="hypermargin", description=DESCRIPTION, epilog=EPILOGUE, formatter_class=style)
-    parser.add_argument("--version", action="version", version=f"hypermargin {__version__}")
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version and whether it is compiled")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary, formatter_class=style).module = f"hypermargin.cli.{name}"
@@ -83,8 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser().parse_args(argv)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for told in (UserWarning, RuntimeWarning):  # what concerns the data, not what concerns programmers
-                warnings.simplefilter("default", told)
+            for category in (UserWarning, RuntimeWarning):  # about the data; others are for programmers
+                warnings.simplefilter("default", category)
             warnings.showwarning = lambda message, *_, **__: warn(message)
             args.run(args)
     except SystemExit as end:  # from argparse: 0 after --help, 2 after an error it has reported
@@ -92,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         fail("interrupted")
         return 130
-    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+    except BrokenPipeError:  # the reader of the output has closed the pipe, as `head` does
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it at exit
         return 0
     except OSError as error:

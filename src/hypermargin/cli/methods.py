@@ -1,12 +1,11 @@
-"""`hypermargin methods`: what there is to choose from."""
+"""`hypermargin methods`: the methods and their options."""
 
 import argparse
 from dataclasses import fields
 
 from hypermargin.cli.console import say
-from hypermargin.compilation import is_compiled
+from hypermargin.compilation import how_compiled
 from hypermargin.solvers import available_methods, get_solver
-from hypermargin.solvers.exact.compiled import evaluator
 
 EXAMPLES = """examples:
   hypermargin methods
@@ -15,7 +14,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This command takes none."""
+    """This command takes no arguments."""
 
 
 def run(args: argparse.Namespace) -> None:
@@ -26,5 +25,4 @@ def run(args: argparse.Namespace) -> None:
         abilities = ", ".join(("soft margin", *sorted(solver.capabilities)))
         say(f"    losses: {', '.join(solver.losses)}; handles: {abilities}")
         say(f"    options: {options or 'none'}")
-    how = "compiled" if is_compiled(evaluator) else "interpreted (no C compiler was there at installation), and slow"
-    say(f"The inner loop of exact is {how}.")
+    say(f"The inner loop of exact is {how_compiled()}.")

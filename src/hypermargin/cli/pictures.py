@@ -1,4 +1,4 @@
-"""Pictures in files: the only module of the command line that knows matplotlib."""
+"""Pictures in files: the only module of the command line that imports matplotlib."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 
 def save_picture(display: PoincareDisplay | TreeDisplay, path: Path, title: str | None = None) -> None:
-    """Write the figure of a display and let go of it."""
+    """Write the figure of a display and close it."""
     figure = display.figure_
     assert isinstance(figure, Figure)
     if title is not None:
@@ -28,7 +28,7 @@ def save_picture(display: PoincareDisplay | TreeDisplay, path: Path, title: str 
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure and let go of it."""
+    """Write a figure and close it."""
     figure.savefig(path, dpi=150, bbox_inches="tight")
     plt.close(figure)
 

@@ -2,17 +2,15 @@
 
 import argparse
 
-from hypermargin.cli.console import CommandError, say, with_progress
-from hypermargin.cli.files import check_output
+from hypermargin.cli.classifiers import make_classifier, methods_with_losses
+from hypermargin.cli.console import CommandError, check_output, say, with_progress
 from hypermargin.cli.options import (
     add_data_arguments,
     add_geometry_arguments,
     add_problem_arguments,
     add_unlabelled_argument,
-    labelled_points,
-    make_classifier,
-    methods_with_losses,
-    without_names,
+    drop_names,
+    points_of,
 )
 from hypermargin.estimators import load_model
 from hypermargin.geometry.models import to_lorentz
@@ -54,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    # matplotlib takes a while to load, and the other commands need none of it.
+    # matplotlib takes half a second to load, and `--help` does not need it.
     from hypermargin.cli.pictures import FORMATS, PoincareDisplay, TreeDisplay, plot_proof, save_figure, save_picture
 
     output = check_output(args.output, FORMATS)
@@ -71,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
             f"the model has {n_trees} trees, numbered from 0" if n_trees else "--tree needs a forest: give its --model"
         )
         raise CommandError(f"there is no tree {args.tree}: {what}")
-    points = labelled_points(args, model)
+    points = points_of(args, model, labelled=True)
     y = points.labels
     if args.proof:
         if len(set(y.tolist())) != 2:
@@ -82,11 +80,10 @@ def run(args: argparse.Namespace) -> None:
         return
     display: PoincareDisplay | TreeDisplay
     if model is not None and (args.tree is not None or n_trees == 1):
-        display = TreeDisplay.from_estimator(
-            without_names(model), points.X, y, index=args.tree or 0, zoom=zoom, center=center
-        )
+        drop_names(model)
+        display = TreeDisplay.from_estimator(model, points.X, y, index=args.tree or 0, zoom=zoom, center=center)
     elif model is not None:
-        display = PoincareDisplay.from_estimator(without_names(model), points.X, y, zoom=zoom, center=center)
+        display = PoincareDisplay.from_estimator(drop_names(model), points.X, y, zoom=zoom, center=center)
     else:
         X = to_lorentz(points.X, args.geometry, args.curvature)
         solutions = {}

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hypermargin.cli.console import CommandError, percent, say
-from hypermargin.cli.files import check_output
-from hypermargin.cli.options import add_data_arguments, check_width, points_of, without_names
+from hypermargin.cli.console import CommandError, check_output, percent, say
+from hypermargin.cli.options import add_data_arguments, check_width, drop_names, points_of
 from hypermargin.cli.reading import Points
 from hypermargin.cli.reading.chunks import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
 from hypermargin.estimators import load_model
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
     if output is None:
         _answer(sys.stdout, model, args, always_header=False)
         return
-    unfinished = output.with_name(output.name + ".part")  # a mistake in a late chunk leaves no half of an answer
+    unfinished = output.with_name(output.name + ".part")  # an error in a late chunk leaves no partial output
     try:
         with unfinished.open("w", newline="", encoding="utf-8") as file:
             known, right = _answer(file, model, args, always_header=True)
@@ -56,12 +55,13 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _answer(file, model: Any, args: argparse.Namespace, *, always_header: bool) -> tuple[int, int]:
-    """Write the answers for all points; return how many labels the file holds and how many of them are predicted."""
+    """Write the predictions; return how many labels the file holds and how many of them are predicted."""
     writer = csv.writer(file, lineterminator="\n")
     known = right = 0
-    unnamed = without_names(model)
-    for k, points in enumerate(_parts(args, model)):
-        answers = _columns(unnamed, points, args)
+    parts = _parts(args, model)
+    drop_names(model)
+    for k, points in enumerate(parts):
+        answers = _columns(model, points, args)
         if k == 0 and (always_header or len(answers) > 1):
             writer.writerow(answers)
         writer.writerows(zip(*answers.values(), strict=True))

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hypermargin.cli.console import CommandError, say, warn
-from hypermargin.cli.files import make_folder
+from hypermargin.cli.console import CommandError, make_folder, say, warn
 from hypermargin_studies.commands import names_in, warn_of
 
 if TYPE_CHECKING:

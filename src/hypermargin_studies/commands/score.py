@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from hypermargin.cli.console import CommandError, say, show_table, warn, with_progress
-from hypermargin.cli.files import check_output
+from hypermargin.cli.console import CommandError, check_output, say, show_table, warn, with_progress
 
 if TYPE_CHECKING:
     from hypermargin_studies.problem_set.scoring import Score
