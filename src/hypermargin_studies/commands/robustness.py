@@ -3,8 +3,7 @@
 import argparse
 import json
 
-from hypermargin.cli.console import CommandError, percent, say, show_table, warn
-from hypermargin.cli.files import make_folder
+from hypermargin.cli.console import CommandError, make_folder, percent, say, show_table, warn
 from hypermargin_studies.commands import names_in, warn_of
 
 EXAMPLES = """examples:
