@@ -65,7 +65,7 @@ OF_COMMANDS = {"hypermargin.cli.console"}
 #: The version is a fact about the package, which these parts print.
 TELL_THE_VERSION = {"certificates", "cli"}
 
-MOST_LINES = 450
+MOST_LINES = 700
 
 
 @cache

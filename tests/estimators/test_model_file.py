@@ -363,3 +363,19 @@ def test_what_cannot_be_kept_is_refused(two_blobs, tmp_path):
     with pytest.raises(ValueError, match="nor an uncertainty set of hypermargin"):
         save_model(HyperbolicSVC(uncertainty=OwnBall(0.01)).fit(X, y), tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("choice.classifier_cv", "HyperbolicClassifierCV"),
+        ("choice.blend", "HyperbolicBlend"),
+        ("forest.forest_classifier", "HyperbolicForestClassifier"),
+        ("forest.tree_classifier", "HyperbolicTreeClassifier"),
+        ("neighbours.classifier", "HyperbolicKNeighborsClassifier"),
+    ],
+)
+def test_pickles_find_classes_where_they_were(module, name):
+    found = pickle.loads(f"chypermargin.estimators.{module}\n{name}\n.".encode())
+    assert found.__name__ == name
+    assert issubclass(found, HyperbolicClassifier)

@@ -29,6 +29,8 @@ _MOVED = {
     "choice": "auto",
     "choice.blend": "auto.blend",
     "choice.classifier_cv": "auto.classifier_cv",
+    "forest.forest_classifier": "forest.classifiers",
+    "forest.tree_classifier": "forest.classifiers",
     "neighbours.classifier": "neighbours",
 }
 for _old, _new in _MOVED.items():

@@ -15,8 +15,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.forest.certified import CertifiedSplit
-from hypermargin.estimators.forest.growing import GrowthPlan
+from hypermargin.estimators.forest.growing import CertifiedSplit, GrowthPlan
 from hypermargin.estimators.forest.tree import Tree
 from hypermargin.estimators.spread import Samples
 from hypermargin.geometry.isometries import move_to_origin

@@ -9,12 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.elsewhere import labels_elsewhere, predicted_elsewhere, score_elsewhere
-from hypermargin.estimators.forest.certified import CertifiedSplit
-from hypermargin.estimators.forest.growing import BOUNDARIES, CRITERIA, GROUPINGS, SPLITS, GrowthPlan
+from hypermargin.estimators.forest.growing import BOUNDARIES, CRITERIA, GROUPINGS, SPLITS, CertifiedSplit, GrowthPlan
 from hypermargin.estimators.forest.radius import certified_radius, nearest_adversarial
-from hypermargin.estimators.forest.text import describe
-from hypermargin.estimators.forest.tree import Tree
-from hypermargin.estimators.forest.vote import TreeVote
+from hypermargin.estimators.forest.tree import Tree, TreeVote, describe
 from hypermargin.estimators.inputs import canonical_order, unit_points
 from hypermargin.estimators.radius import Coordinates
 from hypermargin.geometry.curvature import curvature_scale

@@ -14,8 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.forest.tree import Tree
-from hypermargin.estimators.forest.vote import TreeVote
+from hypermargin.estimators.forest.tree import Tree, TreeVote
 from hypermargin.estimators.radius import OVERSHOOT, flip_distances, safe_distances
 from hypermargin.geometry.isometries import move_from_origin, transform_normal, translation_to_origin
 from hypermargin.geometry.lorentz import minkowski_dot
