@@ -62,10 +62,7 @@ class HyperbolicForestOfOthers(ClassifierMixin, BaseEstimator):
         from hyperdt.ensemble import HyperbolicRandomForestClassifier
 
         self.forest_ = HyperbolicRandomForestClassifier(
-            n_estimators=self.n_estimators,
-            max_depth=self.max_depth,
-            n_jobs=1,
-            random_state=0,
+            n_estimators=self.n_estimators, max_depth=self.max_depth, n_jobs=1, random_state=0
         ).fit(np.asarray(X), np.asarray(y))
         self.classes_ = np.unique(y)
         return self

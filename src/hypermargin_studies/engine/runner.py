@@ -22,12 +22,7 @@ _WORKERS: list[LimitedWorker] = []
 
 
 def run_cells(
-    cells: Iterable[Cell],
-    *,
-    jobs: int = 1,
-    limit: float = FOREVER,
-    dask: str | None = None,
-    device: str | None = None,
+    cells: Iterable[Cell], *, jobs: int = 1, limit: float = FOREVER, dask: str | None = None, device: str | None = None
 ) -> Iterator[tuple[Any, Record]]:
     """Run cells and yield ``(cell, record)`` in the order they finish.
 

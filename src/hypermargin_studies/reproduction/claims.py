@@ -11,13 +11,7 @@ from hypermargin_studies.reproduction.cells import SYNTHETIC_C
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE
 from hypermargin_studies.reproduction.paper import BEST, PaperCell, Stat, apart, best_hyperbolic, paper_cells
 from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems
-from hypermargin_studies.reproduction.tables import (
-    SCHEME_NAMES,
-    certified_table,
-    judged_methods,
-    paper_text,
-    stat_text,
-)
+from hypermargin_studies.reproduction.tables import SCHEME_NAMES, certified_table, judged_methods, paper_text, stat_text
 
 SECTION = "The claims"
 METRIC = "test_accuracy"

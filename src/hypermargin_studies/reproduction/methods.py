@@ -79,11 +79,7 @@ class Method:
         if self.runs_on_devices:
             settings["options"] |= {"n_jobs": 1} if device is None else {"library": "torch", "device": device}
         return self.estimator(
-            C=C,
-            solver_options=settings.pop("options"),
-            multi_class=scheme,
-            random_state=0,
-            **settings,
+            C=C, solver_options=settings.pop("options"), multi_class=scheme, random_state=0, **settings
         )
 
     def estimate(self, sizes: list[int], dataset: str) -> float:
