@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hypermargin.datasets import embedding_registry, embeddings, fetch_embedding, list_embeddings
+from hypermargin.datasets import embeddings, fetch_embedding, list_embeddings
 
 #: Samples and classes by the sources of the data: 34 club members, 115 teams in 12 conferences, 60,000 images...
 SIZES = {
@@ -63,8 +63,8 @@ def published(tmp_path, monkeypatch, server):
     """The karate embedding of the registry replaced by one served on this machine; yields the stop function."""
     address, stop = server
     sums = write_embedding(tmp_path / "site" / "revision" / "data" / "karate", np.array([0, 1] * 10, dtype=np.uint8))
-    entry = embedding_registry.Published("served here", "revision", sums["X_lorentz.npy"], sums["y.npy"])
-    monkeypatch.setitem(embedding_registry.EMBEDDINGS, "karate", entry)
+    entry = embeddings.Published("served here", "revision", sums["X_lorentz.npy"], sums["y.npy"])
+    monkeypatch.setitem(embeddings.EMBEDDINGS, "karate", entry)
     monkeypatch.setattr(embeddings, "REPOSITORY", address)
     monkeypatch.delenv("HYPERMARGIN_DATA", raising=False)
     for variable in ("NO_PROXY", "no_proxy"):
@@ -119,7 +119,7 @@ def test_unknown_names_and_missing_files(tmp_path, monkeypatch):
 
 def test_thirteen_names_each_at_a_fixed_revision():
     assert len(list_embeddings()) == 13
-    for entry in embedding_registry.EMBEDDINGS.values():
+    for entry in embeddings.EMBEDDINGS.values():
         assert len(bytes.fromhex(entry.revision)) == 20
         assert len(bytes.fromhex(entry.points_sha256)) == len(bytes.fromhex(entry.labels_sha256)) == 32
 
@@ -128,7 +128,7 @@ def test_thirteen_names_each_at_a_fixed_revision():
 @pytest.mark.parametrize("name", list_embeddings())
 def test_the_papers_files(name):
     folder = Path(os.environ["HYPERMARGIN_DATA"]) / name
-    entry = embedding_registry.EMBEDDINGS[name]
+    entry = embeddings.EMBEDDINGS[name]
     assert hashlib.sha256((folder / "X_lorentz.npy").read_bytes()).hexdigest() == entry.points_sha256
     assert hashlib.sha256((folder / "y.npy").read_bytes()).hexdigest() == entry.labels_sha256
     data = fetch_embedding(name)

@@ -7,7 +7,7 @@ from scipy.optimize import check_grad
 from sklearn.exceptions import ConvergenceWarning
 
 from hypermargin.embedding import distortion, embed_metric
-from hypermargin.embedding.stress import _stress
+from hypermargin.embedding.metric import _stress
 
 
 def plane_distances(X):
@@ -23,7 +23,7 @@ def test_points_of_the_plane_are_found_again_from_their_distances(seed):
 
 
 def test_gradient_of_the_stress_by_finite_differences(monkeypatch):
-    monkeypatch.setattr("hypermargin.embedding.stress.BLOCK_PAIRS", 21)  # blocks of three rows
+    monkeypatch.setattr("hypermargin.embedding.metric.BLOCK_PAIRS", 21)  # blocks of three rows
     rng = np.random.default_rng(0)
     n = 7
     length, wanted = rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 3.0, (n, n))

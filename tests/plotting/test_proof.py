@@ -15,7 +15,7 @@ from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.geometry.isometries import boost, random_isometry, transform_points
 from hypermargin.geometry.lorentz import lift
 from hypermargin.plotting import ProofDisplay, plot_proof
-from hypermargin.plotting.least_objective import LeastObjective
+from hypermargin.plotting.curves import LeastObjective
 from hypermargin.problems import GeodesicBall
 
 

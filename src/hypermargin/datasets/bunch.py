@@ -1,4 +1,4 @@
-"""What the dataset functions share: how integers are checked, and what is returned."""
+"""Shared by the dataset functions: how integers are checked, and the `Bunch` that is returned."""
 
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ Dataset: TypeAlias = Bunch | tuple[Array, Labels]
 
 
 def as_dataset(return_X_y: bool, *, X: Array, y: Labels, description: str, **extras: Any) -> Dataset:
-    """``(X, y)`` where asked for, else a `Bunch` of everything."""
+    """``(X, y)``, or a `Bunch` of everything."""
     return (X, y) if return_X_y else Bunch(X=X, y=y, description=description, **extras)
 
 

@@ -1,8 +1,6 @@
-"""Points from what is no point yet: graphs and finite metrics, embedded in the hyperbolic plane; vectors of gensim."""
+"""Points from graphs and finite metrics, embedded in the hyperbolic plane, and from the vectors of gensim."""
 
-from hypermargin.embedding.distortion import Distortion, distortion
-from hypermargin.embedding.graph import GraphEmbedding, embed_graph
-from hypermargin.embedding.stress import embed_metric
-from hypermargin.embedding.vectors import keyed_vectors
+from hypermargin.embedding.graph import GraphEmbedding, embed_graph, keyed_vectors
+from hypermargin.embedding.metric import Distortion, distortion, embed_metric
 
 __all__ = ["Distortion", "GraphEmbedding", "distortion", "embed_graph", "embed_metric", "keyed_vectors"]

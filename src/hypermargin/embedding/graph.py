@@ -1,4 +1,4 @@
-"""Graphs in the hyperbolic plane: distances of shortest paths, embedded with the least relative stress."""
+"""Points from objects of other libraries: graphs of networkx, embedded by shortest paths, and vectors of gensim."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -10,13 +10,12 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from hypermargin.arrays import Array
-from hypermargin.embedding.distortion import Distortion, distortion
-from hypermargin.embedding.stress import embed_metric
+from hypermargin.embedding.metric import Distortion, distortion, embed_metric
 from hypermargin.geometry.models import from_lorentz
 
-#: Distances are shrunk to fit this diameter where they exceed it: well inside what double precision holds.
+#: Longer distances are scaled down to this diameter: twice the radius 12, where doubles still resolve 1e-11.
 LARGEST_DIAMETER = 24.0
-#: All pairs of nodes are held at once.
+#: A matrix of all pairs of nodes takes 3.2 GB at this size, and the descent holds at least two.
 MOST_NODES = 20_000
 
 
@@ -65,8 +64,8 @@ def embed_graph(
 ) -> GraphEmbedding:
     """Embed a graph in the hyperbolic plane, so that distances follow those of shortest paths.
 
-    Labels of nodes play no part. The answer is the same each time. Time and memory grow with the square of the number
-    of nodes: 1,000 take about a minute, and 20,000 are the most it accepts.
+    Labels of nodes play no part, and the result is always the same. Time and memory grow with the square of the number
+    of nodes: 1,000 take about a minute, and at most 20,000 are accepted.
 
     Parameters
     ----------
@@ -74,15 +73,15 @@ def embed_graph(
         Directions are ignored, and so are loops; of parallel edges the shortest counts. An array is an adjacency matrix
         whose entries are lengths if `weight` is given, and say only whether there is an edge if not.
     weight : str, optional
-        The attribute of edges that holds their *lengths*; without it every edge has length 1. Where your weights are
+        The attribute of edges that holds their *lengths*; without it every edge has length 1. If your weights are
         strengths, pass something like their inverse.
     scale : float, optional
-        Hyperbolic length of one unit. Longer edges can follow a tree more closely. Default: 1, or less where the
-        longest shortest path would exceed 24.
+        Hyperbolic length of one unit. Longer edges can follow a tree more closely. Default: 1, or less if the longest
+        shortest path would exceed 24.
     largest_component : bool, default=False
-        Embed the largest part of a graph that falls apart, instead of refusing it.
+        Embed the largest component of a graph that is not connected, instead of refusing it.
     max_iter : int, default=2000
-        Steps of the descent at most.
+        Largest number of steps of the descent.
     verbose : int, default=0
         1 or more shows progress.
 
@@ -135,7 +134,7 @@ def _edges(graph: Any, weight: str | None) -> tuple[list[Hashable], list[tuple[i
 
 
 def _one_component(graph: nx.Graph, largest: bool) -> list[int]:
-    """The nodes to embed: all of them, or the largest component where that is wanted."""
+    """The nodes to embed: all of them, or the largest component."""
     components = sorted(nx.connected_components(graph), key=len, reverse=True)
     if len(components) > 1 and not largest:
         raise ValueError(
@@ -151,3 +150,19 @@ def _from_matrix(matrix: Any, weight: str) -> nx.Graph:
     if hasattr(matrix, "tocoo"):
         return nx.from_scipy_sparse_array(matrix, edge_attribute=weight)
     return nx.from_numpy_array(np.asarray(matrix), edge_attr=weight)
+
+
+def keyed_vectors(source: Any) -> tuple[Array, list[str]]:
+    """Coordinates, shape (n, d), and words, of gensim's `KeyedVectors` or of a model that has them as ``kv`` or ``wv``.
+
+    ``PoincareModel.kv`` holds coordinates of the Poincaré ball: fit with ``geometry="poincare"``.
+    """
+    for name in ("kv", "wv"):
+        source = getattr(source, name, source)
+    vectors, words = getattr(source, "vectors", None), getattr(source, "index_to_key", None)
+    if vectors is None or words is None:
+        raise TypeError(
+            f"expected gensim's KeyedVectors, or a model with them, got {type(source).__name__}; a file is read by "
+            "gensim.models.KeyedVectors.load"
+        )
+    return np.asarray(vectors, dtype=np.float64), [str(word) for word in words]

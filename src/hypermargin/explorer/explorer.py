@@ -1,18 +1,22 @@
-"""`explore`: a page to look at points and classifiers in the hyperbolic plane, by moving it."""
+"""`explore`: a page (and a widget) to look at points and classifiers by moving the hyperbolic plane.
+
+The page needs no other file: the style, the modules of `page/` joined into one, and the scene.
+"""
 
 import os
+import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.explorer.html import page_html
+from hypermargin.explorer.encoding import as_json
 from hypermargin.explorer.scene import Samples, make_scene
-from hypermargin.explorer.widget import make_widget
 
 
 class Explorer:
@@ -21,7 +25,7 @@ class Explorer:
     Attributes
     ----------
     scene : dict
-        What the page is told, as plain values.
+        The content of the page, as plain values.
     """
 
     def __init__(self, scene: dict[str, Any]) -> None:
@@ -73,26 +77,27 @@ def explore(
     center: str = "mean",
     title: str = "hypermargin explorer",
 ) -> Explorer:
-    """A page to look at a fitted classifier: drag the plane, zoom, ask every point what the model says and how surely.
+    """A page to look at a fitted classifier: drag the plane, zoom, see the prediction of each point and how sure it is.
 
     Parameters
     ----------
     model : fitted classifier, list or mapping of name to classifier, or None
-        Any classifier with ``predict`` can be shown; what else it offers (``predict_proba``, ``decision_function``,
-        ``certified_radius``, ``nearest_adversarial``) is told of every point. None shows the points alone.
+        Any classifier with ``predict`` can be shown; the results of its other methods (``predict_proba``,
+        ``decision_function``, ``certified_radius``, ``nearest_adversarial``) are shown for each point. None shows the
+        points alone.
     X, y : points and labels
-        In the coordinates that the model takes. Without `y` points have no colour and no margin.
+        In the coordinates that the model takes. Without `y`, points have no colour and no margin.
     X_test, y_test : arrays, optional
         Test points, drawn as triangles.
     ids, ids_test : sequences, optional
         Names of the points, to search for; their numbers otherwise.
     path : int or sequence of float, optional
-        Adds a slider over C: the first model is fitted anew to X and y for so many values around its own C (or for
-        those given), and every step comes with its objective, certified bound, gap and the picture of the proof.
+        Adds a slider over C: the first model is refitted to X and y for this many values around its own C (or for the
+        values given), and each step has its objective, certified bound, gap and the picture of the proof.
     geometry, curvature : optional
-        What the coordinates are; read from the model where it says so. Without a model: "lorentz" and 1.
+        What the coordinates are; by default those of the model. Without a model: "lorentz" and 1.
     center : {"mean", "origin"}
-        What is at the middle at first.
+        The point in the middle at first.
     title : str
 
     Returns
@@ -102,8 +107,8 @@ def explore(
 
     Notes
     -----
-    Points of more than two dimensions are seen as their nearest points on the best totally geodesic plane (tangent
-    principal components at the Fréchet mean), and the page says so; boundaries are where the plane meets them.
+    Points of more than two dimensions are shown as their nearest points on the best totally geodesic plane (tangent
+    principal components at the Fréchet mean), and the page says so; boundaries are intersected with this plane.
     """
     if center not in ("mean", "origin"):
         raise ValueError(f"center must be 'mean' or 'origin', got {center!r}")
@@ -119,3 +124,103 @@ def explore(
     )
     scene = make_scene(model, samples, title=title, path=path, geometry=geometry, curvature=curvature, center=center)
     return Explorer(scene)
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+#: The modules in an order in which each comes after its imports.
+MODULES = (
+    "mobius.js",
+    "models.js",
+    "decode.js",
+    "view.js",
+    "level_sets.js",
+    "marks.js",
+    "webgl.js",
+    "display_list.js",
+    "canvas_points.js",
+    "layers.js",
+    "scene.js",
+    "picking.js",
+    "gestures.js",
+    "keys.js",
+    "dom.js",
+    "legend.js",
+    "details.js",
+    "proof.js",
+    "path.js",
+    "export.js",
+    "controls.js",
+    "painter.js",
+    "explorer.js",
+)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
+
+
+def page_file(name: str) -> str:
+    """The text of a file of the folder `page`."""
+    return files("hypermargin.explorer").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def joined_modules(modules: Sequence[str] = MODULES) -> str:
+    """The modules as one, without `import` and `export`: a module must come after its imports.
+
+    No two modules may define the same name.
+    """
+    parts, seen = [], set()
+    for name in modules:
+        text = page_file(name)
+        for _, source in _IMPORT.findall(text):
+            if source not in seen:
+                raise ValueError(f"{name} imports {source}, which must come before it")
+        seen.add(name)
+        parts.append(f"// {name}\n{_EXPORT.sub('', _IMPORT.sub('', text)).strip()}\n")
+    return "\n".join(parts)
+
+
+def page_html(scene: dict[str, Any]) -> str:
+    """The page of a scene."""
+    parts = {
+        "TITLE": escape(scene["title"]),
+        "STYLE": page_file("explorer.css"),
+        "MODULES": joined_modules(),
+        "SCENE": as_json(scene),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page_file("page.html"))
+
+
+# -- the widget --------------------------------------------------------------------------------------------------------
+
+_RENDER = """
+function render({ model, el }) {
+  const root = document.createElement("div");
+  root.className = "hm-explorer hm-widget";
+  el.append(root);
+  const explorer = createExplorer(root, JSON.parse(model.get("scene")));
+  explorer.onSelect((id) => { model.set("selected", id); model.save_changes(); });
+  model.on("change:selected", () => explorer.selectId(model.get("selected")));
+  return () => explorer.close();
+}
+export default { render };
+"""
+
+
+def make_widget(scene: dict[str, Any]) -> Any:
+    """A widget that shows the scene. Its trait `selected` is the id of the chosen point, both ways."""
+    try:
+        import anywidget
+        import traitlets
+    except ImportError as error:
+        raise ImportError(
+            "the widget needs anywidget: pip install 'hypermargin[widget]'; without it save the page and open that"
+        ) from error
+
+    class ExplorerWidget(anywidget.AnyWidget):
+        _esm = joined_modules() + _RENDER
+        _css = page_file("explorer.css")
+        scene = traitlets.Unicode().tag(sync=True)
+        selected = traitlets.Unicode("").tag(sync=True)
+
+    return ExplorerWidget(scene=as_json(scene))

@@ -1,4 +1,4 @@
-"""The certified path over C: for every value the boundary, what was reached, what is proved, and the proof itself."""
+"""The certified path over C: for each value the boundary, its objective and bound, and the picture of the proof."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,16 +9,23 @@ from sklearn.base import clone
 from hypermargin.arrays import Array
 from hypermargin.explorer.encoding import finite_or_none
 from hypermargin.explorer.plane import Plane
-from hypermargin.explorer.proof import proof_picture
 from hypermargin.explorer.shown_model import ROUGH_EDGE, ShownModel, packed_curves
-from hypermargin.solvers.base import relative_gap
+from hypermargin.plotting.proof import ProofDisplay
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Solution, relative_gap
 
-#: A path reaches from the model's own C over this factor to that C times it.
+#: A path reaches from the model's own C divided by this factor to C times it: two decades either way.
 PATH_FACTOR = 100.0
+#: Points of the curves of the proof, which is drawn 300 pixels wide: one in two pixels; the objective is smoother, and
+#: each of its points is a small optimisation.
+ENVELOPE_POINTS = 161
+OBJECTIVE_POINTS = 25
+#: Minorants drawn faintly; more of them would only make the page larger.
+MOST_MINORANTS = 24
 
 
 def values_of_C(path: int | Sequence[float], C: float) -> list[float]:
-    """The values of C of a path: as given, increasing, or so many of them around `C`, which is one of them."""
+    """The increasing values of C of a path: those given, or this many around `C`, which is one of them."""
     if isinstance(path, int | np.integer):
         if path < 2:
             raise ValueError(f"a path needs at least 2 values of C, got {path}")
@@ -40,7 +47,7 @@ def certified_path(
     geometry: str | None = None,
     curvature: float | None = None,
 ) -> dict[str, Any]:
-    """Fit `estimator` anew to X and y for every C, and describe each step for the page."""
+    """Fit a copy of `estimator` to X and y for each C, and describe each step for the page."""
     model = getattr(estimator, "estimator_", estimator)  # the classifier of a `...CV`
     if not hasattr(model, "fit_path"):
         raise ValueError(
@@ -80,3 +87,51 @@ def _step(fitted: Any, shown: ShownModel, X: Any, y: np.ndarray, plane: Plane, s
     else:
         step["curves"] = packed_curves(shown.regions(plane, shadows, short_edge=ROUGH_EDGE).curves())
     return step
+
+
+# -- the picture of a proof --------------------------------------------------------------------------------------------
+
+
+def proof_picture(solution: Solution, problem: MarginProblem) -> dict[str, Any] | None:
+    """The curves of the proof over t around the optimum; None if the solution has no such proof."""
+    try:
+        display = ProofDisplay.make(solution, problem)
+    except ValueError:  # no certificate, or one that proves something else
+        return None
+    low, high = display.limits("optimum")
+    t = display.grid(low, high, ENVELOPE_POINTS)
+    regions = display.curves.region_envelopes(t)
+    faint = regions if display.curves.n_regions > 2 else display.curves.simple_minorants(t)
+    at = np.linspace(low, high, OBJECTIVE_POINTS)
+    at = np.unique(np.append(at, np.clip(display.w[0], low, high)))
+    objective = display.least.along(at, display.w)
+    return {
+        "low": low,
+        "high": high,
+        "top": float(min(objective.max(), 2.0 * max(display.objective, 1e-12))),
+        "t": _short(t),
+        "envelope": _short(np.nanmin(regions, axis=0)),
+        "minorants": [_short(curve) for curve in faint[:: -(-len(faint) // MOST_MINORANTS)]],
+        "objectiveT": _short(at),
+        "objective": _short(objective),
+        "intervals": [step for sign in (-1, 1) for step in _steps(display, sign, low, high)],
+        "optimum": [float(display.w[0]), finite_or_none(display.objective)],
+        "bound": finite_or_none(display.lower_bound),
+        "regions": display.curves.n_regions,
+        "nIntervals": display.curves.n_intervals,
+        "cuts": display.curves.n_cuts,
+    }
+
+
+def _steps(display: ProofDisplay, sign: int, low: float, high: float) -> list[list[float]]:
+    """The bounds of the visible intervals, as ``[from t, to t, bound]``."""
+    edges, bounds = display.curves.steps(sign)
+    ends = np.clip(sign * np.where(np.isfinite(edges), edges, 1e300), low, high)
+    return [
+        [float(p), float(q), float(v)] for p, q, v in zip(ends, ends[1:], bounds, strict=False) if p != q and v > -1e300
+    ]
+
+
+def _short(values: Array) -> list[float | None]:
+    """Values with seven digits, more than a picture shows."""
+    return [float(f"{v:.7g}") if np.isfinite(v) else None for v in values.tolist()]

@@ -13,7 +13,7 @@ from hypermargin.explorer.regions import Regions, trace_regions
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import lift, minkowski_dot
 from hypermargin.geometry.models import from_lorentz, to_lorentz
-from hypermargin.plotting.inputs import in_columns_of
+from hypermargin.plotting.disk import in_columns_of
 
 #: Levels of the decision function that are drawn beside the boundary.
 MARGINS = (-1.0, 1.0)

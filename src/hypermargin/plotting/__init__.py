@@ -1,9 +1,7 @@
 """Pictures: points, boundaries and regions on the Poincaré disk, trees, proofs of bounds, progress of solvers."""
 
 from hypermargin.plotting.display import PoincareDisplay
-from hypermargin.plotting.history import plot_history
-from hypermargin.plotting.proof import ProofDisplay
-from hypermargin.plotting.proof_figure import plot_proof
+from hypermargin.plotting.proof import ProofDisplay, plot_history, plot_proof
 from hypermargin.plotting.radii import plot_certified_radii
 from hypermargin.plotting.tree import TreeDisplay
 

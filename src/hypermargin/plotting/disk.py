@@ -1,19 +1,24 @@
-"""The Poincaré disk as a canvas: its frame, the window that is shown, and geodesic segments."""
+"""The Poincaré disk as a canvas: what is drawn on it is checked, and how frame, points, lines and legend look."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin
-from hypermargin.geometry.models import from_lorentz
+from hypermargin.geometry.lorentz import origin
+from hypermargin.geometry.mean import frechet_mean
+from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.geometry.tangent import exp_origin, log_origin
+from hypermargin.plotting.palette import LINE_STYLES
+from hypermargin.solvers.base import Solution
 
 
 class Window(NamedTuple):
@@ -76,8 +81,8 @@ def draw_disk(ax: Axes, window: Window) -> Circle:
 def grid_in_window(window: Window, resolution: int, max_radius: float) -> Array:
     """Disk points at the pixel centres of a window, shape (resolution^2, 2), rows from the bottom.
 
-    Points beyond hyperbolic radius `max_radius`, and those outside the disk, are drawn in to it: what lies there is
-    hidden by the disk's edge, and the colours run up to the edge without a seam.
+    Points beyond hyperbolic radius `max_radius`, and outside the disk, are moved to that radius: the disk's edge hides
+    them, and the colours reach the edge without a seam.
     """
     left, right, bottom, top = window.extent
     offsets = (np.arange(resolution) + 0.5) / resolution
@@ -98,3 +103,77 @@ def geodesic_segments(X: Array, edges: ArrayLike, n_points: int = 24) -> LineCol
         direction = log_origin(move_to_origin(X[end], X[start]))
         lines.append(from_lorentz(move_from_origin(exp_origin(steps * direction), X[start]), "poincare"))
     return LineCollection(lines, colors="#A0A0A0", linewidths=0.6, zorder=1.5)
+
+
+# -- points, lines and their legend ------------------------------------------------------------------------------------
+
+
+def scatter_classes(
+    ax: Axes, points: Array, y: np.ndarray, colours: dict[Any, str], marker: str
+) -> dict[Any, PathCollection]:
+    """Draw disk points, shape (n, 2), one collection for each class that occurs; many points are drawn smaller."""
+    size = float(np.clip(12000.0 / len(points), 9.0, 36.0))
+    edge = "black" if marker == "^" else "white"
+    style: dict[str, Any] = {"marker": marker, "s": size, "linewidths": 0.06 * np.sqrt(size), "edgecolors": edge}
+    drawn = {}
+    for label, colour in colours.items():
+        if np.any(y == label):
+            drawn[label] = ax.scatter(*points[y == label].T, color=colour, zorder=2.0, **style)
+    return drawn
+
+
+def line_style(k: int) -> dict[str, Any]:
+    """Colour, dashes and width of the k-th boundary."""
+    colour, dashes, width = LINE_STYLES[k % len(LINE_STYLES)]
+    return {"color": colour, "linestyle": dashes, "linewidth": width}
+
+
+def marker_handle(label: str, colour: str, marker: str) -> Line2D:
+    """A point for the legend."""
+    edge = "black" if marker == "^" else "white"
+    return Line2D(
+        [], [], linestyle="none", marker=marker, color=colour, markeredgecolor=edge, markersize=8, label=label
+    )
+
+
+# -- inputs ------------------------------------------------------------------------------------------------------------
+
+
+def plane_points(X: ArrayLike, y: ArrayLike | None, name: str) -> tuple[Array, np.ndarray]:
+    """Lorentz points of the plane, shape (n, 3), and their labels, shape (n,); a `ValueError` if they are not."""
+    points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if points.ndim != 2 or points.shape[1] != 3:
+        dimension = points.shape[1] - 1 if points.ndim == 2 else "unknown"
+        raise ValueError(
+            f"only the hyperbolic plane (d = 2) can be drawn; {name} has shape {points.shape}, d = {dimension}"
+        )
+    if labels.shape != (len(points),):
+        raise ValueError(f"the labels of {name} must have shape ({len(points)},), got {labels.shape}")
+    return to_lorentz(points, "lorentz"), labels
+
+
+def center_point(center: str | ArrayLike | None, X: Array) -> Array:
+    """The point to show at the middle of the disk, shape (3,): the origin, the mean of X, or the one given."""
+    if center is None:
+        return origin(2)
+    if isinstance(center, str):
+        if center != "mean":
+            raise ValueError(f"center must be None, 'mean' or a Lorentz point, got {center!r}")
+        return frechet_mean(X)
+    return to_lorentz(np.asarray(center, dtype=np.float64), "lorentz")
+
+
+def normal_and_intercept(name: str, solution: Solution | ArrayLike) -> tuple[Array, float]:
+    """The boundary ``x * w + intercept = 0`` of a solution, or of a bare normal w."""
+    if isinstance(solution, Solution):
+        w, intercept = solution.w, float(solution.intercept)
+    else:
+        w, intercept = np.asarray(solution, dtype=np.float64), 0.0
+    if w.shape != (3,) or not np.all(np.isfinite(w)):
+        raise ValueError(f"only the hyperbolic plane (d = 2) can be drawn: the w of {name!r} must be 3 finite numbers")
+    return w, intercept
+
+
+def in_columns_of(X: Any, coordinates: Array) -> Any:
+    """`coordinates` as a data frame where X is one: an estimator fitted to named columns expects them again."""
+    return type(X)(coordinates, columns=X.columns) if hasattr(X, "columns") else coordinates

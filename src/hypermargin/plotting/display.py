@@ -20,21 +20,26 @@ from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.plotting.disk import (
     WHOLE_DISK,
     Window,
+    center_point,
     draw_disk,
     geodesic_segments,
     grid_in_window,
+    in_columns_of,
+    line_style,
     make_room_for,
+    marker_handle,
     new_axes,
+    normal_and_intercept,
+    plane_points,
+    scatter_classes,
     window_around,
 )
-from hypermargin.plotting.inputs import center_point, in_columns_of, normal_and_intercept, plane_points
-from hypermargin.plotting.marks import line_style, marker_handle, scatter_classes
 from hypermargin.plotting.palette import class_colours
 from hypermargin.solvers.base import Solution
 
-#: Regions are evaluated up to this hyperbolic radius, short of what every coordinate model holds.
+#: Regions are evaluated up to this hyperbolic radius: less than the 18 that every coordinate model can represent.
 REGION_RADIUS = 16.0
-#: How far region colours are from white.
+#: Share of the class colour in the colour of its region, the rest is white: points stay visible on it.
 REGION_STRENGTH = 0.28
 Zoom = str | tuple[float, float, float] | None
 

@@ -1,4 +1,4 @@
-"""`ProofDisplay`: the proof of a lower bound as a picture, drawn from the certificate alone."""
+"""Proofs of optimality and the progress of solvers: `ProofDisplay`, `plot_history`, and both in one figure."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,17 +7,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import HardMarginCertificate, SoftMarginCertificate
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import lift
-from hypermargin.plotting.envelope import ProofCurves
-from hypermargin.plotting.least_objective import LeastObjective
+from hypermargin.plotting.curves import LeastObjective, ProofCurves
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Solution
 
+_SERIES = (("objective", "objective", "#0072B2", "solid"), ("lower_bound", "lower bound", "#D55E00", "dashed"))
 OBJECTIVE, ENVELOPE, INTERVALS, FAINT = "#0072B2", "#D55E00", "#009E73", "#909090"
 #: The picture shows the t at which the least objective is at most this many times the optimum.
 SHOWN_LEVEL = 2.0
@@ -38,7 +40,7 @@ class ProofDisplay:
     objective : float, optional
         Its objective.
     lower_bound : float, optional
-        What the certificate proves.
+        The bound that the certificate proves.
     is_optimal : bool
         Whether `w` may be called the optimum.
     is_hard : bool
@@ -50,11 +52,11 @@ class ProofDisplay:
     envelope_ : Line2D
         E(t), the lowest over regions of the largest minorant: no w with this t has a smaller objective.
     objective_ : Line2D or None
-        The least objective found among all w with this t (see `least_objective`).
+        The least objective found among all w with this t (see `curves.LeastObjective`).
     intervals_ : LineCollection
-        What the intervals prove, a level segment each.
+        The bounds of the intervals, a level segment for each.
     minorants_ : LineCollection
-        The minorants; with more than one region a sign, the envelopes of the regions.
+        The minorants; with more than one region per sign, the envelopes of the regions.
     optimum_ : Line2D or None
     bound_ : Line2D or None
     """
@@ -94,7 +96,7 @@ class ProofDisplay:
 
     @classmethod
     def make(cls, solution: Solution, problem: MarginProblem) -> "ProofDisplay":
-        """The display of `solution` before it is drawn, or a `ValueError` where there is no such proof."""
+        """The display of `solution` before it is drawn; a `ValueError` if it has no such proof."""
         certificate = solution.certificate
         if certificate is not None:
             certificate.require_about(problem)
@@ -127,7 +129,7 @@ class ProofDisplay:
         zoom : "optimum", None or (low, high)
             Show the t where the least objective is below twice the optimum, all intervals, or a range of t.
         resolution : int
-            Points of the curve of the objective, a small optimisation each; 0 leaves the curve out.
+            Points of the curve of the objective, each a small optimisation; 0 leaves the curve out.
         legend : bool
         """
         low, high = self.limits(zoom)
@@ -267,3 +269,78 @@ def _faint_lines(t: Array, curves: Array) -> LineCollection:
     lines = [np.column_stack([t, curve])[np.isfinite(curve)] for curve in curves]
     alpha = float(np.clip(12.0 / max(len(lines), 1), 0.12, 0.6))
     return LineCollection(lines, colors=FAINT, linewidths=0.8, alpha=alpha, zorder=2.0)
+
+
+# -- the search --------------------------------------------------------------------------------------------------------
+
+
+def plot_history(solution: Solution, *, ax: Axes | None = None) -> Axes:
+    """Draw objective and lower bound by iteration, as far as `solution.history` has them; returns the axes.
+
+    Infinite values (no bound yet) are left out. The gap between the two is shaded.
+    """
+    series = {
+        key: np.asarray(solution.history[key], dtype=np.float64) for key, *_ in _SERIES if key in solution.history
+    }
+    series = {key: np.where(np.isfinite(values), values, np.nan) for key, values in series.items() if values.size}
+    if not series:
+        raise ValueError(f"the solution by {solution.method!r} keeps no history of its objective or bound to draw")
+    if ax is None:
+        ax = plt.subplots(figsize=(6.0, 3.6), layout="constrained")[1]
+    for key, label, colour, dashes in _SERIES:
+        if key in series:
+            marker = "o" if series[key].size <= 60 else None
+            steps = np.arange(1, series[key].size + 1)
+            ax.plot(steps, series[key], label=label, color=colour, linestyle=dashes, marker=marker, markersize=3)
+    if len(series) == 2:
+        shared = min(values.size for values in series.values())
+        upper, lower = series["objective"][:shared], series["lower_bound"][:shared]
+        ax.fill_between(np.arange(1, shared + 1), lower, upper, color="#0072B2", alpha=0.08, linewidth=0)
+    ax.set(xlabel="iteration", ylabel=f"objective ({solution.loss} loss)", title=solution.method)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
+# -- both --------------------------------------------------------------------------------------------------------------
+
+
+def plot_proof(solution: Solution, problem: MarginProblem, *, zoom: Zoom = "optimum", resolution: int = 81) -> Figure:
+    """A figure of three panels: `ProofDisplay` of the solution; how its bounds met (`plot_history`); their gap.
+
+    A solution that was optimal from the start has no history; the figure then has the first panel alone.
+    """
+    display = ProofDisplay.make(solution, problem)
+    if not any(len(solution.history.get(key, ())) for key in ("objective", "lower_bound")):
+        figure = display.plot(zoom=zoom, resolution=resolution).ax_.get_figure(root=True)
+        assert figure is not None
+        return figure
+    figure, panels = plt.subplot_mosaic(
+        [["proof", "bounds"], ["proof", "gap"]],
+        figsize=(12.0, 5.4),
+        layout="constrained",
+        width_ratios=(3, 2),
+        height_ratios=(3, 2),
+    )
+    display.plot(panels["proof"], zoom=zoom, resolution=resolution)
+    plot_history(solution, ax=panels["bounds"])
+    panels["bounds"].set(title="", xlabel="")
+    panels["bounds"].set_title("how the bounds met", loc="left", fontsize="medium")
+    _draw_gap(panels["gap"], solution)
+    panels["gap"].sharex(panels["bounds"])
+    return figure
+
+
+def _draw_gap(ax: Axes, solution: Solution) -> None:
+    """The relative gap of the history on a logarithmic scale; a gap closed to the last digit is left out."""
+    upper, lower = (np.asarray(solution.history.get(key, ()), dtype=float) for key in ("objective", "lower_bound"))
+    size = min(upper.size, lower.size)
+    with np.errstate(invalid="ignore"):
+        gap = (upper[:size] - lower[:size]) / np.maximum(np.abs(upper[:size]), 1e-12)
+        drawn = np.where(np.isfinite(gap) & (gap > 0.0), gap, np.nan)
+    ax.plot(
+        np.arange(1, size + 1), drawn, color="black", linewidth=1.2, marker="o" if size <= 60 else None, markersize=3
+    )
+    ax.set(yscale="log", xlabel="step of the search", ylabel="relative gap")
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,35 +1,37 @@
-"""Embedding a finite metric in the hyperbolic plane, by least relative stress.
+"""Embedding a finite metric in the hyperbolic plane by least relative stress, and the distortion of an embedding.
 
-The stress ``sum (d_ij / D_ij - 1)^2`` is brought to a local minimum in polar coordinates, where distances do not
-cancel, from the better of two starts (`starts`).
+The stress ``sum (d_ij / D_ij - 1)^2`` is brought to a local minimum in polar coordinates, in which distances do not
+cancel. The descent begins at the better of two starts: hyperbolic scaling, which suits graphs, and a tree of sectors,
+which suits trees.
 """
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from hypermargin.arrays import Array
-from hypermargin.embedding.starts import hydra, sectors
+from hypermargin.geometry.metric import distance
 from hypermargin.geometry.models import to_lorentz
 from hypermargin.geometry.validation import MAX_RADIUS
 from hypermargin.progress import Progress
 
-#: Pairs of points that are worked on at a time: their arrays fit into the cache.
+#: Pairs of points in a block: an array of them is half a megabyte, which fits into the cache.
 BLOCK_PAIRS = 1 << 16
-#: Steps from each start, after which the better one goes on.
+#: Steps from each start, after which only the better one continues.
 TRIAL_STEPS = 60
-#: The descent ends when so many steps have lowered the stress by less than this share.
+#: The descent ends when `PATIENCE` steps together have lowered the stress by less than the share `GAIN`.
 PATIENCE, GAIN = 20, 1e-6
 
 
 def embed_metric(distances: Array, max_iter: int = 2000, verbose: int = 0) -> Array:
     """Lorentz coordinates, shape (n, 3), of points whose distances are near those given, shape (n, n).
 
-    The answer is the same each time: the signs of the axes are fixed by the start. `distances` are symmetric, positive
-    off the diagonal and at most 36 (twice the largest radius of double precision); multiply them by a factor where they
-    are not.
+    The result is always the same, because the start fixes the signs of the axes. `distances` are symmetric, positive
+    off the diagonal and at most 36 (twice the largest radius of double precision); scale them if they are larger.
     `verbose` of 1 or more shows progress on standard error.
     """
     distances = _checked(distances)
@@ -54,14 +56,14 @@ def embed_metric(distances: Array, max_iter: int = 2000, verbose: int = 0) -> Ar
 
 
 def _descend(distances: Array, inverse: Array, max_iter: int, progress: Progress | None) -> tuple[Array, Array, bool]:
-    """Radius and angle of least stress, and whether the descent ended by itself.
+    """Radius and angle of least stress, and whether the descent ended before `max_iter`.
 
-    Both starts are tried for some steps, and the better one goes on.
+    Both starts are tried for `TRIAL_STEPS`, and the better one continues.
     """
     tried = []
     for start in (hydra, sectors):
         radius, angle = start(distances)
-        # An angle moves a point by sinh(r) times as much: measured in lengths all unknowns have one scale.
+        # An angle moves a point by sinh(r) times as much: measured in lengths, all unknowns have one scale.
         length = np.maximum(np.sinh(radius), 0.3)
         unknowns = np.concatenate([radius, angle * length])
         tried.append((_minimise(unknowns, length, inverse, min(TRIAL_STEPS, max_iter), None), length))
@@ -101,7 +103,7 @@ def _minimise(
 
 
 def _checked(distances: Array) -> Array:
-    """The distances as float64, or a `ValueError` that says what is wrong with them."""
+    """The distances as float64; a `ValueError` if they are not distances."""
     distances = np.asarray(distances, dtype=np.float64)
     if distances.ndim != 2 or distances.shape[0] != distances.shape[1] or len(distances) == 0:
         raise ValueError(f"distances must be a square array with at least one row, got shape {distances.shape}")
@@ -126,7 +128,7 @@ def _stress(unknowns: Array, length: Array, inverse: Array) -> tuple[float, Arra
     """``sum (d_ij/D_ij - 1)^2`` over pairs and its gradient; `inverse` has ``1/D_ij``, and 0 on the diagonal.
 
     Distances are those of ``sinh^2(d/2) = sinh^2((ri - rj)/2) + sinh(ri) sinh(rj) sin^2((ai - aj)/2)``. The functions
-    of differences are taken from those of half the arguments, a product each, so that a pair costs one logarithm.
+    of differences are products of those of half the arguments, so that each pair costs only one logarithm.
     """
     n = len(length)
     radius, angle = unknowns[:n], unknowns[n:] / length
@@ -152,3 +154,97 @@ def _stress(unknowns: Array, length: Array, inverse: Array) -> tuple[float, Arra
         radius_gradient[rows] = along + cosh[rows] * np.einsum("ij,ij,ij->i", slope, haversine, turn)
         angle_gradient[rows] = sinh[rows] * np.einsum("ij,ij,ij->i", slope, haversine, turn_cos)
     return total, np.concatenate([radius_gradient, angle_gradient / length])
+
+
+# -- starts ------------------------------------------------------------------------------------------------------------
+
+
+def hydra(distances: Array) -> tuple[Array, Array]:
+    """Radius and angle of each point by hyperbolic multidimensional scaling (Keller-Ressel and Nargang, 2020).
+
+    The best rank-3 part of signature (1, 2) of ``cosh(D)``.
+    """
+    n = len(distances)
+    matrix = np.cosh(distances)
+    time = np.abs(eigh(matrix, subset_by_index=(n - 1, n - 1))[1][:, 0])  # of one sign, as the matrix is positive
+    values, vectors = eigh(matrix, subset_by_index=(0, min(1, n - 2)))
+    axes = np.zeros((n, 2))
+    axes[:, : len(values)] = vectors * np.sqrt(np.maximum(-values, 0.0))
+    largest = np.argmax(np.abs(axes), axis=0)
+    signs = np.sign(axes[largest, [0, 1]])
+    axes *= np.where(signs == 0.0, 1.0, signs)
+    smallest = max(float(time.min()), float(time.max()) / np.cosh(MAX_RADIUS))
+    radius = np.arccosh(1.01 * np.maximum(time / smallest, 1.0))
+    return radius, np.arctan2(axes[:, 1], axes[:, 0]) + _small_turns(radius)
+
+
+def sectors(distances: Array) -> tuple[Array, Array]:
+    """Radius and angle of each point in a tree of shortest paths from the middle, with a sector for each branch.
+
+    Sectors are shared in proportion to the numbers of leaves, and no wider than ``2 pi exp(-r)`` at radius r, about
+    the share of the circle at infinity that lies beyond a point there. For a tree the distances are then nearly right.
+    """
+    n = len(distances)
+    middle = int(np.argmin(distances.max(axis=1) + 1e-6 * distances.mean(axis=1)))
+    outward = np.argsort(distances[middle], kind="stable")
+    parent = np.full(n, middle)
+    for k, i in enumerate(outward[1:], start=1):
+        inner = outward[:k][distances[middle, outward[:k]] < distances[middle, i]]
+        parent[i] = inner[np.argmin(distances[i, inner])]
+    leaves = np.ones(n)
+    leaves[parent[outward[1:]]] = 0.0
+    for i in outward[:0:-1]:
+        leaves[parent[i]] += leaves[i]
+    angle, width, shared = np.zeros(n), np.full(n, 2.0 * np.pi), np.zeros(n)
+    for i in outward[1:]:
+        p = parent[i]
+        share = leaves[i] / leaves[p]
+        sector = min(width[p], 2.0 * np.pi * np.exp(-distances[middle, p]))
+        angle[i] = angle[p] + sector * (shared[p] + share / 2.0 - 0.5)
+        width[i] = sector * share
+        shared[p] += share
+    radius = np.maximum(distances[middle], 0.05)
+    return radius, angle + _small_turns(radius)
+
+
+def _small_turns(radius: Array) -> Array:
+    """A small angle, different for each point: smaller far out, where an angle is a longer way.
+
+    Points with the same distances to all others would start at the same place, where the gradient of the stress cannot
+    separate them.
+    """
+    return 0.02 * np.sin(1.0 + np.arange(len(radius))) * np.minimum(1.0, 4.0 / np.sinh(radius))
+
+
+# -- distortion --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """Statistics of ``ratio = distance / (scale * wanted)`` over all pairs of points.
+
+    Parameters
+    ----------
+    mean : float
+        The mean of ``|ratio - 1|``: 0.1 means that distances are 10 % off on average.
+    worst : float
+        The largest ratio divided by the smallest; 1 is perfect. It does not depend on the scale.
+    """
+
+    mean: float
+    worst: float
+
+    def __str__(self) -> str:
+        return f"distances are {self.mean:.1%} off on average, the worst distortion is {self.worst:.2f}"
+
+
+def distortion(X: Array, distances: Array, scale: float = 1.0) -> Distortion:
+    """The distortion of Lorentz points, shape (n, d + 1), if `distances`, shape (n, n), are wanted times `scale`."""
+    n, total, smallest, largest = len(X), 0.0, np.inf, 0.0
+    if n < 2:
+        return Distortion(0.0, 1.0)
+    for i in range(n - 1):
+        ratio = distance(X[i], X[i + 1 :]) / (scale * distances[i, i + 1 :])
+        total += float(np.abs(ratio - 1.0).sum())
+        smallest, largest = min(smallest, float(ratio.min())), max(largest, float(ratio.max()))
+    return Distortion(2.0 * total / (n * (n - 1)), largest / smallest if smallest > 0.0 else float("inf"))
