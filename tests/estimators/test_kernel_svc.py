@@ -13,7 +13,7 @@ from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import KernelMemoryWarning
 from hypermargin.geometry import from_lorentz, lift, pairwise_distance, random_isometry, transform_points
 from hypermargin.kernels import KERNELS, HeatKernel, heat_kernel
-from hypermargin.solvers.kernel import family
+from hypermargin.solvers.kernel import method
 
 X, Y = make_gaussian_mixture(40, 3, scale=0.6, random_state=0, return_X_y=True)
 
@@ -140,8 +140,8 @@ def test_a_classifier_read_back_may_be_fitted_again():
 def test_problems_that_one_call_leaves_open_are_solved_alone(monkeypatch):
     X, y = make_gaussian_mixture(n_samples=90, n_classes=4, random_state=1, return_X_y=True)
     usual = HyperbolicKernelSVC(C=10.0).fit(X, y)
-    monkeypatch.setattr(family, "STEPS", 40)
-    monkeypatch.setattr(family, "STEPS_PER_SAMPLE", 0)
+    monkeypatch.setattr(method, "STEPS", 40)
+    monkeypatch.setattr(method, "STEPS_PER_SAMPLE", 0)
     patched = HyperbolicKernelSVC(C=10.0).fit(X, y)
     assert 0 < len(patched._answers.alone) < 6  # some were solved in so few steps
     assert all(status is Status.OPTIMAL for status in patched.statuses_)

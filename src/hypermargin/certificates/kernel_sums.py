@@ -5,7 +5,7 @@ from math import isfinite
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.compiled.kernel_bounds import enclose_family, form_bounds, risk_above
+from hypermargin.certificates.compiled.kernel_bounds import Family, enclose_family, form_bounds, risk_above
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.kernels import Kernel
 from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
@@ -39,8 +39,7 @@ def enclosed_family(family: KernelProblemFamily, beta: Array, intercepts: Array)
     Bounds are infinite where coefficients are out of their box or do not add up to exactly 0.
     """
     lower, upper = np.empty((2, len(family.code)))
-    scores, errors = np.empty((2, beta.size))
-    enclose_family(*family.arrays, beta, intercepts, *family.rounding, scores, errors, lower, upper)
+    enclose_family(Family(*family.arrays), beta, intercepts, *family.rounding, lower, upper)
     return lower, upper
 
 

@@ -17,8 +17,7 @@ from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.solvers import Solution, Status
 from hypermargin.solvers.base import make_solution
-from hypermargin.solvers.kernel.family import FamilyAnswers
-from hypermargin.solvers.kernel.method import Provable, outcome_of
+from hypermargin.solvers.kernel.method import FamilyAnswers, Provable, outcome_of
 
 
 @dataclass(eq=False)
@@ -85,10 +84,10 @@ class KernelAnswers:
         found, p = self.together, int(np.searchsorted(self.members, k))
         assert found is not None
         certificate = KernelCertificate.of(found.own(found.beta, p), float(found.intercepts[p]))
-        outcome = outcome_of(certificate, float(found.lower_bounds[p]), Status.OPTIMAL, int(found.n_iter[p]))
+        bounds = float(found.lower_bounds[p]), float(found.objectives[p])
+        outcome = outcome_of(certificate, bounds, Status.OPTIMAL, int(found.n_iter[p]))
         share = found.seconds / len(self.members)  # of a time that was measured for all
-        objective = float(found.objectives[p])
-        return make_solution(self.problem_of(k), outcome, objective, np.inf, method="kernel", seconds=share)
+        return make_solution(self.problem_of(k), outcome, bounds[1], np.inf, method="kernel", seconds=share)
 
     @cached_property
     def platt(self) -> tuple[Array, Array]:

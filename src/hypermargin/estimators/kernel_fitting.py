@@ -21,9 +21,8 @@ from hypermargin.problems.kernel import FeatureProblem, KernelFunction, KernelPr
 from hypermargin.problems.kernel_family import KernelProblemFamily
 from hypermargin.solvers import Solution
 from hypermargin.solvers.common.threads import blas
-from hypermargin.solvers.kernel.family import FamilyAnswers, solve_family
 from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
-from hypermargin.solvers.kernel.method import AIM, solve_scored_path
+from hypermargin.solvers.kernel.method import AIM, FamilyAnswers, solve_family, solve_path_with_scores
 
 #: Problems of fewer samples are solved by one thread each: several would wait for one another more than they work.
 SMALL = 3000
@@ -180,7 +179,7 @@ class KernelProblems:
             return list(done)
 
     def _solve(self, k: int, Cs: Sequence[float], tol: float) -> Answers:
-        return solve_scored_path(self.problem(k, float(Cs[0])), Cs, tol)
+        return solve_path_with_scores(self.problem(k, float(Cs[0])), Cs, tol)
 
 
 def make_landmarks(

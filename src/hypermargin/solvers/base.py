@@ -57,7 +57,8 @@ class Outcome:
     The answer is ``w + w_low``, exactly (`w_low` None: w itself). `status_if_met` replaces `status` where the
     recomputed gap is within the tolerance; `checked` says whether `lower_bound` is what a check of `certificate` has
     proved. `frame` is the frame in which the objective is best recomputed: the space part of its centre, and whether
-    data is to be moved there in double-double arithmetic.
+    data is to be moved there in double-double arithmetic. `objective` is given only where code that checks
+    certificates has bounded it together with the lower bound; otherwise the objective is recomputed.
     """
 
     w: Array
@@ -68,6 +69,7 @@ class Outcome:
     lower_bound: float = -np.inf
     certificate: Certificate | None = None
     checked: bool = True
+    objective: float | None = None
     n_iter: int = 0
     intercept: float = 0.0
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -150,7 +152,8 @@ class Solver(ABC):
 
     `capabilities` says what the solver handles beyond the plain soft margin: "hard" (C = inf), "timelike"
     (allow_timelike), "uncertainty" (robust margins), "intercept" (a `fit_intercept` option).
-    `losses` are those it can minimise; the first is its default.
+    `losses` are those it can minimise; the first is its default. Problems are of the class `MarginProblem`, unless the
+    solver says otherwise in the signature of `run`; only those for margin problems are registered.
     """
 
     name: ClassVar[str]
@@ -164,10 +167,10 @@ class Solver(ABC):
         return self.losses[0]
 
     @abstractmethod
-    def run(self, problem: MarginProblem, tol: float) -> Outcome:
+    def run(self, problem: Any, tol: float) -> Outcome:
         """Solve `problem` to relative gap `tol` as far as the method can."""
 
-    def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
+    def run_path(self, problem: Any, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Solve `problem` for each C in turn; methods that carry something over from one to the next override it."""
         for C in Cs:
             yield self.run(problem.with_C(C), tol)
@@ -221,14 +224,18 @@ def make_solver(method: str, **options: Any) -> Solver:
     return solver(**options)
 
 
-def judge(problem: MarginProblem, solver: Solver, outcome: Outcome, tol: float, start: float) -> Solution:
+def judge(problem: Problem, solver: Solver, outcome: Outcome, tol: float, start: float) -> Solution:
     """Turn a solver's outcome into a `Solution`: objective and status are checked against the problem.
 
     The time is that since `start`, by `time.perf_counter`.
     """
-    objective = recomputed_objective(problem, solver.loss, outcome)
+    objective = outcome.objective
+    if objective is None:
+        assert isinstance(problem, MarginProblem)
+        objective = recomputed_objective(problem, solver.loss, outcome)
     if (
-        math.isinf(objective)
+        isinstance(problem, MarginProblem)
+        and math.isinf(objective)
         and outcome.status not in (Status.INFEASIBLE, Status.FAILED)
         and not problem.allow_timelike
     ):
@@ -274,6 +281,14 @@ def make_solution(
         history=outcome.history,
         info=outcome.info,
     )
+
+
+def run_solver(solver: Solver, problem: Problem, tol: float) -> Solution:
+    """The judged solution of one problem; `solve` is the same for solvers by name."""
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, got {tol!r}")
+    start = perf_counter()
+    return judge(problem, solver, solver.run(problem, tol), tol, start)
 
 
 def recomputed_objective(problem: MarginProblem, loss: str, outcome: Outcome) -> float:

@@ -12,10 +12,8 @@ from hypermargin.geometry import lift
 from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel
 from hypermargin.problems.kernel import KernelProblem
 from hypermargin.problems.kernel_family import KernelProblemFamily
-from hypermargin.solvers.kernel.compiled import ending, pairs
-from hypermargin.solvers.kernel.compiled import family as compiled_family
-from hypermargin.solvers.kernel.family import solve_family
-from hypermargin.solvers.kernel.method import solve_kernel
+from hypermargin.solvers.kernel.compiled import pairs
+from hypermargin.solvers.kernel.method import solve_family, solve_kernel
 from interpreted import load_source
 
 PAIRS = np.array([[-1.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 1.0, 0.0], [0.0, -1.0, 0.0, 1.0], [0.0, 0.0, -1.0, 1.0]])
@@ -119,16 +117,15 @@ def test_coefficients_that_are_no_point_of_the_dual_prove_nothing(damage):
 
 def test_the_interpreter_comes_to_the_same_answers():
     _, family = random_family(CoshKernel(1.5), PAIRS, weighted=True)
-    *_, plain = load_source(pairs, ending, compiled_family)
-    (plain_bounds,) = load_source(kernel_bounds)
+    plain_bounds, plain = load_source(kernel_bounds, pairs)
     results = []
-    for solver, checker in ((compiled_family, kernel_bounds), (plain, plain_bounds)):
+    for solver, checker in ((pairs, kernel_bounds), (plain, plain_bounds)):
         beta, gradient = np.zeros(family.y.size), np.empty(family.y.size)
         intercepts, gaps, lower, upper = np.empty((4, 4))
         steps, most = np.zeros(4, dtype=np.intp), np.full(4, 5000)
-        solver.minimise_family(*family.arrays, 4e-7, 3e-6, most, beta, gradient, intercepts, gaps, steps)
-        room = np.empty((2, beta.size))
-        checker.enclose_family(*family.arrays, beta, intercepts, *family.rounding, *room, lower, upper)
+        layout = checker.Family(*family.arrays)
+        solver.minimise_family(layout, 4e-7, 3e-6, most, beta, gradient, intercepts, gaps, steps)
+        checker.enclose_family(layout, beta, intercepts, *family.rounding, lower, upper)
         results.append((beta, intercepts, gaps, steps, lower, upper))
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)

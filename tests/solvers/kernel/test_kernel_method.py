@@ -17,7 +17,7 @@ from hypermargin.geometry import lift
 from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel, LaplacianKernel
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.solvers.kernel import decomposition
-from hypermargin.solvers.kernel.compiled import ending, pairs
+from hypermargin.solvers.kernel.compiled import pairs
 from hypermargin.solvers.kernel.method import solve_kernel, solve_kernel_path
 from interpreted import load_source
 
@@ -221,9 +221,9 @@ def test_balance_and_intercept_are_exact(seed):
     beta[problem.y > 0.0] *= -beta[problem.y < 0.0].sum() / beta[problem.y > 0.0].sum()
     beta = np.clip(beta, *problem.box)
     beta[np.argmax(problem.box[1] - beta)] -= min(beta.sum(), 0.0)
-    (plain,) = load_source(ending)
+    (plain,) = load_source(pairs)
     unit = 2.0**-40
-    for module in (ending, plain):
+    for module in (pairs, plain):
         balanced = beta.copy()
         module.balance_in_place(balanced, *problem.box, unit)
         assert sum(map(Fraction, balanced.tolist())) == 0
@@ -295,7 +295,7 @@ def test_the_intercept_is_the_centre_for_any_scores(seed):
     costs[[np.argmax(y), np.argmin(y)]] = 1.0
     scores = rng.integers(-3, 4, size=n) / 2.0
     low, high = optimal_intercepts(scores, y, np.where(costs < 1e-12, 0.0, costs))
-    for module in (ending, *load_source(ending)):
+    for module in (pairs, *load_source(pairs)):
         for side in (1.0, -1.0):
             gradient, found = side * (scores - y), np.zeros(1)
             module.gap_and_intercept(np.argsort(gradient), gradient, np.zeros(n), side * y, costs, found)

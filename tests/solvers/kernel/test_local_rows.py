@@ -12,8 +12,8 @@ from hypermargin.kernels.near import NearPoints
 from hypermargin.problems import kernel as kernel_problems
 from hypermargin.problems.kernel import KernelProblem
 from hypermargin.solvers.kernel import decomposition
+from hypermargin.solvers.kernel.decomposition import NEGLIGIBLE, DenseRows, NearRows, make_rows
 from hypermargin.solvers.kernel.method import solve_kernel
-from hypermargin.solvers.kernel.rows import NEGLIGIBLE, DenseRows, NearRows, make_rows
 from interpreted import load_source
 
 X, LABELS = make_taxonomy(1500, positive_fraction=0.1, random_state=0, return_X_y=True)

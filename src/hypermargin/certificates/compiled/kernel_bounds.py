@@ -7,6 +7,7 @@ the interpreter runs the same file.
 """
 
 import cython
+import numpy as np
 
 if cython.compiled:
     from cython.cimports.hypermargin.certificates.compiled.sums import gamma_of
@@ -17,7 +18,64 @@ else:
     from hypermargin.certificates.compiled.sums import gamma_of
 
 #: The unit roundoff.
-UNIT: cython.double = 2.0**-53
+UNIT = cython.declare(cython.double, 2.0**-53)
+
+
+@cython.cclass
+class Family:
+    """Binary problems that share a kernel matrix (`problems.kernel_family`): where their samples are, labels and costs.
+
+    Problem p has the samples ``starts[p] : starts[p + 1]`` of flat arrays, and the runs ``run_starts[p] : run_starts[p
+    + 1]`` of consecutive rows of K. Its run r begins at sample ``begins[r + p]``, counted within the problem, and row
+    ``begins[r + p] + aheads[r]`` of K.
+    """
+
+    def __init__(
+        self,
+        K: cython.const[cython.double][:, ::1],
+        starts: cython.const[cython.Py_ssize_t][::1],
+        run_starts: cython.const[cython.Py_ssize_t][::1],
+        begins: cython.const[cython.Py_ssize_t][::1],
+        aheads: cython.const[cython.Py_ssize_t][::1],
+        y: cython.const[cython.double][::1],
+        costs: cython.const[cython.double][::1],
+    ):
+        self.K, self.starts, self.run_starts, self.begins, self.aheads = K, starts, run_starts, begins, aheads
+        self.y, self.costs = y, costs
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add_products(
+        self,
+        p: cython.Py_ssize_t,
+        beta: cython.const[cython.double][::1],
+        sums: cython.double[::1],
+        absolute: cython.bint,
+    ) -> cython.void:
+        """Add ``K beta`` of problem p to its part of the flat `sums`; with `absolute` the sizes of all terms."""
+        first: cython.Py_ssize_t = self.starts[p]
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        q: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        ahead: cython.Py_ssize_t
+        weight: cython.double
+        for q in range(self.run_starts[p], self.run_starts[p + 1]):
+            for j in range(self.begins[q + p], self.begins[q + p + 1]):
+                weight = beta[first + j]
+                if weight == 0.0:
+                    continue
+                row = j + self.aheads[q]
+                for r in range(self.run_starts[p], self.run_starts[p + 1]):
+                    ahead = self.aheads[r]
+                    if absolute:
+                        for k in range(self.begins[r + p], self.begins[r + p + 1]):
+                            sums[first + k] += fabs(weight) * fabs(self.K[row, k + ahead])
+                    else:
+                        for k in range(self.begins[r + p], self.begins[r + p + 1]):
+                            sums[first + k] += weight * self.K[row, k + ahead]
 
 
 def risk_above(
@@ -68,56 +126,52 @@ def form_bounds(
 
 
 def enclose_family(
-    K: cython.const[cython.double][:, ::1],
-    starts: cython.const[cython.Py_ssize_t][::1],
-    run_starts: cython.const[cython.Py_ssize_t][::1],
-    begins: cython.const[cython.Py_ssize_t][::1],
-    aheads: cython.const[cython.Py_ssize_t][::1],
-    y: cython.const[cython.double][::1],
-    costs: cython.const[cython.double][::1],
+    family: Family,
     beta: cython.const[cython.double][::1],
     intercepts: cython.const[cython.double][::1],
     relative: cython.double,
     absolute: cython.double,
-    scores: cython.double[::1],
-    errors: cython.double[::1],
     lower: cython.double[::1],
     upper: cython.double[::1],
 ):
-    """Below the dual objective and above the primal one, for every problem of a `KernelProblemFamily`.
+    """Below the dual objective and above the primal one, for every problem of a family.
 
     Kernel values are within ``relative |k| + absolute`` of the true ones. Coefficients that are no point of the dual
     prove nothing: bounds are infinite then, and where the sum of the coefficients is 0 but not seen to be by additions
-    without rounding. `scores` and `errors` are room for the scores of all samples and bounds on their errors.
+    without rounding. Scores of m coefficients that are not 0 have ``gamma_m`` times the sizes of their terms as error.
     """
+    n: cython.Py_ssize_t = beta.shape[0]
     p: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    m: cython.Py_ssize_t
     first: cython.Py_ssize_t
     past: cython.Py_ssize_t
-    runs: cython.Py_ssize_t
-    runs_end: cython.Py_ssize_t
     total: cython.double
     square: cython.double
+    factor: cython.double
+    scores: cython.double[::1] = np.zeros(n)
+    errors: cython.double[::1] = np.zeros(n)
     infinity: cython.double = float("inf")
-    for p in range(starts.shape[0] - 1):
-        first, past = starts[p], starts[p + 1]
-        runs, runs_end = run_starts[p], run_starts[p + 1]
+    for p in range(family.starts.shape[0] - 1):
+        first, past = family.starts[p], family.starts[p + 1]
         lower[p], upper[p] = -infinity, infinity
-        if not _is_dual_point(beta[first:past], y[first:past], costs[first:past]):
+        if not _is_dual_point(beta[first:past], family.y[first:past], family.costs[first:past]):
             continue
-        _family_scores(
-            K,
-            begins[runs + p : runs_end + p + 1],
-            aheads[runs:runs_end],
-            beta[first:past],
-            relative,
-            absolute,
-            scores[first:past],
-            errors[first:past],
-        )
+        family.add_products(p, beta, scores, False)
+        family.add_products(p, beta, errors, True)
+        m = 0
+        total = 0.0
+        for k in range(first, past):
+            if beta[k] != 0.0:
+                m += 1
+                total += fabs(beta[k])
+        factor = gamma_of(m) + 1.01 * relative
+        for k in range(first, past):
+            errors[k] = (factor * errors[k] + absolute * total) * (1.0 + 1e-9) + 1e-300
         total, square = form_bounds(beta[first:past], scores[first:past], errors[first:past])
         lower[p] = (total - 0.5 * square) - 4.0 * UNIT * (fabs(total) + fabs(square))
         upper[p] = 0.5 * square + risk_above(
-            scores[first:past], errors[first:past], y[first:past], costs[first:past], intercepts[p]
+            scores[first:past], errors[first:past], family.y[first:past], family.costs[first:past], intercepts[p]
         )
         upper[p] += 4.0 * UNIT * (fabs(square) + fabs(upper[p]))
         if not (fabs(lower[p]) < infinity and fabs(upper[p]) < infinity):
@@ -146,53 +200,3 @@ def _is_dual_point(
         if (before - (total - added)) + (beta[i] - added) != 0.0:
             return False
     return total == 0.0
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _family_scores(
-    K: cython.const[cython.double][:, ::1],
-    begins: cython.const[cython.Py_ssize_t][::1],
-    aheads: cython.const[cython.Py_ssize_t][::1],
-    beta: cython.const[cython.double][::1],
-    relative: cython.double,
-    absolute: cython.double,
-    scores: cython.double[::1],
-    errors: cython.double[::1],
-) -> cython.void:
-    """``K beta`` of one problem, and a bound on its error: that of the values, and ``gamma_m`` times the sizes.
-
-    There are as many terms m as coefficients that are not 0.
-    """
-    n: cython.Py_ssize_t = beta.shape[0]
-    m: cython.Py_ssize_t = 0
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    q: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    ahead: cython.Py_ssize_t
-    weight: cython.double
-    size: cython.double
-    total: cython.double = 0.0
-    factor: cython.double
-    for k in range(n):
-        scores[k] = 0.0
-        errors[k] = 0.0
-    for q in range(aheads.shape[0]):
-        for j in range(begins[q], begins[q + 1]):
-            weight = beta[j]
-            if weight == 0.0:
-                continue
-            size = fabs(weight)
-            total += size
-            m += 1
-            row = j + aheads[q]
-            for r in range(aheads.shape[0]):
-                ahead = aheads[r]
-                for k in range(begins[r], begins[r + 1]):
-                    scores[k] += weight * K[row, k + ahead]
-                    errors[k] += size * fabs(K[row, k + ahead])
-    factor = gamma_of(m) + 1.01 * relative
-    for k in range(n):
-        errors[k] = (factor * errors[k] + absolute * total) * (1.0 + 1e-9) + 1e-300

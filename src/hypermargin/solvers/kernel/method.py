@@ -1,21 +1,104 @@
-"""Solve the problem of a kernel, check the answer, and say what is proved of it."""
+"""The solver of kernel problems, one at a time (`solve_kernel`) or all of a family in one call (`solve_family`)."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.compiled.kernel_bounds import Family
 from hypermargin.certificates.kernel import KernelCertificate
+from hypermargin.certificates.kernel_sums import enclosed_family
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
-from hypermargin.solvers.base import Outcome, Solution, Status, make_solution
+from hypermargin.problems.kernel_family import KernelProblemFamily
+from hypermargin.solvers.base import Outcome, Solution, Solver, Status, judge, run_solver
+from hypermargin.solvers.kernel.compiled.pairs import minimise_family
 from hypermargin.solvers.kernel.decomposition import minimise_dual
 from hypermargin.solvers.kernel.dual import DualPoint, balanced, relative_gap_of, start
+from hypermargin.solvers.kernel.smoothing import minimise_in_features
 
 #: The problems that certificates of kernels are about.
 Provable = KernelProblem | FeatureProblem
 #: What the solver aims for, so that rounding and the exact balance of the coefficients do not lose the tolerance.
 AIM = 0.4
+#: The violation that the first steps stop at.
+FIRST_TOL = 3e-6
+#: Steps at most, for each problem and for each sample of it; what is not solved then has so many coefficients off their
+#: bounds that pairwise steps alone are slow.
+STEPS, STEPS_PER_SAMPLE = 3000, 20
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSolver(Solver):
+    """The dual problem by pairwise and Newton steps, or a linear classifier in features; coefficients are the answer.
+
+    Parameters
+    ----------
+    max_rounds : int
+        Sweeps or working sets at most.
+    verify : bool
+        Check the certificate; without, the best status is `Status.UNVERIFIED`.
+    start_at : (n,) array, optional
+        Coefficients to begin with, such as those of another C.
+    on_round : callable, optional
+        Called with the gap after every working set of a large problem.
+    """
+
+    name: ClassVar[str] = "kernel"
+    summary: ClassVar[str] = "large margins in the Hilbert space of a kernel, by decomposition of the dual problem"
+
+    max_rounds: int = 2000
+    verify: bool = True
+    start_at: Array | None = None
+    on_round: Callable[[float], None] | None = None
+
+    def run(self, problem: Provable, tol: float) -> Outcome:
+        return self.run_with_scores(problem, tol)[0]
+
+    def run_with_scores(self, problem: Provable, tol: float) -> tuple[Outcome, Array]:
+        """The outcome and the scores of the samples, shape (n,), which are at hand then."""
+        if problem.one_sided:  # b alone does it
+            point = start(problem)
+        elif isinstance(problem, FeatureProblem):
+            point = minimise_in_features(problem, AIM * tol)
+        else:
+            point = start(problem, None if self.start_at is None else np.clip(self.start_at, *problem.box))
+            minimise_dual(problem, point, AIM * tol, self.max_rounds, self.on_round)
+        outcome = self._outcome(problem, point, tol)
+        if isinstance(problem, KernelProblem) and _check_failed(outcome, tol):
+            point.refresh(problem)  # steps have added up rounding errors
+            minimise_dual(problem, point, AIM * tol, self.max_rounds, self.on_round)
+            outcome = self._outcome(problem, point, tol)
+        return outcome, point.gradient + problem.y + outcome.intercept
+
+    def run_path(self, problem: Provable, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
+        yield from (outcome for outcome, _ in self.path_with_scores(problem, Cs, tol))
+
+    def path_with_scores(self, problem: Provable, Cs: Sequence[float], tol: float) -> Iterator[tuple[Outcome, Array]]:
+        """`run_path` with scores. Each C begins at the coefficients of the last, scaled, which fit its bounds."""
+        beta, last = self.start_at, problem.C
+        for C in Cs:
+            solver = self if beta is None else replace(self, start_at=beta * (C / last))
+            outcome, scores = solver.run_with_scores(problem.with_C(C), tol)
+            beta, last = outcome.w, C
+            yield outcome, scores
+
+    def _outcome(self, problem: Provable, point: DualPoint, tol: float) -> Outcome:
+        """Coefficients in balance, with bounds from the checker."""
+        gap, intercept = relative_gap_of(problem, point)
+        point.beta = balanced(problem, point.beta)
+        if problem.one_sided:
+            intercept = 2.0 * float(problem.y[0])  # any margin may be had, so not one that rounding spoils
+        certificate = KernelCertificate.of(point.beta, intercept)
+        if self.verify:
+            bounds = certificate.enclosure(problem)
+        else:
+            objective = problem.objective(point.beta, intercept)
+            bounds = objective - gap * max(abs(objective), 1e-12), objective
+        otherwise = Status.CHECK_FAILED if self.verify and gap <= tol else Status.ITERATION_LIMIT
+        return outcome_of(certificate, bounds, otherwise, point.n_iter, checked=self.verify)
 
 
 def solve_kernel(
@@ -30,110 +113,99 @@ def solve_kernel(
     """Solve a `KernelProblem` or a `FeatureProblem` to relative gap `tol`.
 
     In the solution `w` are the coefficients beta, shape (n,), and the objective is a proven upper bound where the
-    certificate was checked (`verify`).
-
-    Parameters
-    ----------
-    problem : KernelProblem or FeatureProblem
-    tol : float
-    max_rounds : int
-        Sweeps or working sets at most.
-    verify : bool
-        Check the certificate; without, the best status is `Status.UNVERIFIED`.
-    start_at : (n,) array, optional
-        Coefficients to begin with, such as those of another C.
-    on_round : callable, optional
-        Called with the gap after every working set of a large problem.
+    certificate was checked (`verify`). The options are those of `KernelSolver`.
     """
-    return solve_scored(problem, tol, max_rounds, verify, start_at, on_round)[0]
-
-
-def solve_scored(
-    problem: Provable,
-    tol: float,
-    max_rounds: int = 2000,
-    verify: bool = True,
-    start_at: Array | None = None,
-    on_round: Callable[[float], None] | None = None,
-) -> tuple[Solution, Array]:
-    """`solve_kernel`, and the scores of the samples, shape (n,), which are at hand then."""
-    if not tol > 0.0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
-    began = time.perf_counter()
-    if problem.one_sided:  # b alone does it
-        point = start(problem)
-    elif isinstance(problem, FeatureProblem):
-        from hypermargin.solvers.kernel.smoothing import minimise_in_features
-
-        point = minimise_in_features(problem, AIM * tol)
-    else:
-        assert isinstance(problem, KernelProblem)
-        point = start(problem, None if start_at is None else np.clip(start_at, *problem.box))
-        minimise_dual(problem, point, AIM * tol, max_rounds, on_round)
-    solution = _judged(problem, point, tol, verify, began)
-    if solution.status is Status.CHECK_FAILED and isinstance(problem, KernelProblem):
-        point.refresh(problem)  # what many steps have added up to was not what the coefficients have
-        minimise_dual(problem, point, AIM * tol, max_rounds, on_round)
-        solution = _judged(problem, point, tol, verify, began)
-    return solution, point.gradient + problem.y + solution.intercept
+    return run_solver(KernelSolver(max_rounds, verify, start_at, on_round), problem, tol)
 
 
 def solve_kernel_path(
     problem: Provable, Cs: Sequence[float], tol: float = 1e-6, *, max_rounds: int = 2000, verify: bool = True
 ) -> list[Solution]:
     """Solutions for every C of a list, in its order; kernel values are shared, and each C begins at the last answer."""
-    return [solution for solution, _ in solve_scored_path(problem, Cs, tol, max_rounds, verify)]
+    return [solution for solution, _ in solve_path_with_scores(problem, Cs, tol, KernelSolver(max_rounds, verify))]
 
 
-def solve_scored_path(
-    problem: Provable,
-    Cs: Sequence[float],
-    tol: float,
-    max_rounds: int = 2000,
-    verify: bool = True,
-    on_round: Callable[[float], None] | None = None,
+def solve_path_with_scores(
+    problem: Provable, Cs: Sequence[float], tol: float, solver: KernelSolver | None = None
 ) -> list[tuple[Solution, Array]]:
-    """`solve_kernel_path` with the scores of the samples. Coefficients of one C, scaled, fit the bounds of the next."""
+    """`solve_kernel_path` with the scores of the samples."""
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, got {tol!r}")
+    solver = KernelSolver() if solver is None else solver
     order = sorted(range(len(Cs)), key=Cs.__getitem__)
     answers: dict[int, tuple[Solution, Array]] = {}
-    beta, last = None, 1.0
-    for i in order:
-        C = float(Cs[i])
-        start_at = None if beta is None else beta * (C / last)
-        answers[i] = solve_scored(problem.with_C(C), tol, max_rounds, verify, start_at, on_round)
-        beta, last = answers[i][0].w, C
+    began = time.perf_counter()
+    found = solver.path_with_scores(problem, [float(Cs[i]) for i in order], tol)
+    for i, (outcome, scores) in zip(order, found, strict=True):
+        answers[i] = judge(problem.with_C(float(Cs[i])), solver, outcome, tol, began), scores
+        began = time.perf_counter()
     return [answers[i] for i in range(len(Cs))]
 
 
-def _judged(problem: Provable, point: DualPoint, tol: float, verify: bool, began: float) -> Solution:
-    """The solution with coefficients in balance, bounds from the checker and the status that they deserve."""
-    gap, intercept = relative_gap_of(problem, point)
-    point.beta = balanced(problem, point.beta)
-    if problem.one_sided:
-        intercept = 2.0 * float(problem.y[0])  # any margin may be had, so not one that rounding spoils
-    certificate = KernelCertificate.of(point.beta, intercept)
-    if verify:
-        lower, objective = certificate.enclosure(problem)
-    else:
-        objective = problem.objective(point.beta, intercept)
-        lower = objective - gap * max(abs(objective), 1e-12)
-    otherwise = Status.CHECK_FAILED if verify and gap <= tol else Status.ITERATION_LIMIT
-    outcome = outcome_of(certificate, lower, otherwise, point.n_iter, checked=verify)
-    return make_solution(problem, outcome, objective, tol, method="kernel", seconds=time.perf_counter() - began)
-
-
 def outcome_of(
-    certificate: KernelCertificate, lower_bound: float, status: Status, n_iter: int, *, checked: bool = True
+    certificate: KernelCertificate,
+    bounds: tuple[float, float],
+    status: Status,
+    n_iter: int,
+    *,
+    checked: bool = True,
 ) -> Outcome:
-    """The outcome with the coefficients of a certificate; `status` is for a gap larger than the tolerance."""
+    """The outcome with the coefficients of a certificate and bounds (lower, upper); `status` is for a larger gap."""
     return Outcome(
         w=certificate.beta,
         status=status,
         status_if_met=Status.OPTIMAL if checked else Status.UNVERIFIED,
-        lower_bound=lower_bound,
+        lower_bound=bounds[0],
+        objective=bounds[1],
         certificate=certificate,
         checked=checked,
         n_iter=n_iter,
         intercept=certificate.intercept,
         info={"support": certificate.samples.size},
     )
+
+
+def _check_failed(outcome: Outcome, tol: float) -> bool:
+    return outcome.objective is not None and outcome.status_at(outcome.objective, tol) is Status.CHECK_FAILED
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyAnswers:
+    """Checked answers to all problems of a family; flat arrays hold the samples of one problem after the other."""
+
+    starts: np.ndarray
+    beta: Array
+    scores: Array
+    intercepts: Array
+    objectives: Array
+    lower_bounds: Array
+    n_iter: np.ndarray
+    seconds: float
+
+    @property
+    def gaps(self) -> Array:
+        """Relative gaps between the bounds, as those of `Solution`; shape (n_problems,)."""
+        with np.errstate(invalid="ignore"):
+            gaps = (self.objectives - self.lower_bounds) / np.maximum(np.abs(self.objectives), 1e-12)
+        return np.where(np.isfinite(gaps), gaps, np.inf)
+
+    def own(self, values: Array, p: int) -> Array:
+        """The part of a flat array that belongs to problem p."""
+        return values[self.starts[p] : self.starts[p + 1]]
+
+
+def solve_family(family: KernelProblemFamily, aim: float, start_at: Array | None = None) -> FamilyAnswers:
+    """Solve and check all problems, aiming at the relative gap `aim`; `gaps` of the answer shows which are solved.
+
+    `start_at` are coefficients to begin with, flat: those of another C, scaled.
+    """
+    began = time.perf_counter()
+    starts, y = family.starts, family.y
+    beta = np.zeros(y.size) if start_at is None else np.clip(start_at, *np.sort([y * family.costs, 0.0 * y], axis=0))
+    gradient, n_iter = np.empty(y.size), np.zeros(len(family.code), dtype=np.intp)
+    intercepts, gaps = np.empty((2, len(family.code)))
+    most_steps = STEPS + STEPS_PER_SAMPLE * np.diff(starts)
+    minimise_family(Family(*family.arrays), aim, FIRST_TOL, most_steps, beta, gradient, intercepts, gaps, n_iter)
+    lower, upper = enclosed_family(family, beta, intercepts)
+    scores = gradient + y + intercepts.repeat(np.diff(starts))
+    return FamilyAnswers(starts, beta, scores, intercepts, upper, lower, n_iter, time.perf_counter() - began)
