@@ -24,8 +24,8 @@ from hypermargin import HyperbolicSVC, MarginProblem
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.passes import ArrayChunks, SpreadProblem
 from hypermargin.passes.cluster import BRANCHES, dask_home
-from hypermargin.solvers.exact.begin import make_oracle
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.setup import make_oracle
 from hypermargin.solvers.exact.spread_oracle import PieceOracle
 
 ROWS_PER_CHUNK = 1 << 18

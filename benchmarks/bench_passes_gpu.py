@@ -109,8 +109,8 @@ def planar(n: int, target: str, *, with_fit: bool) -> list[Row]:
     """n points in the plane: passes, solves and, if asked for, whole fits."""
     import torch
 
-    from hypermargin.solvers.exact.begin import make_oracle
     from hypermargin.solvers.exact.frames import first_frame
+    from hypermargin.solvers.exact.setup import make_oracle
 
     X, side = points(n, 2)
     torch.cuda.synchronize()
@@ -161,8 +161,8 @@ def many_dimensions(n: int, dim: int, time_limit: float) -> list[Row]:
 def _against_descent(X, side, factor: float, time_limit: float) -> list[Row]:
     """A solve with ``C = factor/n``, and how near to its bound rivals come in which time."""
     from hypermargin import solve
-    from hypermargin.solvers.exact.begin import make_oracle
     from hypermargin.solvers.exact.frames import first_frame
+    from hypermargin.solvers.exact.setup import make_oracle
 
     n, dim = len(X), X.shape[1] - 1
     problem = spread(X, side, factor / n)

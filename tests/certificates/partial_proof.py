@@ -6,14 +6,14 @@ parts of the space away from the optimum are proved to have larger values.
 
 from dataclasses import replace
 
-from hypermargin.solvers.exact.begin import fresh_search
-from hypermargin.solvers.exact.certify import make_certificate
 from hypermargin.solvers.exact.compiled.region import QUERY
+from hypermargin.solvers.exact.finish import make_certificate
+from hypermargin.solvers.exact.setup import make_search
 
 
 def partial_certificate(problem, best, factor=1.01):
     """A certificate of the regions in which the objective is at least `factor` times `best`, and no others."""
-    oracle, search = fresh_search(problem)
+    oracle, search = make_search(problem)
     search.start()
     for _ in range(60):
         search.step(1e-6)

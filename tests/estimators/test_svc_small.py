@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from hypermargin import HyperbolicSVC, MarginProblem, Status, solve
+from hypermargin import HyperbolicSVC, Status, solve
 from hypermargin.certificates import SoftMarginCertificate
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import load_model, save_model
@@ -18,11 +18,7 @@ from hypermargin.estimators.calibration import fit_platt
 from hypermargin.geometry import boost, lift
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.problems import GeodesicBall
-from hypermargin.solvers.exact import small
-
-pytestmark = pytest.mark.skipif(
-    not small.is_small(MarginProblem([[1.0, 0.0]], [1.0])), reason="without a compiler there is the general search only"
-)
+from hypermargin.solvers.exact.finish import QuickResult
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +28,7 @@ def data():
 
 def was_small(model):
     """The binary problems that were solved without objects in between."""
-    return np.array([isinstance(answer, small.Small) for answer in model._answers.answers])
+    return np.array([isinstance(answer, QuickResult) for answer in model._answers.answers])
 
 
 def one_by_one(model, X, y, **weights):

@@ -17,8 +17,8 @@ from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import quadratic_form
 from hypermargin.passes import Resident, SpreadProblem, Streamed, device
 from hypermargin.passes.device import DeviceSamples
-from hypermargin.solvers.exact.begin import make_oracle
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.setup import make_oracle
 
 C = 2.0
 

@@ -20,12 +20,12 @@ from hypermargin.problems.curve import CurveProblem
 from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, solve_path
 from hypermargin.solvers.curve import solve_curve_path
+from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.method import Exact
-from hypermargin.solvers.exact.small import Small
-from hypermargin.solvers.solving import costs_within_reach
+from hypermargin.solvers.solving import costs_within_reach, solve_lazily
 
-#: What is known of a binary problem: small ones are told as solutions when somebody asks.
-Answer = Solution | Small
+#: Result of one binary problem; quick results are converted to a `Solution` when it is asked for.
+Answer = Solution | QuickResult
 
 #: Options of the solver that mean one problem alone: the seconds it may take, the file it writes down its passes in.
 ALONE = {"time_limit", "checkpoint"}
@@ -90,14 +90,16 @@ def _solve_rows(
     quick = _quick_solver(samples, Cs, method, choices[0])
     for row, options in zip(code, choices, strict=True):
         problem = samples.problem(row, Cs[0], allow_timelike)
-        small = quick.run_small(problem, tol) if quick is not None and problem.n_samples <= SMALL else None
-        yield [small] if small is not None else [*solve_path(problem, Cs, method, tol, **options)]
+        if quick is not None and problem.n_samples <= SMALL:
+            yield [solve_lazily(problem, quick, tol)]
+        else:
+            yield [*solve_path(problem, Cs, method, tol, **options)]
 
 
 def _quick_solver(
     samples: TrainingSet | SpreadSamples, Cs: Sequence[float], method: str, options: dict[str, Any]
 ) -> Exact | None:
-    """What solves small problems without an object in between, where it may be asked to."""
+    """The solver whose results may be converted to solutions later; None where there is no such solver."""
     if isinstance(samples, SpreadSamples) or len(Cs) > 1 or method != "exact" or options["refine"]:
         return None
     weight = np.ones(1) if samples.weight is None else samples.weight

@@ -28,7 +28,7 @@ from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, get_solver, make_solver
 from hypermargin.solvers.base import option_names
-from hypermargin.solvers.exact.small import Small
+from hypermargin.solvers.exact.finish import QuickResult
 
 AnySamples = TrainingSet | SpreadSamples
 
@@ -188,7 +188,7 @@ class HyperbolicSVC(SolvedClassifier):
 
     def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, answers: list[Answer]) -> None:
         self.classes_ = classes
-        if isinstance(samples, TrainingSet) and any(isinstance(answer, Small) for answer in answers):
+        if isinstance(samples, TrainingSet) and any(isinstance(answer, QuickResult) for answer in answers):
             problem_of = partial(samples.problem, C=float(self.C), allow_timelike=self.allow_timelike)
             self._set_answers(MarginAnswers(samples, scheme.code, problem_of, answers))
             self._read_off(answers)

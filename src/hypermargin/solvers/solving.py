@@ -3,12 +3,16 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Solution, Solver, judge, make_solver, solvers_that_handle
+from hypermargin.solvers.base import Outcome, Solution, Solver, judge, make_solver, solvers_that_handle
 from hypermargin.solvers.common.threads import threads_for
+
+if TYPE_CHECKING:
+    from hypermargin.solvers.exact.finish import QuickResult
+    from hypermargin.solvers.exact.method import Exact
 
 #: Costs outside of these are beyond reach: their squares are no doubles.
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
@@ -78,6 +82,14 @@ def solve_path(
             solutions[i] = _refined(at_C, solution, start) if refine else solution
             start = time.perf_counter()
     return solutions  # type: ignore[return-value]
+
+
+def solve_lazily(problem: MarginProblem, solver: "Exact", tol: float) -> "Solution | QuickResult":
+    """Solve a problem, whose costs are within reach; a quick result is converted to a solution when it is asked for."""
+    start = time.perf_counter()
+    with threads_for(problem.n_samples, problem.dim):
+        found = solver.run_lazily(problem, tol)
+        return judge(problem, solver, found, tol, start) if isinstance(found, Outcome) else found
 
 
 def _refined(problem: MarginProblem, solution: Solution, start: float) -> Solution:

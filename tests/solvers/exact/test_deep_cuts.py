@@ -13,8 +13,8 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers import Status, solve, solve_path
-from hypermargin.solvers.exact.engines import ExcessEngine
-from hypermargin.solvers.exact.working_set import around_margin, first_look
+from hypermargin.solvers.exact.interior_point import FixedTimeOptimum
+from hypermargin.solvers.exact.working_sets import around_margin, first_look
 
 
 def overlapping(d, n, seed=0, share=0.5, separation=0.6, scale=0.8, **options):
@@ -60,7 +60,7 @@ def least_at(columns, costs, t):
 def test_the_minimum_at_fixed_t_is_that_of_a_cone_programme(d, t):
     problem = overlapping(d, 80, seed=d)
     columns, costs = np.ascontiguousarray(problem.covectors_around(problem.centre).T), problem.costs / np.sqrt(2.0)
-    engine = ExcessEngine(columns[1:], 1.0 - t * columns[0], costs, abs(t))
+    engine = FixedTimeOptimum(columns[1:], 1.0 - t * columns[0], costs, abs(t))
     for _ in range(60):
         if engine.objective() - engine.bound() <= 1e-9 * engine.objective() or not engine.step():
             break

@@ -219,7 +219,7 @@ class Intervals:
         cuts: cython.const[cython.Py_ssize_t][::1],
         weights: cython.const[cython.double][::1],
     ) -> cython.double:
-        """The same for the parts of a `HalvesProof`, which need not have been looked at; -inf where they are none."""
+        """The same for the parts of a `TwoRegionProof`, which may be anything; -inf where they are no proof."""
         i: cython.Py_ssize_t
         end: cython.double
         least: cython.double = INFINITY

@@ -15,11 +15,16 @@ from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective, relative_gap
-from hypermargin.solvers.exact.begin import fresh_search
+from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame
 from hypermargin.solvers.exact.oracle import HingeOracle
-from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.exact.separators import first_separator, scaled_to_margin, small_enough, widest_separator
+from hypermargin.solvers.exact.separators import (
+    first_separator,
+    scaled_to_margin,
+    sufficient_share_of_C,
+    widest_separator,
+)
+from hypermargin.solvers.exact.setup import make_search
 
 GROWTH = 5.0
 MAX_ROUNDS = 30
@@ -88,14 +93,14 @@ def _in_frame(
     from hypermargin.solvers.common.overlap import prove_overlap  # brings SciPy, which few problems need
 
     soft = problem.with_equal_weights().with_C(1.0)
-    oracle, search = fresh_search(soft, frame, cuts)
+    oracle, search = make_search(soft, frame, cuts)
     if known is None and frame.precise:
         easy = first_separator(problem, oracle)
         known = None if easy is None else easy[0]
         frame = frame if known is None else foot_frame(frame, known.w, known.w_low) or frame
     if known is not None:  # far out no C near 1 may be the right one to begin with
         soft = soft.with_C(_enough_C(soft, _objective(problem, known)))
-        oracle, search = fresh_search(soft, frame, cuts)
+        oracle, search = make_search(soft, frame, cuts)
         search.hint = normal_to_frame(known.w, known.w_low, frame.centre[1:])[0]
     outcome, blurred = _decided(solve_soft(soft, tol, oracle, search), search, tol), 0
     for round_ in range(MAX_ROUNDS):
@@ -130,7 +135,7 @@ def _in_frame(
 
 def _enough_C(soft: MarginProblem, objective: float) -> float:
     """A C that is not less than any multiplier of a hard margin whose optimum is at most `objective`."""
-    return small_enough(soft.with_C(LARGEST_C), objective) * LARGEST_C
+    return sufficient_share_of_C(soft.with_C(LARGEST_C), objective) * LARGEST_C
 
 
 def _decided(outcome: Outcome, search: Search, tol: float) -> Outcome:

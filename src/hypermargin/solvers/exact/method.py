@@ -19,19 +19,23 @@ from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
-from hypermargin.solvers.exact.answer import answer_outside
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
-from hypermargin.solvers.exact.begin import CUTS, fresh_search
-from hypermargin.solvers.exact.certify import bound_to_prove, make_certificate
-from hypermargin.solvers.exact.costs import ALL, Costs, enough_costs
+from hypermargin.solvers.exact.compiled.search import Search
+from hypermargin.solvers.exact.finish import (
+    QuickResult,
+    best_along_axes,
+    bound_to_prove,
+    counts,
+    history_dict,
+    make_certificate,
+    quick_result,
+    to_original_coordinates,
+)
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame, next_frame
 from hypermargin.solvers.exact.hard import LIMITS, solve_hard_margin
-from hypermargin.solvers.exact.one_class import best_along_axes
 from hypermargin.solvers.exact.oracle import HingeOracle
-from hypermargin.solvers.exact.search import Search
-from hypermargin.solvers.exact.separators import first_separator, without_risk
-from hypermargin.solvers.exact.small import Small, is_small, solve_small
-from hypermargin.solvers.exact.told import told_history, told_info
+from hypermargin.solvers.exact.separators import ALL, Costs, clipped_costs, first_separator, scale_to_unit_margin
+from hypermargin.solvers.exact.setup import CUTS, is_small, kept_search, make_search
 
 #: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged.
 CLEARLY = 0.9
@@ -152,16 +156,22 @@ class Exact(Solver):
         if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
             raise ValueError(f"start must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
 
-    def run_small(self, problem: MarginProblem, tol: float) -> Small | None:
-        """The optimum of a small problem without any object in between; None where that does not serve."""
-        if self.loss != "hinge" or self.start is not None or self.checkpoint is not None:
-            return None
-        if self.cuts == "deep" or self.time_limit < np.inf or self.max_regions < 3 or not is_small(problem):
-            return None
-        return solve_small(problem, tol, self.max_iter, self.verify)
+    def run_lazily(self, problem: MarginProblem, tol: float) -> QuickResult | Outcome:
+        """As `run`; the certificate of a small problem is made when it is asked for."""
+        plain = self.loss == "hinge" and self.cuts != "deep" and self.checkpoint is None
+        if not (plain and is_small(problem)):
+            return self.run(problem, tol)
+        self._check_start(problem)
+        start, frame = time.perf_counter(), first_frame(problem, tol)
+        if frame.precise:
+            return self._in_more_frames(self._deadline(), problem, tol, *self._search(problem, frame))
+        deadline, (oracle, search) = self._deadline(), kept_search(problem, frame)
+        self._close_gap(deadline, tol, oracle, search)
+        found = quick_result(problem, oracle, search, tol, self.verify, start)
+        return self._in_more_frames(deadline, problem, tol, oracle, search) if found is None else found
 
     def _search(self, problem: MarginProblem, frame: Frame) -> tuple[HingeOracle, Search]:
-        return fresh_search(problem, frame, self.cuts, self.checkpoint)
+        return make_search(problem, frame, self.cuts, self.checkpoint)
 
     def _in_more_frames(
         self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
@@ -170,7 +180,7 @@ class Exact(Solver):
         costs, separator = ALL, None
         if self.verify and oracle.frame.precise:  # far out the objective may be smaller than C by many orders
             separator = first_separator(problem, oracle, at_any_price=False)
-            costs = ALL if separator is None else enough_costs(problem, separator[1])
+            costs = ALL if separator is None else clipped_costs(problem, separator[1])
             costs = costs if costs.largest(problem) < LESS_OF_C else ALL
             if costs is not ALL and separator is not None:
                 known = Trial(oracle.frame, *separator)
@@ -179,14 +189,14 @@ class Exact(Solver):
         outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
         if not self.verify or not (costs is not ALL or _lacks_digits(problem, outcome, oracle, search, tol)):
             return outcome
-        best = last = Trial(oracle.frame, *without_risk(problem, outcome))
+        best = last = Trial(oracle.frame, *scale_to_unit_margin(problem, outcome))
         if separator is None and best.gap > tol:
             separator = first_separator(problem, oracle)
         if separator is not None:
             best = last = best.with_answer(*separator)
         tried = 1
         while tried < MOST_FRAMES and best.gap > tol and last.outcome.status not in LIMITS:
-            before, costs = costs, ALL if isinstance(problem, SpreadProblem) else enough_costs(problem, best.enclosure)
+            before, costs = costs, ALL if isinstance(problem, SpreadProblem) else clipped_costs(problem, best.enclosure)
             less = costs.largest(problem) / before.largest(problem)
             halfway = None if last is best else between(best.frame, last.frame)
             frame = halfway or best.next_frame() or between(best.frame, Frame(problem.centre, precise=True))
@@ -199,7 +209,7 @@ class Exact(Solver):
             search.hint = best.separator_in(frame)
             search.evaluator.passes, search.evaluator.work = passes, work
             outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
-            last, tried = Trial(frame, *without_risk(problem, outcome)).with_answer_of(best), tried + 1
+            last, tried = Trial(frame, *scale_to_unit_margin(problem, outcome)).with_answer_of(best), tried + 1
             best = last if last.gap < best.gap else best.with_answer_of(last)
         passes = search.n_passes
         counts = {"passes": passes, "full_passes": search.full_passes, "attempts": tried}
@@ -264,18 +274,12 @@ class Exact(Solver):
         search: Search,
         costs: Costs = ALL,
     ) -> Outcome:
-        """The main loop, from a search that may already hold cuts (see `Search.rescaled`).
+        """Close the gap of a search, which may already hold cuts (see `Search.rescaled`), and prove what it found.
 
         The oracle may have a part of the problem's `costs` only: what it proves holds for all of them.
         """
-        search.limit(tol, self.max_iter, deadline)
-        search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
-        limit = self._limit_reached(oracle, search, deadline)
-        aim = search.aim
-        while relative_gap(search.upper, search.lower) > aim and limit is None:
-            search.step(aim)
-            limit = self._limit_reached(oracle, search, deadline)
-        w, low = answer_outside(problem, oracle, search.best, search.AIM[0] * tol * search.upper)
+        limit = self._close_gap(deadline, tol, oracle, search)
+        w, low = to_original_coordinates(problem, oracle, search)
         free = (
             None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem, oracle.frame)
         )
@@ -295,11 +299,19 @@ class Exact(Solver):
             certificate=certificate,
             checked=self.verify,
             n_iter=search.n_passes,
-            history=told_history(search.history),
-            info=told_info(
-                search.n_passes, search.full_passes, search.n_splits, search.n_regions, oracle.frame.precise
-            ),
+            history=history_dict(search.history),
+            info=counts(search.n_passes, search.full_passes, search.n_splits, search.n_regions, oracle.frame.precise),
         )
+
+    def _close_gap(self, deadline: float, tol: float, oracle: HingeOracle, search: Search) -> Status | None:
+        """The main loop; returns the limit that has ended it, None where the gap is closed."""
+        search.limit(tol, self.max_iter, deadline)
+        search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
+        aim, limit = search.aim, self._limit_reached(oracle, search, deadline)
+        while relative_gap(search.upper, search.lower) > aim and limit is None:
+            search.step(aim)
+            limit = self._limit_reached(oracle, search, deadline)
+        return limit
 
     def _limit_reached(self, oracle: HingeOracle, search: Search, deadline: float) -> Status | None:
         if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
@@ -323,7 +335,7 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle,
         return True
     most = oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
     noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
-    return noise > search.AIM[0] * tol * search.upper
+    return noise > search.aim_share * tol * search.upper
 
 
 def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:

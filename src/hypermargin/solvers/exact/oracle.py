@@ -16,7 +16,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.compiled import evaluator, passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.samples import Samples, SamplesInMemory
+from hypermargin.solvers.exact.working_sets import Samples, SamplesInMemory
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.

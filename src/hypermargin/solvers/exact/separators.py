@@ -4,10 +4,19 @@ Where the classes can be separated and C is large the optimum has no risk, and i
 many orders of magnitude: what rounding leaves of ``C (1 - m)`` at margins of 1 would then be most of it. Scaling w by
 the least margin, bounded from below, makes the risk 0 exactly. And the problem with a smaller C, whose optimum bounds
 that of this one from below, has the same solution as long as C exceeds every multiplier: these sum to twice the
-objective (`small_enough`).
+objective (`sufficient_share_of_C`).
+
+The same holds of single weights far above the optimum, whether classes can be separated or not (`clipped_costs`). Let f
+be the optimum, U at least f, and all larger costs be replaced by ``c = 2 sqrt(2) k U`` with k = 3. Along the ray
+through a minimiser w the objective is stationary: its multipliers, ``a_i <= c_i/sqrt(2)``, have ``sum a_i m_i = q``.
+Those with ``m_i < 0`` are part of the risk, ``sum a_i (1 - m_i) <= f``; hence those with ``m_i > 0`` have
+``sum a_i m_i <= q + f <= 3 f``. If a sample of cost c were below its margin its loss would be ``sqrt(2) f/c <= 1/6`` at
+most, and its ``a_i m_i`` at least ``(5/6) 2 k U``, which is more. So none is, and the minimiser costs no more in the
+problem as given. Where the optimum of that has no risk, ``sum a_i m_i = q = 2 f``, and k = 2 will do.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,8 +43,38 @@ LONGEST = 1e100
 BLURRED, LONGER = 1e-9, (2.0**-48, 2.0**-44, 2.0**-40)
 #: The most samples for which a linear programme is solved, and for which it is solved in many digits.
 MOST_ROWS, QUICK = 2000, 200
-#: Twice the objective is the sum of all multipliers; a C with so much more room than one of them needs is well scaled.
+#: Costs kept, as a multiple of what multipliers can be: so much more than they need is well scaled.
 ROOM = 2.0
+
+
+class Costs(NamedTuple):
+    """A `share` of C, and weights of `most_weight` at most."""
+
+    share: float = 1.0
+    most_weight: float = np.inf
+
+    def of(self, problem: MarginProblem) -> MarginProblem:
+        """The problem with these costs."""
+        if self.most_weight < np.inf:
+            problem = problem.with_weights_up_to(self.most_weight)
+        return problem if self.share == 1.0 else problem.with_C(self.share * problem.C)
+
+    def largest(self, problem: MarginProblem) -> float:
+        """What a sample costs at most, as a share of what it does in the problem as given."""
+        return self.share * min(1.0, self.most_weight / problem.weight_range[1])
+
+
+ALL = Costs()
+
+
+def clipped_costs(problem: MarginProblem, enclosure: Enclosure) -> Costs:
+    """Costs that leave the optimum as it is, which is at most the upper end given; all where they are no less."""
+    multipliers = (2.0 if enclosure.least_margin >= 1.0 else 3.0) * enclosure.upper
+    weight = ROOM * SQRT2 * multipliers / problem.C
+    least, most = problem.weight_range
+    if not (np.isfinite(weight) and 0.0 < weight < most):
+        return ALL
+    return Costs(share=weight / most) if least == most else Costs(most_weight=weight)
 
 
 def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> tuple[Outcome, Enclosure] | None:
@@ -159,7 +198,7 @@ def _used_rows(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
     return np.concatenate(parts)
 
 
-def judged_sharply(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
+def reevaluate_in_dd(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
     """The outcome and its objective, in double-double arithmetic where that of doubles is blurred by rounding."""
     enclosure = enclosed_objective(problem, outcome)
     if _is_blurred(enclosure) and outcome.frame is not None and not outcome.frame[1]:
@@ -174,13 +213,13 @@ def _is_blurred(enclosure: Enclosure) -> bool:
     return enclosure.upper - enclosure.lower > BLURRED * enclosure.upper
 
 
-def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
+def scale_to_unit_margin(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
     """The best of an outcome, the same scaled to margins of 1, and the same a little longer, and its objective.
 
     Where a few samples cost far more than the optimum they have margins of 1 there, and what rounding leaves of
     ``c (1 - m)`` is more than a last bit of w.
     """
-    best = judged_sharply(problem, outcome)
+    best = reevaluate_in_dd(problem, outcome)
     outcome, least = best[0], best[1].least_margin
     if 1.0 <= least <= 1.0 + 2.0 * ABOVE:
         return best
@@ -196,7 +235,7 @@ def without_risk(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enc
     return best
 
 
-def small_enough(problem: MarginProblem, objective: float) -> float:
+def sufficient_share_of_C(problem: MarginProblem, objective: float) -> float:
     """The share of C that a problem needs whose optimum separates and is at most `objective`; 1 where it needs all."""
     C = ROOM * 2.0 * SQRT2 * objective / problem.weight_range[0]
     return min(1.0, C / problem.C) if np.isfinite(C) and C > 0.0 else 1.0

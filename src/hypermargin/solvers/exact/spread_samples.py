@@ -16,8 +16,7 @@ from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.passes.inputs import free_memory
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.samples import Margins, Turned
-from hypermargin.solvers.exact.working_set import WorkingSet, reach_of, shares_of_look, window
+from hypermargin.solvers.exact.working_sets import Margins, Turned, WorkingSet, reach_of, shares_of_look, window
 
 #: A working set may take this share of the free memory, with so many copies of it.
 SHARE_OF_MEMORY, COPIES = 0.2, 4

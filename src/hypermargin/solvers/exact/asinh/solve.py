@@ -16,8 +16,8 @@ from hypermargin.solvers.exact.asinh.box import LEAF, SETTLED, Box, Objective
 from hypermargin.solvers.exact.asinh.frames import frame_around, margins_matrix
 from hypermargin.solvers.exact.asinh.outside import Pieces, find_half_side
 from hypermargin.solvers.exact.asinh.search import Search, polish
+from hypermargin.solvers.exact.finish import best_along_axes
 from hypermargin.solvers.exact.frames import first_frame
-from hypermargin.solvers.exact.one_class import best_along_axes
 
 #: The share of the tolerance that the search aims at; the rest is room for the check, which rounds to the safe side.
 AIM = 0.9

@@ -1,14 +1,17 @@
-"""How a search begins: the oracle that suits the problem, and a search without cuts."""
+"""How a search is set up: the oracle that suits the problem, and where its cuts come from."""
+
+from threading import local
 
 from hypermargin.passes.home import Together
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.deep_search import DeepSearch
+from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.interior_point import InteriorPointCuts
 from hypermargin.solvers.exact.journal import Journal
 from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.pass_cuts import LEAST_SAMPLES, PassCuts, has_many_samples
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
-from hypermargin.solvers.exact.search import Search
 from hypermargin.solvers.exact.spread_oracle import SpreadOracle
 
 #: Where cuts come from: one pass each, the interior-point method, or whichever is quicker by the rule below.
@@ -20,7 +23,11 @@ DEEP_FROM = ((10, 0), (8, 10_000), (6, 200_000))
 DEEP_FROM_ANEW = (*DEEP_FROM, (1, 100_000))
 
 
-def fresh_search(
+#: The search of the last small problem of each thread: to make its tables takes as long as such a search.
+_KEPT = local()
+
+
+def make_search(
     problem: MarginProblem, frame: Frame | None = None, cuts: str = "auto", checkpoint: str | None = None
 ) -> tuple[HingeOracle, Search]:
     """The oracle of a problem in a frame (around its centre by default) and a search that has not begun.
@@ -32,10 +39,31 @@ def fresh_search(
     if checkpoint is not None:
         oracle = Journal(checkpoint, oracle, problem)
     deep = cuts == "deep" or (cuts == "auto" and deep_is_quicker(problem) and not frame.precise)
-    samples = oracle.samples if deep else None
-    if samples is None:
-        return oracle, Search(oracle, problem.dim, problem.allow_timelike)
-    return oracle, DeepSearch(oracle, problem.dim, problem.allow_timelike)
+    source: type[InteriorPointCuts] | type[PassCuts] | None = PassCuts if has_many_samples(oracle) else None
+    if deep and oracle.samples is not None:
+        source = InteriorPointCuts
+    return oracle, Search(oracle, problem.dim, problem.allow_timelike, source)
+
+
+def kept_search(problem: MarginProblem, frame: Frame) -> tuple[HingeOracle, Search]:
+    """The same for a small problem with plain cuts; the search is done with when the thread asks for another one."""
+    oracle, kind = HingeOracle(problem, frame), (problem.dim, problem.allow_timelike)
+    if getattr(_KEPT, "kind", None) == kind:
+        _KEPT.search.begin(oracle)
+    else:
+        _KEPT.search, _KEPT.kind = Search(oracle, *kind), kind
+    return oracle, _KEPT.search
+
+
+def is_small(problem: MarginProblem) -> bool:
+    """Whether `kept_search` is for such problems."""
+    return (
+        type(problem) is MarginProblem
+        and problem.uncertainty is None
+        and not problem.is_hard
+        and problem.n_samples < LEAST_SAMPLES
+        and not deep_is_quicker(problem)
+    )
 
 
 def deep_is_quicker(problem: MarginProblem) -> bool:

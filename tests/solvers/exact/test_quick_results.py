@@ -1,4 +1,4 @@
-"""Small problems solved and checked without objects in between: the optima of SCIP and of the general search."""
+"""Small problems, whose certificates are made when they are asked for: the optima of SCIP, and those of `solve`."""
 
 import numpy as np
 import pytest
@@ -6,17 +6,11 @@ import pytest
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.geometry import boost, lift
 from hypermargin.problems import GeodesicBall
-from hypermargin.solvers.exact import small
-from hypermargin.solvers.exact.compiled import cuts, evaluator, halves, master, region
+from hypermargin.solvers import Outcome
+from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.method import Exact
-from hypermargin.solvers.exact.small import solve_small
-from interpreted import load_source
 from reference.instances import judged_instances, make_instance, risk_minimiser_is_timelike
 from reference.scip import solve_scip
-
-pytestmark = pytest.mark.skipif(
-    not small.is_small(MarginProblem([[1.0, 0.0]], [1.0])), reason="without a compiler there is the general search only"
-)
 
 INSTANCES = {instance.name: instance for instance in judged_instances() if instance.X.shape[1] <= 4}
 
@@ -25,29 +19,35 @@ def to_problem(instance, **changes):
     return MarginProblem(instance.X, instance.y, instance.C, instance.weight, **changes)
 
 
-def by_general_search(problem, tol=1e-6):
-    return solve(problem, tol=tol, time_limit=1e6)  # limits of time are for the general search only
+def quickly(problem, tol=1e-6, **options):
+    """The quick result; None where the search has split, or rounding kept the bound from being proved."""
+    found = Exact(**options).run_lazily(problem, tol)
+    return found if isinstance(found, QuickResult) else None
 
 
 @pytest.mark.parametrize("name", list(INSTANCES)[::3])
 def test_optima_are_those_of_scip_and_of_the_general_search(name):
     problem = to_problem(INSTANCES[name])
-    found = solve_small(problem, 1e-6, 10_000)
+    found = quickly(problem)
     if found is None:  # where directions have to be split
-        assert by_general_search(problem).info["splits"] > 0
+        assert solve(problem).info["splits"] > 0
         return
     judge = solve_scip(problem.X, problem.y, problem.costs)
     assert found.gap <= 1e-6
     assert found.lower_bound <= judge.value * (1.0 + 1e-9)
     assert judge.bound <= found.objective * (1.0 + 2e-6)
-    general = by_general_search(problem)
-    assert found.objective == pytest.approx(general.objective, rel=1e-7)
+    general = solve(problem)
+    assert (found.objective, found.lower_bound, found.n_iter) == (
+        general.objective,
+        general.lower_bound,
+        general.n_iter,
+    )
 
 
 def test_most_problems_with_a_spacelike_optimum_need_no_split():
     # The test above would pass if nothing were found at all.
     plain = [instance for instance in INSTANCES.values() if not risk_minimiser_is_timelike(instance)]
-    found = [solve_small(to_problem(instance), 1e-6, 10_000) for instance in plain]
+    found = [quickly(to_problem(instance)) for instance in plain]
     assert sum(each is not None for each in found) > 0.9 * len(plain)
 
 
@@ -55,15 +55,13 @@ def test_most_problems_with_a_spacelike_optimum_need_no_split():
 @pytest.mark.parametrize("changes", [{}, {"allow_timelike": True}], ids=str)
 def test_the_solution_tells_what_the_general_one_does(family, changes):
     problem = to_problem(make_instance(family, d=2, n=60, C=2.0, seed=3), **changes)
-    found = solve_small(problem, 1e-6, 10_000)
-    solution, general = found.solution(problem), by_general_search(problem)
+    found = quickly(problem)
+    solution, general = found.solution(problem), solve(problem)
     assert solution.status is Status.OPTIMAL
     assert (solution.method, solution.loss, solution.intercept) == ("exact", "hinge", 0.0)
     assert solution.n_iter == general.n_iter
     assert solution.info == general.info
-    assert solution.history.keys() == general.history.keys()
-    for name, values in general.history.items():
-        np.testing.assert_allclose(solution.history[name], values, rtol=1e-12)
+    assert solution.history == general.history
     assert solution.certificate.verify(problem) == found.lower_bound
     assert solution.certificate.verify(problem, by_arb=True) == pytest.approx(found.lower_bound, rel=1e-9)
     assert (
@@ -78,7 +76,7 @@ def test_the_solution_tells_what_the_general_one_does(family, changes):
 
 def test_without_the_check_the_answer_is_the_same_and_says_so():
     problem = to_problem(make_instance("overlap", d=2, n=60, C=2.0, seed=3))
-    found, checked = solve_small(problem, 1e-6, 10_000, verify=False), solve_small(problem, 1e-6, 10_000)
+    found, checked = quickly(problem, verify=False), quickly(problem)
     solution, general = found.solution(problem), solve(problem, verify=False)
     np.testing.assert_array_equal(found.w, checked.w)
     assert solution.status is general.status is Status.UNVERIFIED
@@ -93,7 +91,7 @@ def test_weights_count_as_copies():
     counts = np.random.default_rng(0).integers(1, 4, size=40)
     weighted = MarginProblem(instance.X, instance.y, 1.5, counts.astype(float))
     copies = MarginProblem(instance.X.repeat(counts, axis=0), instance.y.repeat(counts), 1.5)
-    one, other = (solve_small(problem, 1e-6, 10_000) for problem in (weighted, copies))
+    one, other = (quickly(problem) for problem in (weighted, copies))
     assert one.objective == pytest.approx(other.objective, rel=2e-6)
     assert max(one.lower_bound, other.lower_bound) <= min(one.objective, other.objective)
 
@@ -126,7 +124,7 @@ def coincident():
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_degenerate_problems_are_proved_or_left_to_the_general_search(make, tol):
     problem = make()
-    found, general = solve_small(problem, tol, 10_000), by_general_search(problem, tol)
+    found, general = quickly(problem, tol), solve(problem, tol=tol)
     assert general.status is Status.OPTIMAL
     if found is None:
         return
@@ -140,42 +138,37 @@ def test_degenerate_problems_are_proved_or_left_to_the_general_search(make, tol)
         ({"C": np.inf}, {}),
         ({"uncertainty": GeodesicBall(0.1)}, {}),
         ({}, {"loss": "asinh"}),
-        ({}, {"start": np.array([0.0, 1.0, 0.0])}),
         ({}, {"cuts": "deep"}),
-        ({}, {"time_limit": 5.0}),
         ({}, {"max_regions": 1}),
         ({}, {"max_iter": 5}),
     ],
     ids=str,
 )
-def test_what_is_asked_for_otherwise_is_left_to_the_general_search(changes, options):
+def test_other_problems_have_an_outcome_at_once(changes, options):
     instance = make_instance("separable", d=2, n=30, C=1.0, seed=0)
     problem = MarginProblem(instance.X, instance.y, **{"C": 1.0, **changes})
-    assert Exact().run_small(problem.with_C(1.0), 1e-6) is not None or "uncertainty" in changes
-    assert Exact(**options).run_small(problem, 1e-6) is None
+    assert quickly(problem) is not None or changes
+    found, outcome = Exact(**options).run_lazily(problem, 1e-6), Exact(**options).run(problem, 1e-6)
+    assert isinstance(found, Outcome)
+    assert (found.lower_bound, found.status, found.n_iter) == (outcome.lower_bound, outcome.status, outcome.n_iter)
 
 
-class Asked:
-    """An oracle whose passes are asked for: the compiled search would make its own."""
-
-    arrays = None
-
-    def __init__(self, oracle):
-        self.oracle = oracle
-
-    def __call__(self, w):
-        return self.oracle(w)
-
-
-def test_the_interpreter_comes_to_the_same_search():
-    instance = make_instance("overlap", d=2, n=24, C=1.0, seed=0)
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_search_that_has_to_split_goes_on_from_its_first_two_regions(d):
+    instance = make_instance("surrounded", d=d, n=20, C=1.0, seed=1)
     problem = to_problem(instance)
-    oracle = small.HingeOracle(problem, small.first_frame(problem, 1e-6))
-    *_, plain = load_source(cuts, master, region, evaluator, halves)
-    results = []
-    for module in (halves, plain):
-        search = module.Halves(Asked(oracle), 3, False)
-        assert search.solve(Asked(oracle), 1e-8, 10_000)
-        results.append((search.best(), *search.proof_of(search.evaluator.upper * (1.0 - 5e-7))))
-    for one, other in zip(*results, strict=True):
-        np.testing.assert_array_equal(one, other)
+    found, outcome = Exact().run_lazily(problem, 1e-4), Exact().run(problem, 1e-4)
+    assert found.info["splits"] > 0
+    assert found.info == outcome.info
+    assert found.history == outcome.history
+    np.testing.assert_array_equal(found.w, outcome.w)
+
+
+def test_a_start_is_tried_first():
+    problem = to_problem(make_instance("overlap", d=2, n=60, C=2.0, seed=3))
+    cold = quickly(problem)
+    warm = quickly(problem, start=cold.w)
+    assert warm.n_iter < cold.n_iter
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
+    with pytest.raises(ValueError, match="start must be a finite vector"):
+        quickly(problem, start=cold.w[:2])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.compiled.halves import bounds_and_risk
+from hypermargin.certificates.compiled.two_regions import bounds_and_risk
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.objective import enclose_form, objective_above
 from hypermargin.certificates.proof import Combination, RegionProof
@@ -24,7 +24,7 @@ from hypermargin.problems.margin import MarginProblem
 Indices = NDArray[np.intp]
 
 
-class HalvesProof(NamedTuple):
+class TwoRegionProof(NamedTuple):
     """Cuts and intervals as in `EnvelopeProof`, for two regions that take all directions each.
 
     Parameters
@@ -64,7 +64,7 @@ class HalvesProof(NamedTuple):
         return SoftMarginCertificate(self.centre, self.points, regions, self.threshold)
 
 
-def enclosed_halves(problem: MarginProblem, proof: HalvesProof, w: Array) -> tuple[float, float]:
+def enclosed_two_regions(problem: MarginProblem, proof: TwoRegionProof, w: Array) -> tuple[float, float]:
     """A lower bound of the optimum that `proof` proves, and an upper bound of the objective of w.
 
     The sums, the balls and the enclosure are those of `verify` and `objective`; a proof that is none proves -inf. The

@@ -4,21 +4,19 @@ import numpy as np
 import pytest
 
 from hypermargin import MarginProblem, solve
-from hypermargin.certificates.halves import enclosed_halves
 from hypermargin.certificates.objective import enclose_objective
-from hypermargin.solvers.exact import small
+from hypermargin.certificates.two_regions import enclosed_two_regions
+from hypermargin.solvers.exact.finish import QuickResult
+from hypermargin.solvers.exact.method import Exact
 from reference.instances import FAMILIES, make_instance
-
-pytestmark = pytest.mark.skipif(
-    not small.is_small(MarginProblem([[1.0, 0.0]], [1.0])), reason="without a compiler there are no such proofs"
-)
 
 
 def proved(seed=0, d=2, n=40, family="overlap", weighted=False):
     instance = make_instance(family, d=d, n=n, C=1.0, seed=seed)
     weight = np.random.default_rng(seed).uniform(0.1, 4.0, size=len(instance.y)) if weighted else None
     problem = MarginProblem(instance.X, instance.y, 1.0, weight)
-    return problem, small.solve_small(problem, 1e-6, 10_000)
+    found = Exact().run_lazily(problem, 1e-6)
+    return problem, found if isinstance(found, QuickResult) else None
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -28,7 +26,7 @@ def test_bounds_are_those_of_the_general_check(family, d, weighted):
     problem, found = proved(d=d, n=14, family=family, weighted=weighted)
     if found is None:
         return
-    lower, upper = enclosed_halves(problem, found.proof, found.w)
+    lower, upper = enclosed_two_regions(problem, found.proof, found.w)
     certificate = found.proof.certificate()
     assert lower == certificate.bound_for(problem)
     assert lower == pytest.approx(certificate.bound_for(problem, by_arb=True), rel=1e-9, abs=1e-12)
@@ -73,7 +71,7 @@ DAMAGE = {
 def test_what_does_not_cover_all_normals_proves_nothing(damage):
     problem, found = proved()
     broken = found.proof._replace(**DAMAGE[damage](found.proof))
-    assert enclosed_halves(problem, broken, found.w)[0] == -np.inf
+    assert enclosed_two_regions(problem, broken, found.w)[0] == -np.inf
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -91,16 +89,16 @@ def test_no_change_of_a_proof_proves_more_than_is_true(seed):
         else:
             value = value * (1.0 + rng.choice([1e-6, 0.1, 3.0]) * rng.normal(size=np.shape(value)))
             value = np.abs(value) if name == "weights" else value
-        assert enclosed_halves(problem, found.proof._replace(**{name: value}), found.w)[0] <= best * (1.0 + 1e-12)
+        assert enclosed_two_regions(problem, found.proof._replace(**{name: value}), found.w)[0] <= best * (1.0 + 1e-12)
 
 
 def test_the_answer_is_judged_by_itself():
     problem, found = proved()
     worse = found.w * 1.01
-    assert enclosed_halves(problem, found.proof, worse)[1] >= problem.objective(worse) > found.objective
+    assert enclosed_two_regions(problem, found.proof, worse)[1] >= problem.objective(worse) > found.objective
     timelike = np.array([2.0, 1.0, 0.0])
-    assert enclosed_halves(problem, found.proof, timelike)[1] == np.inf
-    assert enclosed_halves(problem.with_timelike(True), found.proof, timelike)[1] < np.inf
-    assert enclosed_halves(problem, found.proof, np.zeros(2))[1] == np.inf
+    assert enclosed_two_regions(problem, found.proof, timelike)[1] == np.inf
+    assert enclosed_two_regions(problem.with_timelike(True), found.proof, timelike)[1] < np.inf
+    assert enclosed_two_regions(problem, found.proof, np.zeros(2))[1] == np.inf
     for entry in (np.nan, np.inf, 1e200):
-        assert enclosed_halves(problem, found.proof, changed(found.w, 1, entry))[1] == np.inf
+        assert enclosed_two_regions(problem, found.proof, changed(found.w, 1, entry))[1] == np.inf

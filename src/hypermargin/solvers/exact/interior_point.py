@@ -1,30 +1,41 @@
-"""The search in many dimensions: cuts from the interior-point method instead of one pass each.
+"""Cuts from the interior-point method, for many dimensions: one of them is as good as hundreds of plain ones.
 
-In many dimensions the minimum of the risk at one t takes hundreds of plain cuts to pin down. `engines` finds it in some
-twenty iterations, and its weights are one cut that is as good as all of those. First comes a local optimum over all w;
-from there the weights for other slopes along t are had almost for free (`MarginEngine.tilted`), and with the two cuts
-that bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t.
+In many dimensions the minimum of the risk at one t takes hundreds of plain cuts to pin down. The interior-point method
+finds it in some twenty iterations, and its weights are one cut that is as good as all of those. First comes a local
+optimum over all w; from there the weights for other slopes along t are had almost for free (`LocalOptimum.tilted`), and
+with the two cuts that bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t.
 
 A cut with arbitrary weights would be n numbers. But at an optimum all samples on one side of the margin have weight 0
 and all on the other side k_i, so a cut is kept as the plain cut of its point and the shares of the samples in between.
+
+`LocalOptimum` minimises ``q(w)/2 + R(w)`` over ``w = (t, wr)``. Its one concave direction is t; where the risk is
+curved enough along t, which it is by far when samples are many, Newton's method does not notice. What it finds is a
+local optimum, and the slope of its weights proves it near that t only: the search over t makes it global.
+
+`FixedTimeOptimum` minimises ``max(|wr|^2 - s^2, 0)/2 + R(t, wr)`` at ``|t| = s``, which is convex, whether the solution
+is spacelike or timelike: the excess is one more hinge, of cost 1 and the concave margin ``(s^2 - |wr|^2)/2``.
 """
 
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
-from hypermargin.solvers.common.hinge_engine import HingeEngine
+from hypermargin.solvers.common.hinge_engine import Affine, HingeEngine
 from hypermargin.solvers.exact.compiled.cuts import quadratic_form
 from hypermargin.solvers.exact.compiled.master import phi
 from hypermargin.solvers.exact.compiled.region import EXHAUSTED, QUERY
-from hypermargin.solvers.exact.engines import ExcessEngine, MarginEngine
+from hypermargin.solvers.exact.compiled.search import Leaf, Search
 from hypermargin.solvers.exact.oracle import HingeOracle
-from hypermargin.solvers.exact.samples import Margins
-from hypermargin.solvers.exact.search import Leaf, Search, Shares
-from hypermargin.solvers.exact.working_set import WorkingSet
+from hypermargin.solvers.exact.pass_cuts import RECENT, has_many_samples
+from hypermargin.solvers.exact.working_sets import Margins, WorkingSet
 
+#: The search aims at this share of the tolerance, but not below the second number: rounding ends the method sooner than
+#: single passes.
+AIM_SHARE, LEAST_AIM = 0.1, 1e-9
 MOST_ITERATIONS = 80
 #: Moves of more than this times the reach of a working set are not believed.
 FAR_OFF = 3.0
@@ -44,31 +55,142 @@ MOST_STRANGE, PLAIN_FIRST = 4, 300
 TILTS = (1.0, 4.0, 16.0, 64.0)
 #: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i.
 ROUNDINGS = (0.1, 0.01, 1e-3, 1e-5)
+#: The curvature of the risk along t must be this many times that of ``-t^2/2`` for a full Newton step.
+CURVED = 2.0
+#: Added to the matrix of `ExcessEngine`, relative to its largest entry: with timelike solutions nothing else might.
+RIDGE = 1e-14
 
 
-class DeepSearch(Search):
-    """`Search` with the interior-point method in place of single passes, until directions have to be split."""
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How the weights of a cut differ from those of the plain cut of its point: ``a_i = values_i k_i`` for some."""
 
-    AIM = 0.1, 1e-9
+    samples: NDArray[np.intp]
+    values: Array
+    named: bool = False  # whether samples are fingerprints, not rows
 
-    def __init__(self, oracle: HingeOracle, dim: int, allow_timelike: bool = False) -> None:
-        super().__init__(oracle, dim, allow_timelike)
-        self._can_screen = False  # working sets are this search's own way
+
+class LocalOptimum(HingeEngine):
+    """``q(w)/2 + sum_i k_i max(0, 1 - z_i.w)``, locally; `columns` has shape (d + 1, n)."""
+
+    def __init__(self, columns: Array, costs: Array, affine: Affine | None = None):
+        weights = np.ones(len(columns))
+        weights[0] = 0.0
+        super().__init__(columns, np.ones_like(costs), costs, weights, affine)
+
+    def objective(self) -> float:
+        return super().objective() - 0.5 * self.v[0] ** 2
+
+    def bound(self) -> float:
+        """The bound for all w with the present t."""
+        return super().bound() - 0.5 * self.v[0] ** 2
+
+    def tilted(self, change: float) -> Array:
+        """Weights whose slope along t differs by about `change`, and which prove as much as those here, nearly.
+
+        They come from the last factorisation: ``grad r - sum a z = 0`` with the gradient along t changed.
+        """
+        moved = self.a - self._weight * self._along(change * self._lever)
+        return np.clip(moved, 0.0, self.costs)
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether the risk was curved enough along t at the last step."""
+        return CURVED * self._lever[0] <= 1.0
+
+    def _gradient(self) -> Array:
+        gradient = self.weights * self.v
+        gradient[0] = -self.v[0]
+        return gradient
+
+    def _factorise(self, weight: Array) -> bool:
+        if not super()._factorise(weight):
+            return False
+        self._weight = weight
+        apex = np.zeros(len(self.v))
+        apex[0] = 1.0
+        self._lever = super()._solve(apex)
+        return True
+
+    def _solve(self, right: Array) -> Array:
+        """With the matrix less 1 in the corner of t (Sherman and Morrison), where it stays positive definite."""
+        v, share = super()._solve(right), self._lever[0]
+        return v + self._lever * (v[0] / (1.0 - share)) if self.is_curved else v
+
+
+class FixedTimeOptimum(HingeEngine):
+    """``max(|wr|^2 - s^2, 0)/2 + sum_i k_i max(0, o_i - z_ir.wr)``; `columns` has shape (d, n).
+
+    Arrays over the samples have one entry more, that of the excess.
+    """
+
+    def __init__(self, columns: Array, offsets: Array, costs: Array, s: float, affine: Affine | None = None):
+        self.s = s
+        nothing = np.zeros(len(columns))
+        super().__init__(columns, np.append(offsets, 0.0), np.append(costs, 1.0), nothing, affine)
+
+    def objective(self) -> float:
+        return self.risk() + max(0.0, self._excess())
+
+    def risk(self) -> float:
+        """The affine term and the hinges of the samples at v, without the excess."""
+        hinges = float(self.costs[:-1] @ np.maximum(0.0, -self.margins[:-1]))
+        return hinges + self.affine[0] + float(self.affine[1] @ self.v)
+
+    def bound(self) -> float:
+        """With the closed form of the least ``max(|wr|^2 - s^2, 0)/2 + gr.wr``."""
+        length = float(np.linalg.norm(self.slope - self.a[-1] * self.v))
+        return self.affine[0] + float(self.offsets[:-1] @ self.a[:-1]) + phi(self.s, length)
+
+    def _excess(self) -> float:
+        length = float(np.linalg.norm(self.v))
+        return 0.5 * (length - self.s) * (length + self.s)
+
+    def _margins(self) -> Array:
+        return np.append(self.v @ self.columns - self.offsets[:-1], -self._excess())
+
+    def _move_margins(self, rise: Array) -> None:
+        """The margin of the excess is concave, so it falls short of its linear change; the slack makes up for it."""
+        self.margins = self.margins + rise
+        self.xi[-1] += self.margins[-1] + self._excess()
+        self.margins[-1] = -self._excess()
+
+    def _along(self, v: Array) -> Array:
+        self.reads += 1
+        return np.append(v @ self.columns, -self.v @ v)
+
+    def _across(self, a: Array) -> Array:
+        self.reads += 1
+        return self.columns @ a[:-1] - a[-1] * self.v
+
+    def _matrix(self, weight: Array) -> Array:
+        matrix = super()._matrix(weight[:-1]) + weight[-1] * np.outer(self.v, self.v)
+        matrix[np.diag_indices(len(matrix))] += self.a[-1] + RIDGE * matrix.max()
+        return matrix
+
+
+class InteriorPointCuts:
+    """Cuts from the interior-point method in place of single passes, until directions have to be split."""
+
+    def __init__(self, search: Search, oracle: HingeOracle) -> None:
         samples = oracle.samples
-        assert samples is not None  # who begins a search has looked
-        self._threshold, self._samples = oracle.threshold, samples
+        assert samples is not None  # whoever begins a search has looked
+        self.search, self._threshold, self._samples = search, oracle.threshold, samples
+        search.aim_share, search.least_aim = AIM_SHARE, LEAST_AIM
+        if has_many_samples(oracle):
+            search.passes_per_step = min(search.passes_per_step, RECENT)
         self._counted = self._samples.reads
         self._partial = 0.0  # passes over parts of the data that have not been counted yet
         self._plain_until = 0
 
     # -- before there are regions --------------------------------------------------------------------------------------
 
-    def _deepen(self) -> None:
+    def prepare(self) -> None:
         """The cuts of a local optimum over all w, and of slopes beside it, if there is one that is easy to find."""
         before, reach, accuracy = None, np.inf, self._accuracy
         look = self._samples.first_look()
         if look is not None:
-            rough = MarginEngine(look.columns, look.costs)
+            rough = LocalOptimum(look.columns, look.costs)
             self._optimise(rough, look, ROUGH * len(look.columns) / look.deciding)
             before = self._samples.margins(rough.v)
             reach, accuracy = self._samples.reach(before), max(SECOND_LOOK, self._accuracy)
@@ -78,23 +200,23 @@ class DeepSearch(Search):
                 self._plain_until = sys.maxsize
                 return
             accuracy = self._accuracy if chosen.is_everything else accuracy
-            engine = MarginEngine(chosen.columns, chosen.costs, chosen.affine)
+            engine = LocalOptimum(chosen.columns, chosen.costs, chosen.affine)
             easy = self._optimise(engine, chosen, accuracy)
             self._evaluate(engine.v, chosen)
             if not easy or (self._saw_all(chosen, engine.risk()) and accuracy == self._accuracy):
                 break
             before, reach = self._moved(before, reach)
             accuracy = self._accuracy
-        self._add(engine.a, 0.1 * self._accuracy * self.upper, engine.v[0])
+        self._add(engine.a, 0.1 * self._accuracy * self.search.upper, engine.v[0])
         if not easy:
-            self._plain_until = self.n_passes + PLAIN_FIRST
+            self._plain_until = self.search.n_passes + PLAIN_FIRST
             return
-        reach = np.sqrt(self.tol * self.upper)
+        reach = np.sqrt(self.search.tol * self.search.upper)
         for tilt in TILTS:
             for side in (1.0, -1.0):
                 self._add(engine.tilted(side * tilt * reach), 0.25 * tilt * reach**2)
 
-    def _optimise(self, engine: MarginEngine, chosen: WorkingSet, accuracy: float) -> bool:
+    def _optimise(self, engine: LocalOptimum, chosen: WorkingSet, accuracy: float) -> bool:
         """Iterate to the relative gap `accuracy`; False if a spacelike optimum is not in sight."""
         strange = 0
         for _ in range(MOST_ITERATIONS):
@@ -108,24 +230,25 @@ class DeepSearch(Search):
 
     # -- regions -------------------------------------------------------------------------------------------------------
 
-    def _rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
+    def rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
+        """Advance a leaf while it is the weakest, for some passes; returns what its region asked for last."""
         region = leaf.region
-        if leaf.box is not None or self.n_passes < self._plain_until:
-            return super()._rounds(leaf, tol, rival)
+        if leaf.box is not None or self.search.n_passes < self._plain_until:
+            return self.search.passes(leaf, tol, rival)
         target = self._target(tol)
         action = region.advance(target)
         if action == QUERY:
             if not self._solve_at(region.query_point(), target, region.lower_bound()):
-                return super()._rounds(leaf, tol, rival)
+                return self.search.passes(leaf, tol, rival)
             timelike = region.absorb(self._relaxed, self._target(tol))
             if timelike:
-                self.evaluator.follow_up(self._point, tol)
-            self.history += [min(region.lower_bound(), rival), self.upper]
+                self.search.evaluator.follow_up(self._point, tol)
+            self.search.history.extend((min(region.lower_bound(), rival), self.search.upper))
         # Rounding ends the interior-point method first.
-        return super()._rounds(leaf, tol, rival) if action == EXHAUSTED else action
+        return self.search.passes(leaf, tol, rival) if action == EXHAUSTED else action
 
     def _target(self, tol: float) -> float:
-        return self.upper - tol * max(abs(self.upper), 1e-12)
+        return self.search.upper - tol * max(abs(self.search.upper), 1e-12)
 
     def _solve_at(self, query: Array, target: float, lower: float) -> bool:
         """Add the cut of the minimum at the t of `query`, as far as it is needed; False if that could not be had."""
@@ -136,7 +259,7 @@ class DeepSearch(Search):
             if chosen is None:
                 return False
             (b, g), columns = chosen.affine, chosen.columns
-            engine = ExcessEngine(columns[1:], 1.0 - t * columns[0], chosen.costs, abs(t), (b + g[0] * t, g[1:]))
+            engine = FixedTimeOptimum(columns[1:], 1.0 - t * columns[0], chosen.costs, abs(t), (b + g[0] * t, g[1:]))
             if not self._optimise_at(engine, chosen, target, lower):
                 return False
             self._evaluate(np.append(t, engine.v), chosen)
@@ -147,7 +270,7 @@ class DeepSearch(Search):
         self._add(engine.a[:-1], 0.1 * max(gap, engine.bound() - target), t)
         return True
 
-    def _optimise_at(self, engine: ExcessEngine, chosen: WorkingSet, target: float, lower: float) -> bool:
+    def _optimise_at(self, engine: FixedTimeOptimum, chosen: WorkingSet, target: float, lower: float) -> bool:
         """Iterate until the target is proved with some room, or the gap is small beside what the region lacks."""
         for _ in range(MOST_ITERATIONS):
             value, bound = engine.objective(), engine.bound()
@@ -164,12 +287,12 @@ class DeepSearch(Search):
 
     @property
     def _accuracy(self) -> float:
-        return max(0.02 * self.tol, 1e-11)
+        return max(0.02 * self.search.tol, 1e-11)
 
     def _step(self, engine: HingeEngine, chosen: WorkingSet) -> bool:
         """A step of the engine over a working set, if there is time for it; its reads of the samples count."""
         self._count_reads()
-        if self.n_passes >= self.evaluator.most_passes or time.perf_counter() >= self.deadline:
+        if self.search.n_passes >= self.search.evaluator.most_passes or time.perf_counter() >= self.search.deadline:
             return False
         before = engine.reads
         moved = engine.step()
@@ -180,15 +303,15 @@ class DeepSearch(Search):
         """Count reads of the samples that are new; passes are counted once they add up to one."""
         reads = self._samples.reads - self._counted
         self._counted += reads
-        self.evaluator.work += reads
+        self.search.evaluator.work += reads
         self._partial += reads / self._samples.reads_a_pass
-        self.evaluator.passes += int(self._partial)
+        self.search.evaluator.passes += int(self._partial)
         self._partial -= int(self._partial)
 
     def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
         """Whether samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
-        missed = self.pool.cut(self._plain)[3] - risk
-        return chosen.is_everything or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.upper)
+        missed = self.search.pool.cut(self._plain)[3] - risk
+        return chosen.is_everything or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.search.upper)
 
     def _moved(self, before: Margins | None, reach: float) -> tuple[Margins, float]:
         """Margins to choose the next working set by, and how near to 1, after one of `reach` around `before` failed.
@@ -205,8 +328,8 @@ class DeepSearch(Search):
         self._margins = self._samples.margins(w)
         self._chosen, self._turned = chosen, self._samples.turned(chosen, self._margins)
         self._count_reads()
-        self._relaxed, self._point = self.evaluator.evaluate(w), w
-        self._plain = self.pool.count() - 1
+        self._relaxed, self._point = self.search.evaluator.evaluate(w), w
+        self._plain = self.search.pool.count() - 1
 
     def _add(self, weights: Array, loss: float, t: float | None = None) -> None:
         """Add the cut of these weights of the last working set, which is described by the plain cut and differences.
@@ -214,7 +337,7 @@ class DeepSearch(Search):
         Differences are left out as long as the bound at t falls by at most `loss`; without t it is the best bound for
         any t. Where very many samples have turned the set was no good, and neither would the cut be.
         """
-        b, g, w, risk = self.pool.cut(self._plain)
+        b, g, w, risk = self.search.pool.cut(self._plain)
         chosen, turned = self._chosen, self._turned
         if turned is None:
             return
@@ -228,11 +351,13 @@ class DeepSearch(Search):
             offset, slope = b + float(part.sum()), g - columns @ part
             if self._value(offset, slope, t) >= wanted:
                 break
-        self.evaluator.record(w, risk, offset, slope)
+        self.search.evaluator.record(w, risk, offset, slope)
         kept = np.flatnonzero(part)
         kept = kept[np.argsort(samples[kept])]
         values = np.clip(shares[kept], 0.0, 1.0)
-        self.shares[self.pool.count() - 1] = Shares(self._samples.names(samples[kept]), values, self._samples.named)
+        self.search.shares[self.search.pool.count() - 1] = Shares(
+            self._samples.names(samples[kept]), values, self._samples.named
+        )
 
     @staticmethod
     def _value(b: float, g: Array, t: float | None) -> float:

@@ -41,7 +41,7 @@ def bounds_and_risk(
     weights: cython.const[cython.double][::1],
     w: cython.const[cython.double][::1],
 ):
-    """What a `HalvesProof` proves, and the risk of w over its weights from above, but for the rounding of that sum.
+    """What a `TwoRegionProof` proves, and the risk of w over its weights from above, but for the rounding of that sum.
 
     `entry` to `product_roundings` are those of `FramedSamples` and `enclosed_risk`. A normal that double-double
     arithmetic has not digits enough for has an infinite risk here. What is for another dimension proves nothing.

@@ -1,0 +1,269 @@
+"""From a finished search to its outcome: the answer in the problem's coordinates, the proof, and what to report.
+
+The proof has the fewest intervals and cuts that prove the bound. Where a problem was small, so that objects would take
+longer to make than the search took, proof and answer are kept as arrays, and checked in one call (`quick_result`).
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hypermargin.arrays import Array
+from hypermargin.certificates import Combination, RegionProof, SharedCut, SoftMarginCertificate
+from hypermargin.certificates.objective import enclose_objective
+from hypermargin.certificates.two_regions import TwoRegionProof, enclosed_two_regions
+from hypermargin.geometry.exact_normals import onto_cone, pushed_out
+from hypermargin.geometry.lorentz import lift
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.uncertainty import GeodesicBall
+from hypermargin.solvers.base import Outcome, Solution, Status, make_solution, relative_gap
+from hypermargin.solvers.exact.compiled.search import Leaf, Search
+from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.separators import ALL, Costs
+
+#: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
+PROVED = 0.5
+#: What the last bits of w do to its q, relative to ``|w|^2``.
+LAST_BITS = 2.0**-50
+#: Relative, above the least a that will do: margins must not be below 1 by rounding.
+ABOVE = 1e-9
+#: Where margins are all positive any multiple that is large enough costs nothing.
+LONGER = 2.0
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+
+
+def to_original_coordinates(problem: MarginProblem, oracle: HingeOracle, search: Search) -> tuple[Array, Array | None]:
+    """The best point of a search outside of its frame, pushed out to ``q >= 0``; two vectors if need be.
+
+    They are needed where rounding would change its q by more than what the search aims for. It is pushed once in the
+    frame, where a lightlike w may be far longer than outside, and once for the way out; what the search took for
+    lightlike is put on the cone there, from either side.
+    """
+    best, low = search.best, None
+    outside, rest = oracle.to_original(best)
+    if LAST_BITS * float(outside @ outside) > search.aim_share * search.tol * search.upper:
+        best, low = onto_cone(best, np.zeros_like(best))
+    inside = (best, low) if problem.allow_timelike else pushed_out(best, low)
+    if inside[0] is not best or inside[1] is not None:
+        outside, rest = oracle.to_original(*inside)
+    return (outside, rest) if problem.allow_timelike else pushed_out(outside, rest)
+
+
+def best_along_axes(problem: MarginProblem, frame: Frame) -> tuple[Array, Frame] | None:
+    """The best w for samples of one class, and the frame to judge it in; None where there are two classes.
+
+    A lightlike w has all margins of one sign, no margin term, and so costs nothing. Directions along the axes are used,
+    ``w = y a (1, +-e_j)``, since their ``q(w)`` is 0 in doubles too. Uncertainty sets that leave the hyperboloid may
+    have negative margins there. Where margins of all sets are positive along some axis w is one of no risk; else it is
+    the best a of the best direction.
+    """
+    used = problem.costs > 0.0
+    labels = problem.y[used]
+    if labels.size == 0 or np.any(labels != labels[0]):
+        return None
+    apex, *axes = np.eye(problem.dim + 1)
+    directions = [labels[0] * (apex + side * axis) for axis in axes for side in (1.0, -1.0)]
+    w, sample = _long_enough(problem, used, directions)
+    near = Frame(lift(problem.X[sample, 1:]), precise=True) if frame.precise else frame
+    if problem.uncertainty is None or isinstance(problem.uncertainty, GeodesicBall):
+        return w, near
+    for direction, around in ((w, near), *((axis, frame) for axis in directions)):
+        least = enclose_objective(problem, direction, None, around.centre[1:], around.precise).least_margin
+        if least > 0.0:
+            return LONGER / least * direction, around
+    scaled = [_scaled(problem.margins(w)[used], problem.costs[used]) * w for w in directions]
+    return min(scaled, key=problem.objective), frame
+
+
+def _long_enough(problem: MarginProblem, used: NDArray[np.bool_], directions: list[Array]) -> tuple[Array, int]:
+    """The direction with the largest least margin, longer than that needs, and the sample that has it.
+
+    Along ``(1, s e_j)`` the margin is ``x0 - s x_j``, without cancellation ``(x0^2 - x_j^2)/(x0 + |x_j|)`` where
+    ``s x_j > 0``, and that of a whole geodesic ball ``exp(-rho)`` times that.
+    """
+    X, shrunk = problem.X[used], 1.0
+    if isinstance(problem.uncertainty, GeodesicBall):
+        shrunk = np.exp(-np.broadcast_to(problem.uncertainty.rho, used.shape)[used])
+    least, samples = [], []
+    for w in directions:
+        along, across = X[:, 1:] @ (w[1:] / w[0]), X[:, 1:][:, w[1:] == 0.0]
+        short = (1.0 + np.sum(across**2, axis=1)) / (X[:, 0] + np.abs(along))
+        margins = shrunk * np.where(along > 0.0, short, X[:, 0] - along)
+        samples.append(int(np.argmin(margins)))
+        least.append(float(margins[samples[-1]]))
+    best = int(np.argmax(least))
+    return LONGER / least[best] * directions[best], int(np.flatnonzero(used)[samples[best]])
+
+
+def _scaled(margins: Array, costs: Array) -> float:
+    """The a that minimises ``sum_i c_i max(0, 1 - a m_i)``: its slope changes sign at some ``a = 1/m_i``, or never."""
+    positive = margins > 0.0
+    order = np.argsort(-margins[positive])
+    m = margins[positive][order]
+    if m.size == 0:
+        return 0.0
+    falls = costs[positive][order] * m
+    still = np.append(np.cumsum(falls[:0:-1])[::-1], 0.0)  # what falls beyond 1/m_k
+    rises = -float(costs[~positive] @ margins[~positive])
+    if falls.sum() <= rises:
+        return 0.0
+    return (1.0 + ABOVE) / float(m[np.argmax(still <= rises)])
+
+
+# -- the proof ---------------------------------------------------------------------------------------------------------
+
+
+def make_certificate(search: Search, oracle: HingeOracle, bound: float, costs: Costs = ALL) -> SoftMarginCertificate:
+    """The certificate that `search` holds for `bound` (at most its lower bound).
+
+    A search with a share of the problem's `costs` has cuts that are so much of the cuts at the same points.
+    """
+    numbers: dict[int, int] = {}  # cut of the pool -> cut of the certificate, in order of use
+    regions = tuple(_region_proof(leaf, bound, numbers, costs.share) for leaf in search.leaves)
+    if not regions:  # nothing is claimed but that the objective is not negative
+        regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
+    certificate = SoftMarginCertificate(
+        oracle.frame.centre[1:].copy(),
+        search.pool.points_of(list(numbers)),
+        regions,
+        oracle.threshold,
+        precise=oracle.frame.precise,
+        cone_cuts=oracle.cone_cuts,
+        most_weight=costs.most_weight,
+    )
+    shared = [cut for cut in numbers if cut in search.shares]
+    return _with_shares(certificate, search, numbers, shared) if shared else certificate
+
+
+def _with_shares(
+    certificate: SoftMarginCertificate, search: Search, numbers: dict[int, int], shared: list[int]
+) -> SoftMarginCertificate:
+    """Plain cuts come first, then those with shares; cuts that differ in their shares only have one point."""
+    plain = [cut for cut in numbers if cut not in search.shares]
+    points = list(plain)
+    of_point = {search.pool.points_of([cut]).tobytes(): k for k, cut in enumerate(plain)}
+    cuts = []
+    for cut in shared:
+        key = search.pool.points_of([cut]).tobytes()
+        if key not in of_point:
+            of_point[key] = len(points)
+            points.append(cut)
+        shares = search.shares[cut]
+        cuts.append(SharedCut(of_point[key], shares.samples, shares.values, shares.named))
+    places = {numbers[cut]: k for k, cut in enumerate(plain)}
+    places |= {numbers[cut]: len(points) + k for k, cut in enumerate(shared)}
+    renumbered = tuple(
+        replace(
+            region,
+            minorants=tuple(replace(m, cuts=tuple(places[cut] for cut in m.cuts)) for m in region.minorants),
+        )
+        for region in certificate.regions
+    )
+    return replace(certificate, points=search.pool.points_of(points), regions=renumbered, shared=tuple(cuts))
+
+
+def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int], share: float) -> RegionProof:
+    intervals = leaf.region.proof_of(bound, numbers, share)
+    minorants = tuple([Combination(*minorant) for _, *minorant in intervals])
+    return RegionProof(int(leaf.region.side()), leaf.box, np.array([node for node, *_ in intervals]), minorants)
+
+
+def bound_to_prove(objective: float, tol: float) -> float:
+    """The bound that a certificate is made for where the best objective is this one."""
+    return objective * (1.0 - PROVED * tol)
+
+
+# -- what is reported --------------------------------------------------------------------------------------------------
+
+
+def history_dict(passed: Sequence[float]) -> dict[str, list[float]]:
+    """The history from bound and objective, in turn, after each pass; a bound once found holds on."""
+    return {
+        "lower_bound": list(accumulate(passed[::2], max, initial=0.0))[1:],
+        "objective": list(passed[1::2]),
+    }
+
+
+def counts(passes: int, full_passes: float, splits: int, regions: int, precise: bool) -> dict[str, Any]:
+    """Counts of passes, also in reads of all samples, of splits and regions, and the arithmetic of the frame."""
+    return {
+        "passes": passes,
+        "full_passes": full_passes,
+        "splits": splits,
+        "regions": regions,
+        "arithmetic": "double-double" if precise else "double",
+    }
+
+
+# -- small problems ----------------------------------------------------------------------------------------------------
+
+
+class QuickResult(NamedTuple):
+    """The optimum of a small problem: w, the upper end of its objective, the lower bound, and what they follow from.
+
+    A classifier of 19 classes has 171 pairs, each solved within a fifth of a millisecond; a certificate and a solution
+    are made for those who ask for them. `checked` says whether a check of `proof` has proved the bound; otherwise it is
+    that of the search.
+    """
+
+    w: Array
+    objective: float
+    lower_bound: float
+    proof: TwoRegionProof
+    n_iter: int
+    passed: Sequence[float]
+    seconds: float
+    checked: bool = True
+    intercept: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def status(self) -> Status:
+        return Status.OPTIMAL if self.checked else Status.UNVERIFIED
+
+    def solution(self, problem: MarginProblem) -> Solution:
+        """The solution, with a certificate about `problem`, which is the one that was solved."""
+        outcome = Outcome(
+            w=self.w,
+            status=self.status,
+            lower_bound=self.lower_bound,
+            certificate=self.proof.certificate(),
+            checked=self.checked,
+            n_iter=self.n_iter,
+            history=history_dict(self.passed),
+            info=counts(self.n_iter, float(self.n_iter), 0, 2, precise=False),
+        )
+        return make_solution(problem, outcome, self.objective, 0.0, method="exact", seconds=self.seconds)
+
+
+def quick_result(
+    problem: MarginProblem, oracle: HingeOracle, search: Search, tol: float, verify: bool, start: float
+) -> QuickResult | None:
+    """The result of a search that has ended with its first two regions; None where they do not prove the tolerance."""
+    if search.n_regions != 2 or relative_gap(search.upper, search.lower) > search.aim:
+        return None
+    w, low = to_original_coordinates(problem, oracle, search)
+    if low is not None:
+        return None
+    proof = TwoRegionProof(
+        oracle.frame.centre[1:], oracle.threshold, *search.flat_proof(bound_to_prove(search.upper, tol))
+    )
+    if verify:
+        bound, objective = enclosed_two_regions(problem, proof, w)
+    else:
+        bound, objective = search.lower, enclose_objective(problem, w, None, proof.centre).upper
+    if not relative_gap(objective, bound) <= tol:
+        return None
+    seconds = time.perf_counter() - start
+    return QuickResult(w, objective, bound, proof, search.n_passes, search.history, seconds, verify)
