@@ -15,7 +15,7 @@ def proved(seed=0, d=2, n=40, family="overlap", weighted=False):
     instance = make_instance(family, d=d, n=n, C=1.0, seed=seed)
     weight = np.random.default_rng(seed).uniform(0.1, 4.0, size=len(instance.y)) if weighted else None
     problem = MarginProblem(instance.X, instance.y, 1.0, weight)
-    found = Exact().run_lazily(problem, 1e-6)
+    found = Exact().run_small(problem, 1e-6)
     return problem, found if isinstance(found, QuickResult) else None
 
 

@@ -88,7 +88,7 @@ def solve_lazily(problem: MarginProblem, solver: "Exact", tol: float) -> "Soluti
     """Solve a problem, whose costs are within reach; a quick result is converted to a solution when it is asked for."""
     start = time.perf_counter()
     with threads_for(problem.n_samples, problem.dim):
-        found = solver.run_lazily(problem, tol)
+        found = solver.run_small(problem, tol)
         return judge(problem, solver, found, tol, start) if isinstance(found, Outcome) else found
 
 

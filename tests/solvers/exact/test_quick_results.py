@@ -21,7 +21,7 @@ def to_problem(instance, **changes):
 
 def quickly(problem, tol=1e-6, **options):
     """The quick result; None where the search has split, or rounding kept the bound from being proved."""
-    found = Exact(**options).run_lazily(problem, tol)
+    found = Exact(**options).run_small(problem, tol)
     return found if isinstance(found, QuickResult) else None
 
 
@@ -148,7 +148,7 @@ def test_other_problems_have_an_outcome_at_once(changes, options):
     instance = make_instance("separable", d=2, n=30, C=1.0, seed=0)
     problem = MarginProblem(instance.X, instance.y, **{"C": 1.0, **changes})
     assert quickly(problem) is not None or changes
-    found, outcome = Exact(**options).run_lazily(problem, 1e-6), Exact(**options).run(problem, 1e-6)
+    found, outcome = Exact(**options).run_small(problem, 1e-6), Exact(**options).run(problem, 1e-6)
     assert isinstance(found, Outcome)
     assert (found.lower_bound, found.status, found.n_iter) == (outcome.lower_bound, outcome.status, outcome.n_iter)
 
@@ -157,7 +157,7 @@ def test_other_problems_have_an_outcome_at_once(changes, options):
 def test_a_search_that_has_to_split_goes_on_from_its_first_two_regions(d):
     instance = make_instance("surrounded", d=d, n=20, C=1.0, seed=1)
     problem = to_problem(instance)
-    found, outcome = Exact().run_lazily(problem, 1e-4), Exact().run(problem, 1e-4)
+    found, outcome = Exact().run_small(problem, 1e-4), Exact().run(problem, 1e-4)
     assert found.info["splits"] > 0
     assert found.info == outcome.info
     assert found.history == outcome.history

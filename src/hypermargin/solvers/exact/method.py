@@ -156,7 +156,7 @@ class Exact(Solver):
         if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
             raise ValueError(f"start must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
 
-    def run_lazily(self, problem: MarginProblem, tol: float) -> QuickResult | Outcome:
+    def run_small(self, problem: MarginProblem, tol: float) -> QuickResult | Outcome:
         """As `run`; the certificate of a small problem is made when it is asked for."""
         plain = self.loss == "hinge" and self.cuts != "deep" and self.checkpoint is None
         if not (plain and is_small(problem)):
