@@ -47,14 +47,15 @@ def test_the_names_of_methods_are_known_without_their_solvers():
 
 @pytest.mark.parametrize("package", [hypermargin, solvers], ids=lambda package: package.__name__)
 def test_lazy_names_are_those_that_type_checkers_see(package):
-    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name))
-    seen = {alias.name: node.module for node in block.body for alias in node.names}
-    for name, module in seen.items():
-        assert getattr(package, name) is getattr(sys.modules[module], name)
-    eager = {name for name in package.__all__ if name not in seen}
-    assert eager <= {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert set(seen) <= set(package.__all__) <= set(dir(package))
+    tree = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [(node.module, alias) for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    for module, alias in imports:
+        assert alias.asname == alias.name, "only so a stub exports it"
+        value = getattr(package, alias.name)
+        assert value is (sys.modules.get(f"{module}.{alias.name}") or getattr(sys.modules[module], alias.name))
+    names = {alias.name for module, alias in imports if module != package.__name__}
+    assert package.__all__ == sorted(names)
+    assert names <= set(dir(package))
 
 
 def test_packages_are_reached_through_the_first_import():

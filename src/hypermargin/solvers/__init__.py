@@ -1,52 +1,11 @@
 """Solvers: `solve`, the contract they keep (`base.py`), and one algorithm per file or folder.
 
-`METHODS` says where each one is. A solver is imported when it is first asked for.
+The public names are listed in ``__init__.pyi``, and `METHODS` has the class of each method. A solver is imported when
+it is first used.
 """
 
-from typing import TYPE_CHECKING
-
 from hypermargin.lazy_names import lazy_names
-from hypermargin.solvers.base import (
-    ROUNDING,
-    Outcome,
-    Solution,
-    Solver,
-    Status,
-    announce,
-    available_methods,
-    get_solver,
-    make_solver,
-    register,
-    relative_gap,
-)
-from hypermargin.solvers.solving import solve, solve_path
-
-if TYPE_CHECKING:
-    from hypermargin.solvers.euclidean import Euclidean
-    from hypermargin.solvers.exact.method import Exact
-    from hypermargin.solvers.pgd import ProjectedGradient
-    from hypermargin.solvers.relaxations.moment.solver import Moment
-    from hypermargin.solvers.relaxations.sdp import SDP
-
-__all__ = [
-    "ROUNDING",
-    "SDP",
-    "Euclidean",
-    "Exact",
-    "Moment",
-    "Outcome",
-    "ProjectedGradient",
-    "Solution",
-    "Solver",
-    "Status",
-    "available_methods",
-    "get_solver",
-    "make_solver",
-    "register",
-    "relative_gap",
-    "solve",
-    "solve_path",
-]
+from hypermargin.solvers.base import announce
 
 #: For each method its module and its class, in the order in which methods are listed.
 METHODS = {
@@ -59,5 +18,4 @@ METHODS = {
 for _method, (_module, _class) in METHODS.items():
     announce(_method, _module, _class)
 
-if not TYPE_CHECKING:  # a type checker would accept any name at all
-    __getattr__, __dir__ = lazy_names(__name__, {solver: module for module, solver in METHODS.values()})
+__getattr__, __dir__, __all__, _ = lazy_names(__name__, __file__)
