@@ -22,7 +22,7 @@ def test_votes_are_those_of_sklearns_one_vs_one():
     clear = np.sum(votes == votes.max(axis=1, keepdims=True), axis=1) == 1
     assert clear.sum() > 1000
     ones = np.ones(scheme.n_problems)
-    assert_array_equal(scheme.winner(scores, -ones, 0 * ones)[clear], reference.predict(X)[clear])
+    assert_array_equal(scheme.winner(scores, lambda: (-ones, 0 * ones))[clear], reference.predict(X)[clear])
 
 
 def test_code_matrices():
@@ -37,8 +37,18 @@ def test_ties_go_to_the_largest_coupled_probability():
     scores, A, B = np.array([[4.0, -0.1, 0.1]]), -np.ones(3), np.zeros(3)
     scheme = OneVsOne(3)
     assert_array_equal(scheme.votes(scores), [[1, 1, 1]])
-    assert_array_equal(scheme.winner(scores, A, B), [1])
+    assert_array_equal(scheme.winner(scores, lambda: (A, B)), [1])
     assert_array_equal(np.argmax(scheme.probability(scores, A, B), axis=1), [1])
+
+
+@pytest.mark.parametrize("scheme", [TwoClasses(), OneVsOne(4)], ids=lambda s: type(s).__name__)
+def test_classes_that_the_scores_decide_need_no_calibration(scheme):
+    def platt():
+        raise AssertionError("the coefficients are not needed")
+
+    scores = np.arange(scheme.n_problems)[None] - 0.5  # without a tie
+    winner = np.argmax(scheme.decision(scores, -np.ones(scheme.n_problems), np.zeros(scheme.n_problems)).reshape(1, -1))
+    assert scheme.winner(scores, platt) == (0 if scheme.n_problems == 1 else winner)
 
 
 def test_votes_come_before_probability():
@@ -46,7 +56,7 @@ def test_votes_come_before_probability():
     scores, A, B = np.array([[-0.01, -0.01, 9.0]]), -np.ones(3), np.array([0.0, 0.3, 0.0])
     scheme = OneVsOne(3)
     assert_array_equal(scheme.votes(scores), [[2, 0, 1]])
-    assert_array_equal(scheme.winner(scores, A, B), [0])
+    assert_array_equal(scheme.winner(scores, lambda: (A, B)), [0])
     probability = scheme.probability(scores, A, B)
     assert np.argmax(probability) == 0
     assert_allclose(probability[0, 0], probability[0, 2], rtol=1e-12)
@@ -59,7 +69,7 @@ def test_decision_winner_and_probability_agree_always(scheme, scale):
     scores = scale * rng.normal(size=(2000, scheme.n_problems)).round(1)  # Rounded: exact zeros and ties occur.
     A = rng.normal(-1.0, 0.7, size=scheme.n_problems)
     B = rng.normal(0.0, 0.5, size=scheme.n_problems)
-    winner = scheme.winner(scores, A, B)
+    winner = scheme.winner(scores, lambda: (A, B))
     decision = scheme.decision(scores, A, B)
     probability = scheme.probability(scores, A, B)
     assert_array_equal(winner, decision > 0 if decision.ndim == 1 else np.argmax(decision, axis=1))

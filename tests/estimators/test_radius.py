@@ -140,7 +140,7 @@ def test_a_boundary_that_coordinates_cannot_reach_has_no_adversarial_points(geom
     origin = np.array([[1.0, 0.0, 0.0]])
     for away, is_found in [(16.0, True), (18.1, False)]:
         w = np.array([[np.sinh(away), 0.0, np.cosh(away)]])
-        planes = Hyperplanes(Prediction(make_scheme("ovo", 2), np.array([-1.0]), np.zeros(1)), w, np.zeros(1))
+        planes = Hyperplanes(Prediction(make_scheme("ovo", 2), lambda: (-np.ones(1), np.zeros(1))), w, np.zeros(1))
         points, distance = nearest_adversarial(origin, planes, Coordinates(geometry, 1.0))
         assert np.isfinite(points).all() == np.isfinite(distance).all() == is_found
         if is_found:

@@ -19,9 +19,8 @@ from hypermargin.estimators.kernel_choice import (
 )
 from hypermargin.estimators.kernel_fitting import KernelProblems, make_landmarks
 from hypermargin.estimators.late import Late
-from hypermargin.estimators.model_file import storable
+from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.estimators.packing import is_plain
 from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points

@@ -1,11 +1,12 @@
 """One-vs-one and one-vs-rest: how many classes become binary problems, and how their scores become one decision.
 
-A scheme is a code matrix with one row per binary problem and one column per class: +1 and -1 are the sides, 0 sits out.
-It also says how the scores of all problems combine. Every scheme keeps ``predict``, ``decision`` and ``probability``
-consistent: the class predicted is the argmax of both others (for two classes, the sign of the decision).
+A scheme is a code matrix with one row per binary problem and one column per class: +1 and -1 are the sides, 0 leaves
+the class out. It also defines how the scores of all problems combine. ``predict``, ``decision`` and ``probability`` are
+consistent: the predicted class is the argmax of both others (for two classes, the sign of the decision).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import couple_pairwise, nearest_with_mode, platt_logit
 from hypermargin.problems import MarginProblem
+
+#: A function that returns the Platt coefficients A and B, shape (n_problems,) each: they may be costly to compute.
+Platt = Callable[[], tuple[Array, Array]]
 
 
 class Scheme(ABC):
@@ -28,9 +32,9 @@ class Scheme(ABC):
     def decision(self, scores: Array, A: Array, B: Array) -> Array:
         """What ``decision_function`` returns for (n, n_problems) scores, given the Platt coefficients."""
 
-    def winner(self, scores: Array, A: Array, B: Array) -> np.ndarray:
-        """Index of the predicted class, shape (n,)."""
-        return np.argmax(self.decision(scores, A, B), axis=1)
+    def winner(self, scores: Array, platt: Platt) -> np.ndarray:
+        """Index of the predicted class, shape (n,); `platt` is called only if the scores alone do not decide."""
+        return np.argmax(self.decision(scores, *platt()), axis=1)
 
     @abstractmethod
     def probability(self, scores: Array, A: Array, B: Array) -> Array:
@@ -46,13 +50,14 @@ class TwoClasses(Scheme):
     def decision(self, scores: Array, A: Array, B: Array) -> Array:
         return scores[:, 0]
 
-    def winner(self, scores: Array, A: Array, B: Array) -> np.ndarray:
+    def winner(self, scores: Array, platt: Platt) -> np.ndarray:
         return (scores[:, 0] > 0.0).astype(np.intp)
 
     def probability(self, scores: Array, A: Array, B: Array) -> Array:
         """Platt's probabilities, or the nearest ones that agree with the sign of the score."""
         logit = platt_logit(scores, A, B)
-        return nearest_with_mode(_softmax(np.hstack([-logit, np.zeros_like(logit)])), self.winner(scores, A, B))
+        winner = (scores[:, 0] > 0.0).astype(np.intp)
+        return nearest_with_mode(_softmax(np.hstack([-logit, np.zeros_like(logit)])), winner)
 
 
 class OneVsRest(Scheme):
@@ -90,12 +95,12 @@ class OneVsOne(Scheme):
         """Votes plus half the coupled probability, which orders classes within the same number of votes only."""
         return self.votes(scores) + 0.5 * self._coupled(scores, A, B)
 
-    def winner(self, scores: Array, A: Array, B: Array) -> np.ndarray:
+    def winner(self, scores: Array, platt: Platt) -> np.ndarray:
         votes = self.votes(scores)
         winner = np.argmax(votes, axis=1)
         tied = np.flatnonzero(np.sum(votes == votes.max(axis=1, keepdims=True), axis=1) > 1)
-        if tied.size:  # Coupling is the costly part, so only ties pay for it.
-            winner[tied] = np.argmax(self.decision(scores[tied], A, B), axis=1)
+        if tied.size:  # calibration and coupling are the costly part, so only ties pay for them
+            winner[tied] = np.argmax(self.decision(scores[tied], *platt()), axis=1)
         return winner
 
     def probability(self, scores: Array, A: Array, B: Array) -> Array:

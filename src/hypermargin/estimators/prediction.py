@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hypermargin.arrays import Array
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.elsewhere import labels_elsewhere, predicted_elsewhere, score_elsewhere
-from hypermargin.estimators.multiclass import Scheme, make_scheme
+from hypermargin.estimators.multiclass import Platt, Scheme, make_scheme
 from hypermargin.geometry.lorentz import covector
 from hypermargin.passes.inputs import lives_elsewhere
 
@@ -24,23 +24,32 @@ CHUNK_ENTRIES = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What becomes of scores, shape (n, n_problems): a scheme and the Platt coefficients, each shape (n_problems,)."""
+    """How scores, shape (n, n_problems), become answers: a scheme and Platt coefficients, computed if needed."""
 
     scheme: Scheme
-    A: Array
-    B: Array
+    platt: Platt
+
+    @property
+    def A(self) -> Array:
+        """Platt's slopes, shape (n_problems,)."""
+        return self.platt()[0]
+
+    @property
+    def B(self) -> Array:
+        """Platt's offsets, shape (n_problems,)."""
+        return self.platt()[1]
 
     def decision(self, scores: Array) -> Array:
         """What ``decision_function`` returns: shape (n,) with two classes, else (n, n_classes)."""
-        return self.scheme.decision(scores, self.A, self.B)
+        return self.scheme.decision(scores, *self.platt())
 
     def winner(self, scores: Array) -> np.ndarray:
         """Index of the predicted class, shape (n,)."""
-        return self.scheme.winner(scores, self.A, self.B)
+        return self.scheme.winner(scores, self.platt)
 
     def probability(self, scores: Array) -> Array:
         """Class probabilities, shape (n, n_classes), whose argmax is `winner`."""
-        return self.scheme.probability(scores, self.A, self.B)
+        return self.scheme.probability(scores, *self.platt())
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +90,7 @@ class SchemeClassifier(HyperbolicClassifier):
         """Scores of unit Lorentz points in every binary problem, (n, d + 1) to (n, n_problems)."""
 
     def _prediction(self) -> Prediction:
-        return Prediction(make_scheme(self.multi_class, self.classes_.size), self.probA_, self.probB_)
+        return Prediction(make_scheme(self.multi_class, self.classes_.size), lambda: (self.probA_, self.probB_))
 
     def _predicted(self, X, what: str) -> np.ndarray:
         """The result of the method `what` of the prediction, some rows at a time to bound memory."""

@@ -13,9 +13,8 @@ from hypermargin.estimators.fitting import Answer, calibrate_normals, solve_curv
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.late import Late
 from hypermargin.estimators.margin_answers import MarginAnswers
-from hypermargin.estimators.model_file import storable
+from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
-from hypermargin.estimators.packing import is_plain
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import SolvedClassifier

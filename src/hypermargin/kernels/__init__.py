@@ -1,5 +1,8 @@
 """Kernels of the hyperbolic distance: pure functions of Lorentz points, for classifiers here and in scikit-learn."""
 
+import sys
+
+from hypermargin.kernels import base
 from hypermargin.kernels.base import (
     KERNELS,
     CoshKernel,
@@ -7,8 +10,11 @@ from hypermargin.kernels.base import (
     HeatKernel,
     Kernel,
     LaplacianKernel,
+    cosh_kernel,
+    distance_kernel,
+    heat_kernel,
+    laplacian_kernel,
 )
-from hypermargin.kernels.functions import cosh_kernel, distance_kernel, heat_kernel, laplacian_kernel
 
 __all__ = [
     "KERNELS",
@@ -22,3 +28,6 @@ __all__ = [
     "heat_kernel",
     "laplacian_kernel",
 ]
+
+#: Pickles of earlier versions name the functions by the module where they were.
+sys.modules[f"{__name__}.functions"] = base

@@ -27,8 +27,7 @@ from hypermargin.estimators.auto.families import (
 from hypermargin.estimators.auto.search import Candidate, Folds, Search
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.inputs import KleinWarning, RadiusWarning, labelled_samples, unit_points
-from hypermargin.estimators.model_file import model_from_plain, plain_model, storable
-from hypermargin.estimators.packing import is_plain
+from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.problems.margin import check_weights

@@ -23,7 +23,6 @@ from hypermargin.estimators.kernel_choice import PARAMETERS, chosen_kernel
 from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.neighbours import HyperbolicKNeighborsClassifier
-from hypermargin.estimators.prediction import Prediction
 from hypermargin.estimators.scoring import Answers
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.kernels.chords import polar_points
@@ -292,9 +291,8 @@ def _from_gram(
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(among, own.labels, sample_weight=own.weight)
         trained, tested = (sign * machine.decision_function(K).reshape(len(K), -1) for K in (among, towards))
-        A, B = calibrate(sorted_samples, scheme.code, partial(_block_of, trained))
-        prediction = Prediction(scheme, A, B)
-        found.append(Answers(prediction.probability(tested), prediction.decision(tested)))
+        platt = calibrate(sorted_samples, scheme.code, partial(_block_of, trained))
+        found.append(Answers(scheme.probability(tested, *platt), scheme.decision(tested, *platt)))
     return found
 
 
