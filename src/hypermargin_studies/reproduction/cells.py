@@ -25,7 +25,6 @@ from hypermargin_studies.reproduction.paper import in_paper
 RECORD_FORMAT = 2
 #: The scheme of scikit-learn's classifiers, which handle many classes in their own way.
 OWN_SCHEME = "own"
-Group = tuple[str | tuple[int, float], str, float | None, str]
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Cell(engine.Cell):
     folds: tuple[int, ...]
 
     @classmethod
-    def of(cls, dataset: str, scheme: str, C: float, method: Method, folds: tuple[int, ...]) -> "Cell":
+    def of(cls, dataset: str, scheme: str, C: float | None, method: Method, folds: tuple[int, ...]) -> "Cell":
         """The cell that answers for this scheme and C: methods without them share one."""
         if not method.is_margin:
             scheme = OWN_SCHEME
@@ -49,7 +48,7 @@ class Cell(engine.Cell):
         return cls(dataset, scheme, C if method.uses_C else None, method.name, folds)
 
     @property
-    def group(self) -> Group:
+    def group(self) -> tuple:
         """Cells that take about as long: other folds, or draws of the Gaussian grid that differ by their seed only.
 
         C is part of it: a small one can take five times as long as a large one.
@@ -97,10 +96,6 @@ class Cell(engine.Cell):
             return method.name == "moment-published"  # long, and near its limit `moment-lp`
         return not in_paper(self.dataset, "ovr" if len(class_sizes(self.dataset)) == 2 else self.scheme)
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Cell":
-        return cls(**{**values, "folds": tuple(values["folds"])})
-
 
 def run_cell(cell: Cell | dict[str, Any], device: str | None = None) -> list[dict[str, Any]]:
     """Fit and measure every fold of a cell (or its plain form): one record of plain values per fold.
@@ -108,7 +103,7 @@ def run_cell(cell: Cell | dict[str, Any], device: str | None = None) -> list[dic
     Methods that can use an accelerator run on PyTorch's `device`. It is not part of the cell: it changes how long an
     answer takes, not which problem is solved.
     """
-    cell = Cell.from_dict(cell) if isinstance(cell, dict) else cell
+    cell = Cell(**{**cell, "folds": tuple(cell["folds"])}) if isinstance(cell, dict) else cell
     method = get_method(cell.method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how solves ended is recorded with them
@@ -239,10 +234,6 @@ class Plan:
     cells: list[Cell] = field(default_factory=list)
     left_out: list[Cell] = field(default_factory=list)
 
-    def seconds(self, cells: Sequence[Cell] | None = None) -> float:
-        """Seconds of work on one core of a present-day machine, by the rough costs of `methods`."""
-        return sum(cell.estimate() for cell in (self.cells if cells is None else cells))
-
 
 def make_plan(selection: Selection) -> Plan:
     """All cells of the tables and figures that the selection touches."""
@@ -264,22 +255,16 @@ def table_groups(selection: Selection) -> list[list[Cell]]:
     """Cells of the synthetic and the real tables, one group for each data set, scheme, C and method."""
     groups = []
     for name in selection.datasets or (*data.SYNTHETIC, *data.REAL):
-        if name == data.GRID:
+        if name == data.GRID or (selection.quick and sum(class_sizes(name)) > QUICK_POINTS):
             continue
-        if selection.quick and sum(data.class_sizes(name)) > QUICK_POINTS:
-            continue
-        synthetic = name in data.SYNTHETIC
-        for C in selection.C or _default_C(synthetic, selection.quick):
-            for scheme in selection.schemes:
-                for method in map(get_method, selection.chosen_methods):
-                    groups.append([Cell.of(name, scheme, C, method, (fold,)) for fold in ALL_FOLDS])
+        usual = (SYNTHETIC_C,) if name in data.SYNTHETIC else (1.0,) if selection.quick else REAL_C
+        groups += [
+            [Cell.of(name, scheme, C, get_method(method), (fold,)) for fold in ALL_FOLDS]
+            for C in selection.C or usual
+            for scheme in selection.schemes
+            for method in selection.chosen_methods
+        ]
     return groups
-
-
-def _default_C(synthetic: bool, quick: bool) -> tuple[float, ...]:
-    if synthetic:
-        return (SYNTHETIC_C,)
-    return (1.0,) if quick else REAL_C
 
 
 def grid_groups(selection: Selection) -> list[list[Cell]]:
@@ -287,16 +272,16 @@ def grid_groups(selection: Selection) -> list[list[Cell]]:
     wanted = selection.grid and (not selection.datasets or data.GRID in selection.datasets)
     if not wanted or "ovr" not in selection.schemes:
         return []
-    groups = []
-    methods = [get_method(name) for name in selection.chosen_methods if name in GRID_METHODS]
-    for n_classes in data.GRID_CLASSES:
-        for scale in data.GRID_SCALES:
-            for seed in data.GRID_SEEDS[:2] if selection.quick else data.GRID_SEEDS:
-                for C in [C for C in data.GRID_C if C in (selection.C or data.GRID_C)]:
-                    for method in methods:
-                        name = data.grid_name(n_classes, scale, seed)
-                        groups.append([Cell.of(name, "ovr", C, method, ALL_FOLDS)])
-    return groups
+    return [
+        [Cell.of(data.grid_name(n_classes, scale, seed), "ovr", C, get_method(method), ALL_FOLDS)]
+        for n_classes in data.GRID_CLASSES
+        for scale in data.GRID_SCALES
+        for seed in (data.GRID_SEEDS[:2] if selection.quick else data.GRID_SEEDS)
+        for C in data.GRID_C
+        if C in (selection.C or data.GRID_C)
+        for method in selection.chosen_methods
+        if method in GRID_METHODS
+    ]
 
 
 def _quick(group: list[Cell]) -> list[Cell]:

@@ -11,7 +11,14 @@ from hypermargin_studies.reproduction.cells import SYNTHETIC_C
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE
 from hypermargin_studies.reproduction.paper import BEST, PaperCell, Stat, apart, best_hyperbolic, paper_cells
 from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems
-from hypermargin_studies.reproduction.tables import SCHEME_NAMES, certified_table, judged_methods, paper_text, stat_text
+from hypermargin_studies.reproduction.tables import (
+    SCHEME_NAMES,
+    certified_table,
+    judged_methods,
+    label,
+    paper_text,
+    stat_text,
+)
 
 SECTION = "The claims"
 METRIC = "test_accuracy"
@@ -25,14 +32,9 @@ NOT_COMPARABLE = ("karate", "gaussian_2", "gaussian_3")
 class BestAccuracy:
     """A method's test accuracy in the better of both schemes, at its best C."""
 
-    method: str
     scheme: str
     C: float | None
     stat: Stat
-
-    @property
-    def text(self) -> str:
-        return f"{self.number} %"
 
     @property
     def number(self) -> str:
@@ -43,12 +45,17 @@ def best_score(summary: Summary, dataset: str, methods: list[str]) -> BestAccura
     """The highest mean test accuracy over all folds among methods and schemes."""
     scores = []
     for method in methods:
-        for scheme in ("ovr", "ovo"):
+        for scheme in SCHEME_NAMES:
             C = SYNTHETIC_C if dataset in data.SYNTHETIC else summary.best_C(dataset, scheme, method)
             stat = summary.stat(dataset, scheme, C, method, METRIC)
             if stat is not None and stat.n_folds == data.N_FOLDS:
-                scores.append(BestAccuracy(method, scheme, C, stat))
+                scores.append(BestAccuracy(scheme, C, stat))
     return max(scores, key=lambda score: score.stat.mean, default=None)
+
+
+def datasets_of(summary: Summary) -> list[str]:
+    """The data sets of the tables that the run has."""
+    return [name for name in (*data.SYNTHETIC, *data.REAL) if name in summary.datasets()]
 
 
 # -- the exact method against the paper's best -------------------------------------------------------------------------
@@ -75,13 +82,13 @@ class Contest:
 
     @property
     def text(self) -> str:
-        return f"{self.dataset} ({self.ours.text} against {100 * self.theirs.mean:.1f} %)"
+        return f"{self.dataset} ({self.ours.number} % against {100 * self.theirs.mean:.1f} %)"
 
 
 def contests(summary: Summary) -> list[Contest]:
     """One contest for each data set for which both have results."""
     found = []
-    for dataset in (name for name in (*data.SYNTHETIC, *data.REAL) if name in summary.datasets()):
+    for dataset in datasets_of(summary):
         theirs, ours = best_hyperbolic(dataset), best_score(summary, dataset, [REFERENCE])
         if theirs is not None and ours is not None:
             found.append(Contest(dataset, ours, theirs))
@@ -102,16 +109,14 @@ def contest_table(summary: Summary) -> Table:
         ]
         for c in contests(summary)
     ]
-    return Table(
-        "exact-against-paper",
-        "The exact method and the paper's best hyperbolic one: test accuracy",
-        ["data", "Exact", "where", "paper's best", "its method", "difference", "within a deviation"],
-        rows,
+    columns = ["data", "Exact", "where", "paper's best", "its method", "difference", "within a deviation"]
+    caption = (
         "In per cent, in the better of both schemes. C is the one with the best test F1 score, as in the paper's "
         "aggregated tables: chosen on the test folds, and so optimistic on both sides. Karate is at chance in the "
-        "paper because of its labels.",
-        SECTION,
+        "paper because of its labels."
     )
+    title = "The exact method and the paper's best hyperbolic one: test accuracy"
+    return Table("exact-against-paper", title, columns, rows, caption, SECTION)
 
 
 # -- the paper's columns again -----------------------------------------------------------------------------------------
@@ -153,29 +158,18 @@ def agreement_table(summary: Summary) -> Table:
             continue
         claimed = SAME_DEFINITION.get(method)
         beyond = [c.text for c in (*single, *best) if claimed and not c.within(claimed)]
-        row = [Entry(METHODS[method].label), Entry(f"within {claimed:g}" if claimed else "another definition")]
+        row = [Entry(label(method)), Entry(f"within {claimed:g}" if claimed else "another definition")]
         for found in (single, best):
             row += [_share(sum(c.within(k) for c in found), len(found)) for k in (1.0, 2.0)]
         rows.append([*row, Entry("; ".join(beyond) or ("none" if claimed else "–"), is_hole=bool(beyond))])
-    return Table(
-        "agreement",
-        "The paper's accuracies, column by column",
-        [
-            "column",
-            "claim",
-            "by C: within one",
-            "by C: within two",
-            "aggregated: within one",
-            "aggregated: within two",
-            "beyond the claim",
-        ],
-        rows,
+    columns = ["column", "claim", "by C: within one", "by C: within two", "aggregated: within one"]
+    columns += ["aggregated: within two", "beyond the claim"]
+    caption = (
         "How many of our test accuracies (means over all folds) are within one and within two standard deviations, the "
         "larger of both, of the paper's: in its tables for a given C (synthetic data included), and in its aggregated "
-        f"ones. Left out: {', '.join(NOT_COMPARABLE)}, where labels or draws are not the paper's.",
-        SECTION,
-        n_text=2,
+        f"ones. Left out: {', '.join(NOT_COMPARABLE)}, where labels or draws are not the paper's."
     )
+    return Table("agreement", "The paper's accuracies, column by column", columns, rows, caption, SECTION, n_text=2)
 
 
 def _share(count: int, total: int) -> Entry:
@@ -190,46 +184,37 @@ def _where(dataset: str, scheme: str, C: float | str | None) -> str:
 # -- sentences: the text cannot contradict the tables ------------------------------------------------------------------
 
 PLAIN_SVM = "svm-lorentz"
+VERDICTS = ("wins by more than a standard deviation", "is ahead by less than that", "is level", "is behind")
+#: Accuracies that differ by less, half a unit of the last digit shown, are level.
+LEVEL = 5e-4
 
 
 def plain_svm_paragraph(summary: Summary) -> str:
     """Where a linear SVM with an intercept on the Lorentz coordinates is more accurate than every margin method."""
     hyperbolic = [name for name in summary.methods() if METHODS[name].is_margin and name != "euclidean"]
-    clear: list[str] = []
-    narrow: list[str] = []
-    ties, losses, absent = [], [], []
-    for dataset in (name for name in (*data.SYNTHETIC, *data.REAL) if name in summary.datasets()):
+    clear, narrow, level, behind = VERDICTS
+    found: dict[str, list[str]] = {verdict: [] for verdict in VERDICTS}
+    absent = []
+    for dataset in datasets_of(summary):
         plain, ours = best_score(summary, dataset, [PLAIN_SVM]), best_score(summary, dataset, hyperbolic)
         if plain is None or ours is None:
             absent.append(dataset)
             continue
         difference = plain.stat.mean - ours.stat.mean
-        if abs(difference) < 5e-4:
-            ties.append(dataset)
-        elif difference < 0.0:
-            losses.append(f"{dataset} ({plain.number} : {ours.number})")
-        else:
-            big = difference > max(plain.stat.std, ours.stat.std)
-            (clear if big else narrow).append(f"{dataset} ({plain.number} : {ours.number})")
-    if not (clear or narrow or ties or losses):
+        if abs(difference) < LEVEL:
+            found[level].append(dataset)
+            continue
+        ahead = clear if difference > max(plain.stat.std, ours.stat.std) else narrow
+        found[behind if difference < 0.0 else ahead].append(f"{dataset} ({plain.number} : {ours.number})")
+    parts = [f"{verdict} on {_listed(names)}" for verdict, names in found.items() if names]
+    if not parts:
         return "The plain linear SVM on the Lorentz coordinates has no results on all folds here: no verdict on it."
-    parts = [
-        f"{verb} on {_listed(found)}"
-        for verb, found in (
-            ("wins by more than a standard deviation", clear),
-            ("is ahead by less than that", narrow),
-            ("is level", ties),
-            ("is behind", losses),
-        )
-        if found
-    ]
     missing = f" One of the two is missing for {_listed(absent)}." if absent else ""
     return (
         "A plain linear SVM with an intercept on the raw Lorentz coordinates, which knows no hyperbolic geometry and "
         "comes with scikit-learn, has to be beaten first. Against the best hyperbolic method of this run it "
-        + "; it ".join(parts)
-        + f". (Its test accuracy : theirs, in per cent; best C, better scheme, means over folds.){missing} It depends "
-        "on where the origin happens to lie, and certifies nothing about the hyperbolic margin."
+        f"{'; it '.join(parts)}. (Its test accuracy : theirs, in per cent; best C, better scheme, means over folds.)"
+        f"{missing} It depends on where the origin happens to lie, and certifies nothing about the hyperbolic margin."
     )
 
 
@@ -256,17 +241,8 @@ def run_notice(summary: Summary, is_quick: bool) -> str:
 
 def other_findings(summary: Summary) -> list[str]:
     """Further sentences for the head of the report."""
-    return [
-        text
-        for text in (
-            _against_paper(summary),
-            _certified(summary),
-            _agreement(summary),
-            _worth(summary),
-            _karate(summary),
-        )
-        if text
-    ]
+    said = (_against_paper(summary), _certified(summary), _agreement(summary), _worth(summary), _karate(summary))
+    return [text for text in said if text]
 
 
 def _against_paper(summary: Summary) -> str:
@@ -274,20 +250,18 @@ def _against_paper(summary: Summary) -> str:
     behind = [contest.text for contest in found if not contest.is_reached]
     if not found:
         return ""
-    start = "The exact method, in the better of the two schemes, reaches the paper's best hyperbolic accuracy within a "
+    where = f"all {len(found)} data sets compared"
     if behind:
-        return (
-            start
-            + f"standard deviation on {len(found) - len(behind)} of {len(found)} data sets; not on {_listed(behind)}."
-        )
-    return start + f"standard deviation on all {len(found)} data sets compared."
+        where = f"{len(found) - len(behind)} of {len(found)} data sets; not on {_listed(behind)}"
+    return (
+        "The exact method, in the better of the two schemes, reaches the paper's best hyperbolic accuracy within a "
+        f"standard deviation on {where}."
+    )
 
 
 def _certified(summary: Summary) -> str:
     parts = [f"{row[2].text} of {row[1].text} ({row[0].text})" for row in certified_table(summary).rows]
-    if not parts:
-        return ""
-    return f"Binary problems proved optimal to 1e-6 by the independent checker: {'; '.join(parts)}."
+    return f"Binary problems proved optimal to 1e-6 by the independent checker: {'; '.join(parts)}." if parts else ""
 
 
 def _agreement(summary: Summary) -> str:
@@ -297,23 +271,16 @@ def _agreement(summary: Summary) -> str:
         if found:
             count = sum(comparison.within(claimed) for comparison in found)
             deviations = "a standard deviation" if claimed == 1.0 else f"{claimed:g} standard deviations"
-            parts.append(f"{METHODS[method].label} {count} of {len(found)} within {deviations}")
-    if not parts:
-        return ""
-    return (
-        "Columns defined as the paper's, against its accuracies for each C: "
-        + "; ".join(parts)
-        + ". The table of claims lists the others."
-    )
+            parts.append(f"{label(method)} {count} of {len(found)} within {deviations}")
+    start = f"Columns defined as the paper's, against its accuracies for each C: {'; '.join(parts)}."
+    return f"{start} The table of claims lists the others." if parts else ""
 
 
 def _worth(summary: Summary) -> str:
-    found = compare_on_common_problems(summary, [method.name for method in judged_methods(summary)])
-    if not found.n_problems:
-        return ""
-    parts = [f"{METHODS[name].label} {100 * float((gaps <= CLOSE).mean()):.0f} %" for name, gaps in found.gaps.items()]
-    start = "Solved to within 1e-3 of the certified global optimum, of the "
-    return f"{start}{found.n_problems} binary problems that all of these methods finished: {'; '.join(parts)}."
+    found = compare_on_common_problems(summary, judged_methods(summary))
+    parts = [f"{label(name)} {100 * float((gaps <= CLOSE).mean()):.0f} %" for name, gaps in found.gaps.items()]
+    start = f"Solved to within 1e-3 of the certified global optimum, of the {found.n_problems} binary problems"
+    return f"{start} that all of these methods finished: {'; '.join(parts)}." if found.n_problems else ""
 
 
 def _karate(summary: Summary) -> str:
@@ -322,7 +289,7 @@ def _karate(summary: Summary) -> str:
         return ""
     return (
         "Karate is at chance (50 %) in the paper because its uint8 labels wrap round in 2y − 1; with the labels read "
-        f"as they are meant the exact method has {ours.text}."
+        f"as they are meant the exact method has {ours.number} %."
     )
 
 

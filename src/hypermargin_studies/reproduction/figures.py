@@ -85,7 +85,7 @@ def _boundaries(summary: Summary, dataset: str, zooms: Sequence[tuple[float, flo
 
 def gap_distribution(summary: Summary) -> Figure | None:
     """Share of binary problems within a gap of the certified optimum, as the gap grows, one line per method."""
-    found = compare_on_common_problems(summary, [method.name for method in judged_methods(summary)])
+    found = compare_on_common_problems(summary, judged_methods(summary))
     if not found.n_problems:
         return None
     figure, ax = plt.subplots(figsize=(8.6, 3.6))
@@ -106,44 +106,60 @@ def gap_distribution(summary: Summary) -> Figure | None:
 
 #: What the improvements on the grid are measured from: the paper's own baseline.
 BASE = "pgd-published"
+GRID_LABELS = {
+    "train_accuracy": "train accuracy",
+    "test_accuracy": "test accuracy",
+    "train_f1": "train F1",
+    "test_f1": "test F1",
+    "train_hinge": "train loss (hinge)",
+    "test_hinge": "test loss (hinge)",
+    "train_asinh": "train loss (asinh)",
+}
 #: Counts are written upwards from the foot of a panel.
 _BESIDE: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#606060"}
 Draw = Callable[[Summary], Figure | None]
 
 
-def grid_improvements(metric: str, label: str, *, higher_is_better: bool = True) -> Draw:
+def grid_improvements(metric: str, higher_is_better: bool) -> Draw:
     """Box plots over seeds of the improvement over PGD in one metric (paper, app. gaussian)."""
 
     def draw(summary: Summary) -> Figure | None:
-        methods = [m for m in GRID_METHODS if m in summary.methods() and m != BASE]
         sign = 1.0 if higher_is_better else -1.0
 
         def values(name: str, C: float, method: str) -> float | None:
             ours, base = (summary.stat(name, "ovr", C, m, metric) for m in (method, BASE))
             return None if ours is None or base is None else sign * (ours.mean - base.mean)
 
-        return _grid_boxes(methods, values, f"improvement over\n{METHODS[BASE].label}: {label}", zero=True)
+        methods = [m for m in GRID_METHODS if m in summary.methods() and m != BASE]
+        return _grid_boxes(
+            methods, values, f"improvement over\n{METHODS[BASE].label}: {GRID_LABELS[metric]}", zero=True
+        )
 
     return draw
 
 
-def grid_gaps(metric: str, label: str) -> Draw:
-    """Box plots over seeds of eta or of the true gap."""
+def grid_eta(summary: Summary) -> Figure | None:
+    """Box plots over seeds of eta."""
 
-    def draw(summary: Summary) -> Figure | None:
-        relaxed = [m for m in GRID_METHODS if METHODS[m].is_relaxation]
-        judged = [m for m in GRID_METHODS if m != REFERENCE]
-        methods = [m for m in (relaxed if metric == "eta" else judged) if m in summary.methods()]
+    def values(name: str, C: float, method: str) -> float | None:
+        stat = summary.stat(name, "ovr", C, method, "eta")
+        return None if stat is None else stat.mean
 
-        def values(name: str, C: float, method: str) -> float | None:
-            stat = summary.stat(name, "ovr", C, method, metric)
-            if metric == "eta" or stat is not None:
-                return None if stat is None else (stat.mean if metric == "eta" else max(stat.mean, 1e-9))
-            return np.inf if np.inf in summary.problem_gaps(name, "ovr", C, method) else None
+    methods = [m for m in GRID_METHODS if METHODS[m].is_relaxation and m in summary.methods()]
+    return _grid_boxes(methods, values, "η")
 
-        return _grid_boxes(methods, values, label, logarithmic=metric == "gap")
 
-    return draw
+def grid_gaps(summary: Summary) -> Figure | None:
+    """Box plots over seeds of the true gap; infinite where an answer is timelike."""
+
+    def values(name: str, C: float, method: str) -> float | None:
+        stat = summary.stat(name, "ovr", C, method, "gap")
+        if stat is not None:
+            return max(stat.mean, 1e-9)
+        return np.inf if np.inf in summary.problem_gaps(name, "ovr", C, method) else None
+
+    methods = [m for m in GRID_METHODS if m != REFERENCE and m in summary.methods()]
+    return _grid_boxes(methods, values, "true gap", logarithmic=True)
 
 
 def _grid_boxes(
@@ -159,12 +175,12 @@ def _grid_boxes(
     Infinite values (of answers with q < 0, which have no objective) are counted beside the box of the others.
     """
     panels = [(K, s, C) for K in data.GRID_CLASSES for s in data.GRID_SCALES for C in data.GRID_C]
-    found = {
-        (panel, method): kept
-        for panel in panels
-        for method in methods
-        if (kept := _values_over_seeds(panel, method, value))
-    }
+    found: dict[tuple, list[float]] = {}
+    for K, s, C in panels:
+        for method in methods:
+            drawn = [value(data.grid_name(K, s, seed), C, method) for seed in data.GRID_SEEDS]
+            if kept := [number for number in drawn if number is not None]:
+                found[(K, s, C), method] = kept
     shown = [method for method in methods if any((panel, method) in found for panel in panels)]
     if not shown:
         return None
@@ -175,12 +191,11 @@ def _grid_boxes(
         ax.set_title(f"K = {K}, s = {s:g}, C = {C:g} ({max(map(len, boxes.values()), default=0)} draws)", fontsize=9)
         if boxes:
             finite = {position: [v for v in values if v < np.inf] for position, values in boxes.items()}
-            drawn = ax.boxplot(
-                list(finite.values()), positions=list(finite), widths=0.6, patch_artist=True, showfliers=False
-            )
-            for box, position in zip(drawn["boxes"], finite, strict=True):
+            style: dict[str, Any] = {"widths": 0.6, "patch_artist": True, "showfliers": False}
+            plot = ax.boxplot(list(finite.values()), positions=list(finite), **style)
+            for box, position in zip(plot["boxes"], finite, strict=True):
                 box.set(facecolor=METHODS[shown[position]].colour, alpha=0.55, linewidth=0.8)
-            plt.setp(drawn["medians"], color="black")
+            plt.setp(plot["medians"], color="black")
             for position, values in boxes.items():
                 if timelike := len(values) - len(finite[position]):
                     where = ax.get_xaxis_transform()
@@ -202,16 +217,9 @@ def _grid_boxes(
     return figure
 
 
-def _values_over_seeds(
-    panel: tuple[int, float, float], method: str, value: Callable[[str, float, str], float | None]
-) -> list[float]:
-    K, s, C = panel
-    numbers = [value(data.grid_name(K, s, seed), C, method) for seed in data.GRID_SEEDS]
-    return [number for number in numbers if number is not None]
-
-
 # -- all of them -------------------------------------------------------------------------------------------------------
 
+IMPROVEMENT = "Improvement over PGD (as published) in {}; one value per draw (mean of folds); no outliers drawn."
 #: Name, section, caption and drawing of every figure.
 FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
     ("gallery", "The data", "The data sets on the Poincaré disk, one colour per class.", gallery),
@@ -231,34 +239,25 @@ FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
         "gap-distribution",
         "What the relaxations are worth",
         "How many of the binary problems that all of them finished each method solves to within a gap; the dashed "
-        "line is 1e-3. "
-        f"{METHODS[REFERENCE].label} is at the far left by its certificate.",
+        f"line is 1e-3. {METHODS[REFERENCE].label} is at the far left by its certificate.",
         gap_distribution,
     ),
     *(
         (
             f"grid-{metric.replace('_', '-')}",
             "Gaussian grid",
-            f"Improvement over PGD (as published) in {label}; one value per draw (mean of folds); no outliers drawn.",
-            grid_improvements(metric, label, higher_is_better=higher),
+            IMPROVEMENT.format(label),
+            grid_improvements(metric, "loss" not in label),
         )
-        for metric, label, higher in (
-            ("train_accuracy", "train accuracy", True),
-            ("test_accuracy", "test accuracy", True),
-            ("train_f1", "train F1", True),
-            ("test_f1", "test F1", True),
-            ("train_hinge", "train loss (hinge)", False),
-            ("test_hinge", "test loss (hinge)", False),
-            ("train_asinh", "train loss (asinh)", False),
-        )
+        for metric, label in GRID_LABELS.items()
     ),
-    ("grid-eta", "Gaussian grid", "The paper's η of the relaxations.", grid_gaps("eta", "η")),
+    ("grid-eta", "Gaussian grid", "The paper's η of the relaxations.", grid_eta),
     (
         "grid-gap",
         "Gaussian grid",
         "The true relative gap to the certified optimum. Draws in which an answer is timelike (q < 0), "
         "and so none to the stated problem, have no gap; they are counted.",
-        grid_gaps("gap", "true gap"),
+        grid_gaps,
     ),
 )
 

@@ -28,16 +28,20 @@ class Method:
 
     name: str
     label: str
-    about: str
-    cost: Cost
     colour: str
+    cost: Cost
     solver: str | None = None
+    paper_column: str | None = None
+    estimator: type[HyperbolicSVC] = HyperbolicSVC
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     build_baseline: Callable[[float | None], ClassifierMixin] | None = None
-    estimator: type[HyperbolicSVC] = HyperbolicSVC
-    paper_column: str | None = None
     uses_C: bool = True
+
+    @property
+    def about(self) -> str:
+        """What it is, in words."""
+        return ABOUT[self.name]
 
     @property
     def is_margin(self) -> bool:
@@ -89,8 +93,8 @@ class Method:
         return steps * sum(start + slope * n for n in sizes)
 
 
-def _in_model(geometry: str) -> FunctionTransformer:
-    return FunctionTransformer(from_lorentz, kw_args={"geometry": geometry})
+def _on(geometry: str, classifier: ClassifierMixin) -> ClassifierMixin:
+    return make_pipeline(FunctionTransformer(from_lorentz, kw_args={"geometry": geometry}), classifier)
 
 
 def _linear(C: float | None) -> ClassifierMixin:
@@ -98,146 +102,59 @@ def _linear(C: float | None) -> ClassifierMixin:
 
 
 def _rbf(C: float | None) -> ClassifierMixin:
-    return make_pipeline(_in_model("tangent"), SVC(kernel="rbf", C=C))
+    return _on("tangent", SVC(kernel="rbf", C=C))
 
 
 def _forest(C: float | None) -> ClassifierMixin:
-    return make_pipeline(_in_model("poincare"), RandomForestClassifier(random_state=0))
+    return _on("poincare", RandomForestClassifier(random_state=0))
 
 
-METHODS = {
-    method.name: method
-    for method in (
-        Method(
-            "pgd-published",
-            "PGD, published",
-            "projected gradient descent as the paper's public code has it: from a start in the wrong frame",
-            (0.06, 7e-5),
-            "#999999",
-            "euclidean",
-            estimator=PublishedPGD,
-            paper_column="pgd",
-        ),
-        Method(
-            "pgd",
-            "PGD",
-            "projected gradient descent on the asinh loss from the Euclidean answer, rate and steps of the paper",
-            (25e-6, 2.6e-8),
-            "#555555",
-            "pgd",
-            paper_column="pgd",
-        ),
-        Method(
-            "sdp-published",
-            "SDP, published",
-            "the paper's semidefinite relaxation with its public code's choice among candidates",
-            (0.011, 6e-5),
-            "#F0C060",
-            "euclidean",
-            estimator=PublishedSDP,
-            paper_column="sdp",
-        ),
-        Method(
-            "sdp",
-            "SDP",
-            "the same relaxation; of all candidates, made feasible, the one with the least hinge objective",
-            (0.011, 6e-5),
-            "#E69F00",
-            "sdp",
-            paper_column="sdp",
-        ),
-        Method(
-            "moment-published",
-            "Moment, published",
-            "the paper's sparse moment relaxation of order 2; its first moments are the classifier",
-            (0.2, 0.012),
-            "#E0A0C0",
-            "moment",
-            options={"bounded": False},
-            estimator=PublishedMoment,
-            paper_column="moment",
-        ),
-        Method(
-            "moment-lp",
-            "Moment, by LP",
-            "what the published one tends to: without a ball its bound is that of the risk alone, and its w minimises "
-            "the risk; found in milliseconds by the SDP or the linear program it equals",
-            (0.011, 6e-5),
-            "#CC79A7",
-            "sdp",
-            estimator=PublishedMoment,
-            paper_column="moment",
-        ),
-        Method(
-            "moment",
-            "Moment + ball",
-            "the moment relaxation with a ball known to hold a minimiser, which makes it tight, and our extraction",
-            (0.05, 4e-3),
-            "#D55E00",
-            "moment",
-            paper_column="moment",
-        ),
-        Method(
-            "exact",
-            "Exact",
-            "certified global optimum of the paper's problem (hinge loss)",
-            (0.003, 2e-6),
-            "#0072B2",
-            "exact",
-        ),
-        Method(
-            "exact-asinh",
-            "Exact, asinh",
-            "certified global optimum (to 1e-3) of the problem as first stated, with the asinh loss; in the plane",
-            (0.3, 1e-4),
-            "#56B4E9",
-            "exact",
-            parameters={"loss": "asinh", "tol": 1e-3},
-        ),
-        Method(
-            "exact-timelike",
-            "Exact, timelike",
-            "certified optimum without the constraint q(w) >= 0: a boundary may be a hyperbolic circle",
-            (0.003, 2e-6),
-            "#009E73",
-            "exact",
-            parameters={"allow_timelike": True},
-        ),
-        Method(
-            "euclidean",
-            "Euclidean",
-            "linear SVM on the Lorentz coordinates, no intercept",
-            (0.002, 2e-5),
-            "#8B5A2B",
-            "euclidean",
-        ),
-        Method(
-            "svm-lorentz",
-            "Linear SVM",
-            "scikit-learn's SVC(kernel='linear') on the Lorentz coordinates: an intercept, one-vs-one",
-            (0.001, 2e-4),
-            "#000000",
-            build_baseline=_linear,
-        ),
-        Method(
-            "svm-tangent",
-            "RBF, tangent",
-            "scikit-learn's SVC (RBF kernel) on tangent vectors at the origin, one-vs-one",
-            (0.001, 3e-4),
-            "#7B3FA0",
-            build_baseline=_rbf,
-        ),
-        Method(
-            "forest-disk",
-            "Forest, disk",
-            "scikit-learn's random forest on the Poincaré disk; it has no C",
-            (0.3, 1e-4),
-            "#6B8E23",
-            build_baseline=_forest,
-            uses_C=False,
-        ),
-    )
+ABOUT = {
+    "pgd-published": "projected gradient descent as the paper's public code has it: from a start in the wrong frame",
+    "pgd": "projected gradient descent on the asinh loss from the Euclidean answer, rate and steps of the paper",
+    "sdp-published": "the paper's semidefinite relaxation with its public code's choice among candidates",
+    "sdp": "the same relaxation; of all candidates, made feasible, the one with the least hinge objective",
+    "moment-published": "the paper's sparse moment relaxation of order 2; its first moments are the classifier",
+    "moment-lp": "what the published one tends to: without a ball its bound is that of the risk alone, and its w "
+    "minimises the risk; found in milliseconds by the SDP or the linear program it equals",
+    "moment": "the moment relaxation with a ball known to hold a minimiser, which makes it tight, and our extraction",
+    "exact": "certified global optimum of the paper's problem (hinge loss)",
+    "exact-asinh": "certified global optimum (to 1e-3) of the problem as first stated, with the asinh loss; "
+    "in the plane",
+    "exact-timelike": "certified optimum without the constraint q(w) >= 0: a boundary may be a hyperbolic circle",
+    "euclidean": "linear SVM on the Lorentz coordinates, no intercept",
+    "svm-lorentz": "scikit-learn's SVC(kernel='linear') on the Lorentz coordinates: an intercept, one-vs-one",
+    "svm-tangent": "scikit-learn's SVC (RBF kernel) on tangent vectors at the origin, one-vs-one",
+    "forest-disk": "scikit-learn's random forest on the Poincaré disk; it has no C",
 }
+_SDP, _EXACT = (0.011, 6e-5), (0.003, 2e-6)
+_METHODS = (
+    Method("pgd-published", "PGD, published", "#999999", (0.06, 7e-5), "euclidean", "pgd", PublishedPGD),
+    Method("pgd", "PGD", "#555555", (25e-6, 2.6e-8), "pgd", "pgd"),
+    Method("sdp-published", "SDP, published", "#F0C060", _SDP, "euclidean", "sdp", PublishedSDP),
+    Method("sdp", "SDP", "#E69F00", _SDP, "sdp", "sdp"),
+    Method(
+        "moment-published",
+        "Moment, published",
+        "#E0A0C0",
+        (0.2, 0.012),
+        "moment",
+        "moment",
+        PublishedMoment,
+        {},
+        {"bounded": False},
+    ),
+    Method("moment-lp", "Moment, by LP", "#CC79A7", _SDP, "sdp", "moment", PublishedMoment),
+    Method("moment", "Moment + ball", "#D55E00", (0.05, 4e-3), "moment", "moment"),
+    Method("exact", "Exact", "#0072B2", _EXACT, "exact"),
+    Method("exact-asinh", "Exact, asinh", "#56B4E9", (0.3, 1e-4), "exact", parameters={"loss": "asinh", "tol": 1e-3}),
+    Method("exact-timelike", "Exact, timelike", "#009E73", _EXACT, "exact", parameters={"allow_timelike": True}),
+    Method("euclidean", "Euclidean", "#8B5A2B", (0.002, 2e-5), "euclidean"),
+    Method("svm-lorentz", "Linear SVM", "#000000", (0.001, 2e-4), build_baseline=_linear),
+    Method("svm-tangent", "RBF, tangent", "#7B3FA0", (0.001, 3e-4), build_baseline=_rbf),
+    Method("forest-disk", "Forest, disk", "#6B8E23", (0.3, 1e-4), build_baseline=_forest, uses_C=False),
+)
+METHODS = {method.name: method for method in _METHODS}
 #: The method against which all suboptimality is measured.
 REFERENCE = "exact"
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hypermargin.datasets.by_name import class_sizes
 from hypermargin.solvers import relative_gap
 from hypermargin.solvers.relaxations.extraction import paper_eta
 from hypermargin_studies.engine.cells import FINISHED
-from hypermargin_studies.reproduction.cells import OWN_SCHEME, Cell
+from hypermargin_studies.reproduction.cells import Cell
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, get_method
 from hypermargin_studies.reproduction.paper import BEST, Stat
 
@@ -129,12 +128,9 @@ def _eta_of_optimum(record: dict[str, Any]) -> float | None:
 
 
 def _place(dataset: str, scheme: str, C: float | None, method: str) -> Place:
-    chosen = get_method(method)
-    if not chosen.is_margin:
-        scheme = OWN_SCHEME
-    elif len(class_sizes(dataset)) == 2:
-        scheme = "ovo"
-    return dataset, scheme, C if chosen.uses_C else None, method
+    """The place whose cell answers for this scheme and C."""
+    cell = Cell.of(dataset, scheme, C, get_method(method), ())
+    return cell.dataset, cell.scheme, cell.C, cell.method
 
 
 # -- several methods on the same binary problems: what a method did not finish, none of them is judged by --------------

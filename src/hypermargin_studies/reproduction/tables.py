@@ -1,6 +1,7 @@
 """The tables: the paper's with our numbers beside its own, and what is behind them, gaps, proofs, seconds and holes."""
 
-from collections.abc import Sequence, Set
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import astuple, dataclass, replace
 
 import numpy as np
@@ -9,11 +10,13 @@ from hypermargin.datasets import by_name as data
 from hypermargin_studies.engine.cells import NOT_RUN
 from hypermargin_studies.engine.report import Entry, Table
 from hypermargin_studies.reproduction.cells import REAL_C, SYNTHETIC_C
-from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, Method, get_method
+from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, get_method
 from hypermargin_studies.reproduction.paper import BEST, PaperCell, Stat, differs, explain, paper_cell
 from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems
 
 SCHEME_NAMES = {"ovr": "one-vs-rest", "ovo": "one-vs-one"}
+#: How metrics that are shown without a deviation are written.
+SHORT = {"gap": ".1e", "eta": ".4f", "seconds": ".3g"}
 METRIC_NAMES = {"test_accuracy": "test accuracy", "test_f1": "weighted F1 score", "eta": "η", "gap": "true gap"}
 
 
@@ -29,85 +32,79 @@ class Experiment:
     section: str
 
 
-def experiments() -> list[Experiment]:
+def experiments() -> Iterator[Experiment]:
     """The paper's tables of performance, in its order."""
-    listed = [Experiment("synthetic", "Synthetic data, C = 10", data.SYNTHETIC, "ovr", SYNTHETIC_C, "Synthetic data")]
+    yield Experiment("synthetic", "Synthetic data, C = 10", data.SYNTHETIC, "ovr", SYNTHETIC_C, "Synthetic data")
     for scheme, name in SCHEME_NAMES.items():
-        title = f"Real data, {name}, best C of each method"
-        listed.append(Experiment(f"real-{scheme}-best", title, data.REAL, scheme, BEST, f"Real data, {name}"))
+        section = f"Real data, {name}"
+        yield Experiment(f"real-{scheme}-best", f"{section}, best C of each method", data.REAL, scheme, BEST, section)
         for C in REAL_C:
-            title = f"Real data, {name}, C = {C:g}"
-            listed.append(Experiment(f"real-{scheme}-C{C:g}", title, data.REAL, scheme, C, f"Real data, {name}, by C"))
-    return listed
+            yield Experiment(f"real-{scheme}-C{C:g}", f"{section}, C = {C:g}", data.REAL, scheme, C, f"{section}, by C")
 
 
 def experiment_tables(summary: Summary, experiment: Experiment) -> list[Table]:
     """Accuracy, F1 score and gaps of one experiment; none without results."""
-    present = [name for name in experiment.datasets if _has_results(summary, experiment, name)]
-    if not present:
-        return []
-    scores = [_metric_table(summary, experiment, present, metric) for metric in ("test_accuracy", "test_f1")]
-    return [*scores, _gap_table(summary, experiment, present)]
-
-
-def _has_results(summary: Summary, experiment: Experiment, dataset: str) -> bool:
-    return dataset in summary.datasets() and any(
-        summary.stat(dataset, experiment.scheme, experiment.C, method, "test_f1") for method in summary.methods()
-    )
-
-
-def _run_methods(summary: Summary, experiment: Experiment, datasets: Sequence[str]) -> list[str]:
-    """The methods that were tried on any of the data: a column of nothing but "not run" tells nobody anything."""
-    return [
+    scheme, C = experiment.scheme, experiment.C
+    present = [
+        name
+        for name in experiment.datasets
+        if name in summary.datasets()
+        and any(summary.stat(name, scheme, C, method, "test_f1") for method in summary.methods())
+    ]
+    # Methods that were tried on any of the data: a column of nothing but "not run" tells nobody anything.
+    methods = [
         method
         for method in summary.methods()
-        if any(compared(summary, experiment, name, method, "test_f1").text != NOT_RUN for name in datasets)
+        if any(compared(summary, experiment, name, method, "test_f1").text != NOT_RUN for name in present)
     ]
+    if not present:
+        return []
+    scores = [_metric_table(summary, experiment, present, methods, metric) for metric in ("test_accuracy", "test_f1")]
+    return [*scores, _gap_table(summary, experiment, present, methods)]
 
 
-def _metric_table(summary: Summary, experiment: Experiment, datasets: Sequence[str], metric: str) -> Table:
-    methods = _run_methods(summary, experiment, datasets)
+def _metric_table(
+    summary: Summary, experiment: Experiment, datasets: Sequence[str], methods: Sequence[str], metric: str
+) -> Table:
     rows = []
     for dataset in datasets:
         entries = [compared(summary, experiment, dataset, method, metric) for method in methods]
-        rows.append([Entry(dataset, dataset), *_with_best(entries)])
+        best = max((e.value for e in entries if isinstance(e.value, float) and "[" not in e.text), default=np.nan)
+        marked = (replace(e, is_best=e.value == best and "[" not in e.text) for e in entries)
+        rows.append([Entry(dataset, dataset), *marked])
     unit = ", in per cent" if metric == "test_accuracy" else ""
     chosen = " C is the one with a method's best test F1 score, as in the paper." if experiment.C == BEST else ""
-    return Table(
-        f"{experiment.slug}-{metric.removeprefix('test_')}",
-        f"{experiment.title}: {METRIC_NAMES[metric]}",
-        ["data", *(METHODS[name].label for name in methods)],
-        rows,
+    caption = (
         f"Mean ± standard deviation over the folds{unit}; the paper's number beside ours; [k]: of k folds only. Bold: "
-        f"the best of ours on all folds.{chosen}",
-        experiment.section,
+        f"the best of ours on all folds.{chosen}"
     )
+    slug, title = f"{experiment.slug}-{metric.removeprefix('test_')}", f"{experiment.title}: {METRIC_NAMES[metric]}"
+    return Table(slug, title, ["data", *map(label, methods)], rows, caption, experiment.section)
 
 
-def _gap_table(summary: Summary, experiment: Experiment, datasets: Sequence[str]) -> Table:
+def _gap_table(summary: Summary, experiment: Experiment, datasets: Sequence[str], methods: Sequence[str]) -> Table:
     """The paper's eta for the relaxations, and for every margin method the gap to the certified optimum."""
-    methods = [name for name in _run_methods(summary, experiment, datasets) if METHODS[name].is_margin]
-    relaxed = [name for name in methods if METHODS[name].is_relaxation or name == REFERENCE]
+    judged = [name for name in methods if METHODS[name].is_margin]
+    shown = [("eta", name) for name in judged if METHODS[name].is_relaxation or name == REFERENCE]
+    shown += [("gap", name) for name in judged]
     rows = [
-        [
-            Entry(dataset, dataset),
-            *(compared(summary, experiment, dataset, method, "eta") for method in relaxed),
-            *(compared(summary, experiment, dataset, method, "gap") for method in methods),
-        ]
+        [Entry(dataset, dataset), *(compared(summary, experiment, dataset, name, metric) for metric, name in shown)]
         for dataset in datasets
     ]
-    return Table(
-        f"{experiment.slug}-gaps",
-        f"{experiment.title}: the paper's η and the true gap",
-        ["data", *(f"η {METHODS[m].label}" for m in relaxed), *(f"gap {METHODS[m].label}" for m in methods)],
-        rows,
+    columns = ["data", *(f"{'η' if metric == 'eta' else 'gap'} {label(name)}" for metric, name in shown)]
+    caption = (
         "η by the paper's formula, between what its code takes: an asinh objective and a hinge bound, with 1 in the "
         "denominator; so it is not 0 for the certified optimum either, and below the value in that column it says "
-        "nothing. "
-        "Gap: relative excess of the hinge objective (summed over binary problems) over the certified lower bound. "
-        "Exact, timelike is measured against its own certified bound, as its problem is another one.",
-        experiment.section,
+        "nothing. Gap: relative excess of the hinge objective (summed over binary problems) over the certified lower "
+        "bound. Exact, timelike is measured against its own certified bound, as its problem is another one."
     )
+    title = f"{experiment.title}: the paper's η and the true gap"
+    return Table(f"{experiment.slug}-gaps", title, columns, rows, caption, experiment.section)
+
+
+def label(method: str) -> str:
+    """The heading of a method's column."""
+    return METHODS[method].label
 
 
 def compared(summary: Summary, experiment: Experiment, dataset: str, method: str, metric: str) -> Entry:
@@ -137,26 +134,14 @@ def _missing(
     return Entry(reason or NOT_RUN, None, paper, is_hole=True)
 
 
-def _with_best(entries: list[Entry]) -> list[Entry]:
-    values = [entry.value for entry in entries if isinstance(entry.value, float) and "[" not in entry.text]
-    best = max(values, default=None)
-    return [replace(e, is_best=e.value == best is not None and "[" not in e.text) for e in entries]
-
-
 def stat_text(stat: Stat, metric: str) -> str:
     """Mean and deviation as the metric is written; how many folds, where they are not all."""
     fewer = "" if stat.n_folds == data.N_FOLDS else f" [{stat.n_folds}]"
-    if metric.endswith("accuracy"):
-        mean, std = f"{100 * stat.mean:.2f}", f"{100 * stat.std:.2f}"
-    elif metric == "gap":
-        return f"{stat.mean:.1e}{fewer}"
-    elif metric == "eta":
-        return f"{stat.mean:.4f}{fewer}"
-    elif metric == "seconds":
-        return f"{stat.mean:.3g}{fewer}"
-    else:
-        mean, std = f"{stat.mean:.3f}", f"{stat.std:.3f}"
-    return f"{mean} ± {std}{fewer}" if stat.n_folds > 1 else f"{mean}{fewer}"
+    if metric in SHORT:
+        return f"{stat.mean:{SHORT[metric]}}{fewer}"
+    scale, digits = (100, 2) if metric.endswith("accuracy") else (1, 3)
+    spread = f" ± {scale * stat.std:.{digits}f}" if stat.n_folds > 1 else ""
+    return f"{scale * stat.mean:.{digits}f}{spread}{fewer}"
 
 
 def paper_text(cell: PaperCell) -> str:
@@ -171,91 +156,63 @@ def paper_text(cell: PaperCell) -> str:
 # -- what is behind the paper's tables ---------------------------------------------------------------------------------
 
 SECTION = "What the relaxations are worth"
-EVERYTHING = (
-    "train_accuracy",
-    "test_accuracy",
-    "train_f1",
-    "test_f1",
-    "train_hinge",
-    "test_hinge",
-    "train_asinh",
-    "test_asinh",
-    "eta",
-    "gap",
-    "seconds",
-)
+EVERYTHING = tuple(f"{part}_{what}" for what in ("accuracy", "f1", "hinge", "asinh") for part in ("train", "test"))
+EVERYTHING += ("eta", "gap", "seconds")
 
 
-def judged_methods(summary: Summary) -> list[Method]:
+def judged_methods(summary: Summary) -> list[str]:
     """Methods for the paper's problem that the certified optimum can judge, itself left out."""
-    return [METHODS[name] for name in summary.methods() if METHODS[name].is_constrained and name != REFERENCE]
+    return [name for name in summary.methods() if METHODS[name].is_constrained and name != REFERENCE]
 
 
 def suboptimality_summary(summary: Summary) -> Table:
     """One row per method: how often it is close to the optimum, over the binary problems that all methods finished."""
-    found = compare_on_common_problems(summary, [method.name for method in judged_methods(summary)])
+    found = compare_on_common_problems(summary, judged_methods(summary))
     rows = []
     for name, gaps in found.gaps.items():
         if gaps.size:
-            finished = Entry(str(found.finished[name]), float(found.finished[name]))
-            rows.append([Entry(METHODS[name].label, METHODS[name].label), *_gap_entries(gaps), finished])
-    return Table(
-        "suboptimality-summary",
-        "How often each method is within 1e-3 of the certified optimum",
-        [
-            "method",
-            "binary problems",
-            "within 1e-3",
-            "share",
-            "median gap",
-            "90 % quantile",
-            "worst gap",
-            "timelike",
-            "finished in all",
-        ],
-        rows,
+            quantiles = np.quantile(gaps, (0.5, 0.9, 1.0), method="higher").tolist()
+            counts = map(_count, (np.isinf(gaps).sum(), found.finished[name]))
+            row = [Entry(label(name), label(name)), _count(gaps.size), _count((gaps <= CLOSE).sum())]
+            rows.append([*row, _share_close(gaps), *map(_gap, quantiles), *counts])
+    columns = ["method", "binary problems", "within 1e-3", "share", "median gap", "90 % quantile", "worst gap"]
+    caption = (
         "Over the binary problems of the tables above and of the Gaussian grid that all of these methods finished, so "
-        "that they are compared on the same ones. The gap is "
-        "(objective − certified lower bound) / objective for the hinge loss; timelike answers are no hyperplanes and "
-        "have none. PGD descends on the asinh loss, so a small hinge gap is more than it aims for.",
-        SECTION,
+        "that they are compared on the same ones. The gap is (objective − certified lower bound) / objective for the "
+        "hinge loss; timelike answers are no hyperplanes and have none. PGD descends on the asinh loss, so a small "
+        "hinge gap is more than it aims for."
     )
+    title = "How often each method is within 1e-3 of the certified optimum"
+    return Table("suboptimality-summary", title, [*columns, "timelike", "finished in all"], rows, caption, SECTION)
 
 
 def fewer_problems_table(summary: Summary) -> Table:
     """Methods that finished few problems, each beside the others on those problems."""
-    found = compare_on_common_problems(summary, [method.name for method in judged_methods(summary)])
-    rows = []
-    for name, gaps in found.apart.items():
-        shares = [_share_close(gaps[other]) for other in found.gaps]
-        size = Entry(str(gaps[name].size), float(gaps[name].size))
-        rows.append([Entry(METHODS[name].label, METHODS[name].label), size, _share_close(gaps[name]), *shares])
-    return Table(
-        "suboptimality-fewer",
-        "Methods that finished fewer problems, beside the others on those",
-        ["method", "binary problems", "within 1e-3", *(METHODS[name].label for name in found.gaps)],
-        rows,
-        "Each row is over the problems that its method and all those of the table above finished: the share "
-        "within 1e-3 of the certified optimum.",
-        SECTION,
+    found = compare_on_common_problems(summary, judged_methods(summary))
+    rows = [
+        [
+            Entry(label(name), label(name)),
+            _count(gaps[name].size),
+            *(_share_close(gaps[n]) for n in (name, *found.gaps)),
+        ]
+        for name, gaps in found.apart.items()
+    ]
+    caption = (
+        "Each row is over the problems that its method and all those of the table above finished: the share within "
+        "1e-3 of the certified optimum."
     )
+    columns = ["method", "binary problems", "within 1e-3", *map(label, found.gaps)]
+    title = "Methods that finished fewer problems, beside the others on those"
+    return Table("suboptimality-fewer", title, columns, rows, caption, SECTION)
+
+
+def _count(number: float) -> Entry:
+    return Entry(str(int(number)), float(number))
 
 
 def _share_close(gaps: np.ndarray) -> Entry:
     share = float(np.mean(gaps <= CLOSE))
     return Entry(f"{100 * share:.1f} %", share)
-
-
-def _gap_entries(gaps: np.ndarray) -> list[Entry]:
-    close, timelike = int(np.sum(gaps <= CLOSE)), int(np.sum(np.isinf(gaps)))
-    quantiles = np.quantile(gaps, (0.5, 0.9, 1.0), method="higher")
-    return [
-        Entry(str(gaps.size), float(gaps.size)),
-        Entry(str(close), float(close)),
-        Entry(f"{100 * close / gaps.size:.1f} %", close / gaps.size),
-        *(_gap(float(q)) for q in quantiles),
-        Entry(str(timelike), float(timelike)),
-    ]
 
 
 def _gap(value: float) -> Entry:
@@ -271,100 +228,80 @@ def suboptimality_table(summary: Summary) -> Table:
             continue
         row = [Entry(dataset, dataset), Entry(_scheme(scheme, dataset)), Entry(f"{C:g}", C)]
         for method in methods:
-            gaps = np.array(summary.problem_gaps(dataset, scheme, C, method.name))
+            gaps = np.array(summary.problem_gaps(dataset, scheme, C, method))
             if gaps.size:
                 median = float(np.quantile(gaps, 0.5, method="higher"))
                 row += [_gap(median), Entry(f"{np.sum(gaps <= CLOSE)}/{gaps.size}", float(np.mean(gaps <= CLOSE)))]
             else:
-                hole = summary.hole(dataset, scheme, C, method.name) or NOT_RUN
+                hole = summary.hole(dataset, scheme, C, method) or NOT_RUN
                 row += [Entry(hole, is_hole=True), Entry("–", is_hole=True)]
         rows.append(row)
-    columns = [f"{m.label}: {what}" for m in methods for what in ("median gap", "within 1e-3")]
-    return Table(
-        "suboptimality",
-        "True suboptimality by data set and C",
-        ["data", "scheme", "C", *columns],
-        rows,
+    columns = [
+        "data",
+        "scheme",
+        "C",
+        *(f"{label(m)}: {what}" for m in methods for what in ("median gap", "within 1e-3")),
+    ]
+    caption = (
         "Median over the binary problems of all folds of the relative excess over the certified optimum, and how many "
-        "of them are within 1e-3.",
-        SECTION,
-        n_text=2,
+        "of them are within 1e-3."
     )
+    return Table("suboptimality", "True suboptimality by data set and C", columns, rows, caption, SECTION, n_text=2)
 
 
 def certified_table(summary: Summary) -> Table:
     """Whether every gap of the exact method was proved by the independent checker."""
     rows = []
     for name in ("exact", "exact-timelike"):
-        statuses: dict[str, int] = {}
+        folds = [record for place in summary.places() if place[3] == name for record in summary.folds(*place).values()]
+        statuses: Counter[str] = Counter()
         worst = 0.0
-        for place in summary.places():
-            if place[3] != name:
-                continue
-            for record in summary.folds(*place).values():
-                for status, count in record["statuses"].items():
-                    statuses[status] = statuses.get(status, 0) + count
-                for value, bound in zip(record["objective_hinge"], record["lower_bound"], strict=True):
-                    gap = np.inf if value is None or bound is None else (value - bound) / max(abs(value), 1e-12)
-                    worst = max(worst, gap)
+        for record in folds:
+            statuses.update(record["statuses"])
+            for value, bound in zip(record["objective_hinge"], record["lower_bound"], strict=True):
+                gap = np.inf if value is None or bound is None else (value - bound) / max(abs(value), 1e-12)
+                worst = max(worst, gap)
         if statuses:
             others = ", ".join(f"{count} {status}" for status, count in statuses.items() if status != "OPTIMAL")
-            total, proved = sum(statuses.values()), statuses.get("OPTIMAL", 0)
-            rows.append(
-                [
-                    Entry(METHODS[name].label),
-                    Entry(str(total), float(total)),
-                    Entry(str(proved), float(proved)),
-                    Entry(f"{worst:.1e}", worst),
-                    Entry(others or "none"),
-                ]
-            )
-    return Table(
-        "certified",
-        "Binary problems solved and proved",
-        ["method", "binary problems", "proved optimal to 1e-6", "largest gap", "other outcomes"],
-        rows,
-        "Proved: an independent checker recomputed the lower bound from the certificate in rigorous arithmetic.",
-        SECTION,
-    )
+            counts = _count(statuses.total()), _count(statuses["OPTIMAL"])
+            rows.append([Entry(label(name)), *counts, Entry(f"{worst:.1e}", worst), Entry(others or "none")])
+    columns = ["method", "binary problems", "proved optimal to 1e-6", "largest gap", "other outcomes"]
+    caption = "Proved: an independent checker recomputed the lower bound from the certificate in rigorous arithmetic."
+    return Table("certified", "Binary problems solved and proved", columns, rows, caption, SECTION)
 
 
 def runtime_table(summary: Summary) -> Table:
     """Seconds to fit one fold, averaged over folds and C; the paper's beside them."""
     methods = summary.methods()
-    rows = []
-    for dataset in (*data.SYNTHETIC, *data.REAL):
-        if dataset not in summary.datasets():
-            continue
-        for scheme in ("ovr",) if dataset in data.SYNTHETIC else ("ovr", "ovo"):
-            row = [Entry(dataset, dataset), Entry(_scheme(scheme, dataset))]
-            for method in methods:
-                row.append(_seconds(summary, dataset, scheme, method))
-            rows.append(row)
-    return Table(
-        "runtime",
-        "Seconds to fit one fold",
-        ["data", "scheme", *(METHODS[name].label for name in methods)],
-        rows,
+    rows = [
+        [
+            Entry(dataset, dataset),
+            Entry(_scheme(scheme, dataset)),
+            *(_seconds(summary, dataset, scheme, method) for method in methods),
+        ]
+        for dataset in (*data.SYNTHETIC, *data.REAL)
+        if dataset in summary.datasets()
+        for scheme in (("ovr",) if dataset in data.SYNTHETIC else ("ovr", "ovo"))
+    ]
+    caption = (
         "Processor time of one thread, mean over folds and C; beside them the paper's seconds, by the clock on 8 cores "
         "of another machine and with MOSEK, so that no difference is marked. What names a device was fitted on it, and "
-        'is by the clock; "in part": some folds were, others on a processor.',
-        "Runtimes",
-        n_text=2,
+        'is by the clock; "in part": some folds were, others on a processor.'
     )
+    columns = ["data", "scheme", *map(label, methods)]
+    return Table("runtime", "Seconds to fit one fold", columns, rows, caption, "Runtimes", n_text=2)
 
 
 def _seconds(summary: Summary, dataset: str, scheme: str, method: str) -> Entry:
     column = METHODS[method].paper_column
     theirs = None if column is None else paper_cell(dataset, scheme, None, column, "seconds")
     paper = "" if theirs is None else f"{theirs.mean:g}"
-    values = [summary.stat(dataset, scheme, C, method, "seconds") for C in summary.values_of_C(dataset)]
-    means = [value.mean for value in values if value is not None]
+    places = [(dataset, scheme, C, method) for C in summary.values_of_C(dataset)]
+    means = [stat.mean for place in places if (stat := summary.stat(*place, "seconds")) is not None]
     if not means:
-        holes = [summary.hole(dataset, scheme, C, method) for C in summary.values_of_C(dataset)]
-        return Entry(next(filter(None, holes), NOT_RUN), None, paper, is_hole=True)
+        return Entry(next(filter(None, (summary.hole(*place) for place in places)), NOT_RUN), None, paper, is_hole=True)
     mean = float(np.mean(means))
-    devices = set().union(*(summary.devices(dataset, scheme, C, method) for C in summary.values_of_C(dataset)))
+    devices = set().union(*(summary.devices(*place) for place in places))
     return Entry(f"{mean:.3g}{on_devices(devices)}", mean, paper)
 
 
@@ -381,53 +318,42 @@ def everything_table(summary: Summary) -> Table:
         dataset, scheme, C, method = place
         if data.grid_parameters(dataset):
             continue
-        row = [Entry(dataset), Entry(_scheme(scheme, dataset)), Entry(METHODS[method].label)]
+        row = [Entry(dataset), Entry(_scheme(scheme, dataset)), Entry(label(method))]
         row.append(Entry("–" if C is None else f"{C:g}", C))
         for metric in EVERYTHING:
-            stat = summary.stat(dataset, scheme, C, method, metric)
+            stat = summary.stat(*place, metric)
             on = on_devices(summary.devices(*place)) if metric == "seconds" else ""
             row.append(Entry("–") if stat is None else Entry(stat_text(stat, metric) + on, stat.mean))
         rows.append(row)
-    return Table(
-        "everything",
-        "Everything that was measured",
-        ["data", "scheme", "method", "C", *(name.replace("_", " ") for name in EVERYTHING)],
-        rows,
+    columns = ["data", "scheme", "method", "C", *(name.replace("_", " ") for name in EVERYTHING)]
+    caption = (
         "Mean ± standard deviation over folds; [k]: of k folds only. Losses are objectives q/2 + C Σ loss, summed over "
-        "binary problems; "
-        "hinge is to be compared with hinge and asinh with asinh only. On the test part the sum is over test points.",
-        "Everything",
-        n_text=3,
+        "binary problems; hinge is to be compared with hinge and asinh with asinh only. On the test part the sum is "
+        "over test points."
     )
+    return Table("everything", "Everything that was measured", columns, rows, caption, "Everything", n_text=3)
 
 
 def holes_table(summary: Summary) -> Table:
     """What failed, ran out of time, or was not begun: one row for each data set, scheme, method and state."""
-    kinds: dict[tuple[str, str, str, str], list[dict]] = {}
+    kinds: dict[tuple[str, ...], list[str]] = {}
     for cell, record in sorted(summary.holes, key=lambda hole: _order((*astuple(hole[0])[:4],))):
         drawn = data.grid_parameters(cell.dataset)
         name = cell.dataset if drawn is None else f"Gaussian grid, {drawn[0]} classes"
-        kinds.setdefault((name, _scheme(cell.scheme, cell.dataset), cell.method, record["state"]), []).append(record)
-    rows = []
-    for (name, scheme, method, state), records in kinds.items():
-        reasons = [str(record.get("reason", "")) for record in records]
-        more = "" if len(set(reasons)) == 1 else " (and others)"
-        labels = [Entry(name), Entry(scheme), Entry(METHODS[method].label), Entry(state)]
-        rows.append([*labels, Entry(str(len(records)), float(len(records))), Entry(reasons[0] + more)])
-    return Table(
-        "holes",
-        "What is missing, and why",
-        ["data", "scheme", "method", "state", "cells", "reason"],
-        rows,
-        "A cell is one fold for one C; on the Gaussian grid all folds of one draw.",
-        "Holes",
-        n_text=4,
-    )
+        kind = (name, _scheme(cell.scheme, cell.dataset), label(cell.method), record["state"])
+        kinds.setdefault(kind, []).append(str(record.get("reason", "")))
+    rows = [
+        [*map(Entry, kind), _count(len(why)), Entry(why[0] + (" (and others)" if len(set(why)) > 1 else ""))]
+        for kind, why in kinds.items()
+    ]
+    columns = ["data", "scheme", "method", "state", "cells", "reason"]
+    caption = "A cell is one fold for one C; on the Gaussian grid all folds of one draw."
+    return Table("holes", "What is missing, and why", columns, rows, caption, "Holes", n_text=4)
 
 
 def methods_table(summary: Summary) -> Table:
     """The columns of the other tables in words."""
-    rows = [[Entry(METHODS[name].label), Entry(name), Entry(METHODS[name].about)] for name in summary.methods()]
+    rows = [[Entry(label(name)), Entry(name), Entry(METHODS[name].about)] for name in summary.methods()]
     return Table("methods", "The methods", ["column", "name", "what it is"], rows, "", "Methods", n_text=3)
 
 

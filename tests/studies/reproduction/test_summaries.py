@@ -104,7 +104,7 @@ def test_the_grid_of_gaps_counts_draws_with_timelike_answers(one_fold):
         draw = data.grid_name(2, 1.0, seed)
         results.append(finished("exact", [one_fold(0, 0.9, [10.0], [10.0])], dataset=draw))
         results.append(finished("moment-lp", [one_fold(0, 0.9, [value], [None])], dataset=draw))
-    figure = grid_gaps("gap", "true gap")(Summary(results))
+    figure = grid_gaps(Summary(results))
     (panel,) = (ax for ax in figure.axes if ax.get_title() == "K = 2, s = 1, C = 10 (2 draws)")
     assert [text.get_text() for text in panel.texts] == ["1 of 2 timelike"]
     drawn = np.concatenate([line.get_ydata() for line in panel.lines])
@@ -120,7 +120,9 @@ def test_the_best_C_is_that_of_the_highest_f1_and_of_equals_the_largest(one_fold
 
 
 def test_tables_show_the_papers_number_a_mark_and_a_hole(results):
-    accuracy = next(t for t in experiment_tables(Summary(results), experiments()[0]) if t.slug == "synthetic-accuracy")
+    accuracy = next(
+        t for t in experiment_tables(Summary(results), next(experiments())) if t.slug == "synthetic-accuracy"
+    )
     row = dict(zip(accuracy.columns, accuracy.rows[0], strict=True))
     assert row["PGD"].paper == "84.50 ± 7.31"
     assert row["PGD"].text == "60.00 ± 6.32"
