@@ -1,6 +1,6 @@
-"""Cells of an AnnData, classified by their hyperbolic coordinates the way of scanpy: by names, results written back.
+"""Cells of an AnnData, classified by their hyperbolic coordinates in scanpy's style: by names, results written back.
 
-The package anndata is not imported here: an AnnData is asked for its ``obs``, ``obsm`` and ``uns``.
+The package anndata is not imported here: only ``obs``, ``obsm`` and ``uns`` are used.
 """
 
 from io import BytesIO
@@ -14,7 +14,7 @@ from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.user_data import missing_labels
 from hypermargin.geometry.validation import GEOMETRIES
 
-#: What parts of the name of a basis say about its coordinates.
+#: The geometries that parts of the name of a basis stand for.
 HINTS = {"hyperboloid": "lorentz", "half": "halfspace"} | {name: name for name in GEOMETRIES}
 
 
@@ -29,7 +29,7 @@ def classify(
     curvature: float = 1.0,
     key_added: str = "hypermargin",
 ) -> HyperbolicClassifier:
-    """Fit a classifier to the cells that have a label, and write what it says of all cells into `adata`.
+    """Fit a classifier to the cells that have a label, and write its predictions for all cells into `adata`.
 
     Parameters
     ----------
@@ -41,19 +41,19 @@ def classify(
     estimator : classifier of hypermargin, optional
         By default a `HyperbolicSVC`.
     C : float, optional
-        That of the `HyperbolicSVC`; by default it is chosen by cross-validation.
+        The parameter of the `HyperbolicSVC`; by default chosen by cross-validation.
     geometry : str, optional
-        What the coordinates are, as in `HyperbolicSVC`; read from the name of `basis` where it tells.
+        What the coordinates are, as in `HyperbolicSVC`; by default read from the name of `basis`.
     curvature : float, default=1.0
     key_added : str, default="hypermargin"
         Where the results go:
 
         * ``adata.obs[key_added]``: the predicted label, with the categories and colours of `groupby`;
         * ``adata.obs[key_added + "_probability"]``: the probability of that label;
-        * ``adata.obs[key_added + "_radius"]``: the distance within which it cannot change, where the classifier
+        * ``adata.obs[key_added + "_radius"]``: the distance within which it cannot change, if the classifier
           certifies one;
         * ``adata.obsm[key_added + "_probabilities"]``: a column for each label;
-        * ``adata.uns[key_added]``: how it was done, with the classifier itself (see `model`).
+        * ``adata.uns[key_added]``: the settings, and the classifier itself (see `model`).
 
     Returns
     -------
@@ -74,14 +74,14 @@ def classify(
 
 
 def model(adata: Any, key: str = "hypermargin") -> HyperbolicClassifier:
-    """The classifier that `classify` left in ``adata.uns[key]``; it travels with the AnnData, also through .h5ad."""
+    """The classifier that `classify` stored in ``adata.uns[key]``; it is kept with the AnnData, also in .h5ad files."""
     if key not in adata.uns or "model" not in adata.uns[key]:
         raise KeyError(f"uns[{key!r}] holds no classifier: call hypermargin.anndata.classify first")
     return load_model(BytesIO(np.asarray(adata.uns[key]["model"], dtype=np.uint8).tobytes()))
 
 
 def plot(adata: Any, color: str | None = None, *, key: str = "hypermargin", zoom: str | None = "data", ax=None) -> Any:
-    """Cells on the Poincaré disk over the regions of the classifier that `classify` left; a `PoincareDisplay`.
+    """Draw cells on the Poincaré disk over the regions of the classifier of `classify`; returns a `PoincareDisplay`.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _labels(adata: Any, column: str) -> Any:
 
 
 def _geometry_of(basis: str) -> str:
-    """The geometry that the name of a basis tells."""
+    """The geometry that the name of a basis stands for."""
     for hint, geometry in HINTS.items():
         if hint in basis.lower():
             return geometry
@@ -147,7 +147,7 @@ def _write(adata: Any, fitted: Any, X: Array, labels: Any, basis: str, groupby: 
     file = BytesIO()
     save_model(fitted, file, certificates=False)
     known = ~missing_labels(labels)
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "basis": basis,
         "groupby": groupby,
         "classifier": type(fitted).__name__,
@@ -158,7 +158,7 @@ def _write(adata: Any, fitted: Any, X: Array, labels: Any, basis: str, groupby: 
         "model": np.frombuffer(file.getvalue(), dtype=np.uint8).copy(),
     }
     if hasattr(fitted, "gaps_"):
-        told |= {"C": float(fitted.C), "largest_gap": float(np.max(fitted.gaps_))}
+        settings |= {"C": float(fitted.C), "largest_gap": float(np.max(fitted.gaps_))}
     if isinstance(fitted, HyperbolicSVCCV):
-        told["cross_validated_accuracy"] = float(fitted.scores_.mean(axis=0).max())
-    adata.uns[key] = told
+        settings["cross_validated_accuracy"] = float(fitted.scores_.mean(axis=0).max())
+    adata.uns[key] = settings

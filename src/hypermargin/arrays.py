@@ -1,6 +1,6 @@
-"""Arrays: the type that the whole package passes around, and large ones taken in pieces of rows.
+"""The array type of the package, and large arrays processed in blocks of rows.
 
-Pieces keep temporary arrays small beside the data and in the cache.
+Blocks keep temporary arrays small compared with the data, and in the cache.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Rows of a piece: some temporary columns of this length fit into the cache, and a NumPy call on one costs little.
+#: Rows of a block: a column takes 128 kB, so that several fit into the cache, and the overhead of a NumPy call (about a
+#: microsecond) is small beside the work on one.
 BLOCK_ROWS = 1 << 14
 
 
@@ -22,14 +23,14 @@ def row_blocks(n: int, most: int | None = None) -> list[slice]:
 
 
 def rowwise(function: Callable[..., NDArray[Any]], X: NDArray[Any], *arguments: Any) -> NDArray[Any]:
-    """``function(X, *arguments)`` of a function that makes one number of each row, a block of rows at a time."""
+    """``function(X, *arguments)``, one number per row, evaluated a block of rows at a time."""
     if len(X) <= BLOCK_ROWS:
         return function(X, *arguments)
     return np.concatenate([function(X[rows], *arguments) for rows in row_blocks(len(X))])
 
 
 def repeated(value: float, n: int) -> Array:
-    """A number that is read n times, in the memory of one; read-only. As `numpy.broadcast_to`, but quick for few."""
+    """A read-only array of n equal numbers in the memory of one: `numpy.broadcast_to`, but faster for small n."""
     values: Array = np.ndarray((n,), np.float64, np.array([value]), 0, (0,))
     values.flags.writeable = False
     return values

@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar where somebody can see it move, a line now and then elsewhere."""
+"""Progress of long work on standard error: a bar on a terminal, a line now and then in a log."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-#: Seconds between lines in a log.
+#: Seconds between lines in a log: four a minute show that the work goes on and do not fill the log.
 INTERVAL = 15.0
 
 
 class Progress:
-    """A context in which work tells how far it is.
+    """A context that shows how far some work is.
 
     Parameters
     ----------
     description : str
     total : int or None
-        Steps there are; None where nobody knows, and only the time is told.
+        Number of steps; None if it is unknown, and only the time is shown.
     closing : bool
-        Where there is no terminal: whether to say at the end how long it took, even if that was short.
+        Without a terminal: whether to print at the end how long it took, even if that was short.
     interval : float, optional
-        Seconds between lines where there is no terminal; `INTERVAL` by default.
+        Seconds between lines without a terminal; `INTERVAL` by default.
     """
 
     def __init__(
@@ -34,16 +34,16 @@ class Progress:
     ) -> None:
         self.description, self.total, self.closing = description, total, closing
         self.interval = INTERVAL if interval is None else interval
-        from rich.console import Console  # takes a while to load, and is not needed by `--help`
+        from rich.console import Console  # takes 30 ms to load, which `--help` can do without
 
         self.console = Console(stderr=True)
-        self.done, self.doing, self.told = 0, "", False
+        self.done, self.doing, self.has_printed = 0, "", False
         self._end = Event()
         self._bar: Bar | None = None
-        self._teller = Thread(target=self._tell, daemon=True)
+        self._printer = Thread(target=self._print_lines, daemon=True)
 
     def at(self, done: int, doing: str = "") -> None:
-        """So many steps are done, and this is at work."""
+        """Set the number of steps done, and what is being done."""
         self.done, self.doing = done, doing
         if self._bar is not None:
             self._bar.update(self._task, completed=done, description=self._text())
@@ -60,7 +60,7 @@ class Progress:
             self._bar.start()
             self._task = self._bar.add_task(self._text(), total=self.total)
         else:
-            self._teller.start()
+            self._printer.start()
         return self
 
     def __exit__(
@@ -70,17 +70,17 @@ class Progress:
             self._bar.stop()
             return
         self._end.set()
-        self._teller.join()
-        if kind is None and (self.closing or self.told):
+        self._printer.join()
+        if kind is None and (self.closing or self.has_printed):
             self.doing = ""
             self._line()
 
     def _text(self) -> str:
         return f"{self.description}: {self.doing}" if self.doing else self.description
 
-    def _tell(self) -> None:
+    def _print_lines(self) -> None:
         while not self._end.wait(self.interval):
-            self.told = True
+            self.has_printed = True
             self._line()
 
     def _line(self) -> None:
@@ -94,7 +94,7 @@ class Progress:
 
 
 def tracked(items: Iterable[Item], description: str, total: int, *, closing: bool = False) -> Iterator[Item]:
-    """Iterate over `total` items and tell how many are done."""
+    """Iterate over `total` items and show how many are done."""
     with Progress(description, total, closing=closing) as progress:
         for done, item in enumerate(items, start=1):
             yield item
@@ -102,7 +102,7 @@ def tracked(items: Iterable[Item], description: str, total: int, *, closing: boo
 
 
 def named(items: Sequence[Item], description: str) -> Iterator[Item]:
-    """Iterate over items and tell which one is at work."""
+    """Iterate over items and show the current one."""
     with Progress(description, len(items)) as progress:
         for done, item in enumerate(items):
             progress.at(done, str(item))

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="MODEL",
-        help="a model file; may be repeated, the first is asked",
+        help="a model file; may be repeated, the first is shown at first",
     )
     parser.add_argument("--test", metavar="FILE", help="test points, in a file like that of the points")
     parser.add_argument("--ids", metavar="FILE", help="names of the points to search for, one per line")
@@ -49,13 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=USUAL_PATH,
         metavar="N",
-        help=f"a slider over C: fit the first model anew to these points for N values around its C ({USUAL_PATH})",
+        help=f"a slider over C: refit the first model to these points for N values around its C ({USUAL_PATH})",
     )
     parser.add_argument("--title", help="the heading of the page (default: the name of the file)")
     parser.add_argument(
-        "--center", choices=("mean", "origin"), default="mean", help="the middle at first (%(default)s)"
+        "--center", choices=("mean", "origin"), default="mean", help="what is in the middle at first (%(default)s)"
     )
-    add_geometry_arguments(parser.add_argument_group("coordinates (a model knows its own)"))
+    add_geometry_arguments(parser.add_argument_group("coordinates (with --model those of the model)"))
     add_problem_arguments(parser.add_argument_group("with --path and without --model"))
 
 

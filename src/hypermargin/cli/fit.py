@@ -44,7 +44,7 @@ EXAMPLES = """examples:
   hypermargin fit points.csv --output model.npz
       the last column of the .csv is the label, the others are Lorentz coordinates
   hypermargin fit cells.tsv --columns x,y --label cell_type --id cell_id --geometry poincare --output model.npz
-      what is what in a table; the model keeps the names of the columns and asks for them when it predicts
+      which columns are what; the model keeps the names of the columns, which `predict` then expects
   hypermargin fit atlas.h5ad --obsm X_poincare --label obs:cell_type --geometry poincare --output model.npz
       cells of an AnnData file
   hypermargin fit points.csv -C auto --output model.npz

@@ -194,7 +194,7 @@ def _uncertainty_set(text: str) -> UncertaintySet:
 def points_of(args: argparse.Namespace, model: HyperbolicClassifier | None = None, *, labelled: bool = False) -> Points:
     """Read the points of the file that the arguments name, and check them.
 
-    With a model its coordinates, and its columns if it knows their names, are expected. With `labelled`, rows without
+    A model expects its own coordinates, and its own columns if it has their names. With `labelled`, rows without
     a label are an error, or left out if ``--skip-unlabelled`` was given.
     """
     names = getattr(model, "feature_names_in_", None)

@@ -20,7 +20,7 @@ EXAMPLES = """examples:
   hypermargin plot points.csv --output points.png
       the points alone
   hypermargin plot points.csv --model model.npz --output regions.png
-      a fitted model: its regions, and its boundary where there are two classes
+      a fitted model: its regions, and its boundary if there are two classes
   hypermargin plot points.csv --model forest.npz --tree 0 --output tree.png
       the first tree of a forest: its regions and its splits
   hypermargin plot points.csv --methods euclidean,pgd --zoom boundary --output both.pdf
@@ -43,11 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--zoom", choices=("disk", "data", "boundary"), default="disk", help="what to show (%(default)s)"
     )
-    parser.add_argument("--center", choices=("origin", "mean"), default="origin", help="the middle (%(default)s)")
+    parser.add_argument(
+        "--center", choices=("origin", "mean"), default="origin", help="what is in the middle (%(default)s)"
+    )
     parser.add_argument(
         "--tree", type=int, metavar="K", help="with --model: draw the splits of the forest's tree K, from 0"
     )
-    add_geometry_arguments(parser.add_argument_group("coordinates (a model knows its own)"))
+    add_geometry_arguments(parser.add_argument_group("coordinates (with --model those of the model)"))
     add_problem_arguments(parser.add_argument_group("with --methods or --proof"))
 
 

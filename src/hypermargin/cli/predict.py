@@ -16,8 +16,8 @@ from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
   hypermargin predict model.npz new.csv
-      one label per line on standard output, after the id where new.csv has ids; columns that the model does not
-      know are left out
+      one label per line on standard output, after the id where new.csv has ids; columns that the model was not
+      fitted to are left out
   hypermargin predict model.npz new.npy --probabilities --output answers.csv
       a .csv with the label and the probability of every class
 """
@@ -40,12 +40,12 @@ def run(args: argparse.Namespace) -> None:
     if args.radii and not hasattr(model, "certified_radius"):
         raise CommandError(f"--radii: a {type(model).__name__} has no certified radii")
     if output is None:
-        _answer(sys.stdout, model, args, always_header=False)
+        _write_predictions(sys.stdout, model, args, always_header=False)
         return
     unfinished = output.with_name(output.name + ".part")  # an error in a late chunk leaves no partial output
     try:
         with unfinished.open("w", newline="", encoding="utf-8") as file:
-            known, right = _answer(file, model, args, always_header=True)
+            known, right = _write_predictions(file, model, args, always_header=True)
         unfinished.replace(output)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     say(f"wrote {output}")
 
 
-def _answer(file, model: Any, args: argparse.Namespace, *, always_header: bool) -> tuple[int, int]:
+def _write_predictions(file, model: Any, args: argparse.Namespace, *, always_header: bool) -> tuple[int, int]:
     """Write the predictions; return how many labels the file holds and how many of them are predicted."""
     writer = csv.writer(file, lineterminator="\n")
     known = right = 0
@@ -74,7 +74,7 @@ def _answer(file, model: Any, args: argparse.Namespace, *, always_header: bool) 
 
 
 def _parts(args: argparse.Namespace, model: Any) -> Iterable[Points]:
-    """All points, or a chunk at a time."""
+    """All points at once, or in chunks."""
     if not reads_chunks(args):
         return [points_of(args, model)]
     if args.id is not None:
@@ -91,7 +91,7 @@ def _checked_parts(chunks: ChunkedPoints, model: Any) -> Iterator[Points]:
 
 
 def _columns(model: Any, points: Points, args: argparse.Namespace) -> dict[str, list]:
-    """The columns of the answer, by name."""
+    """The columns of the output, by name."""
     columns: dict[str, list] = {} if points.ids is None else {points.id_name: points.ids}
     columns["label"] = model.predict(points.X).tolist()
     if args.probabilities:

@@ -21,7 +21,7 @@ GRAPHS = ("football", "karate", "polbooks")
 CELLS = ("krumsiek", "moignard", "olsson", "paul", "myeloidprogenitors")
 IMAGES = ("cifar", "fashion-mnist")
 REAL = (*GRAPHS, *CELLS, *IMAGES)
-#: What the draws of the Gaussian grid are called together.
+#: The name for all draws of the Gaussian grid together.
 GRID = "grid"
 GRID_CLASSES, GRID_SCALES, GRID_C, GRID_SEEDS = (2, 5), (0.4, 1.0), (0.1, 10.0), tuple(range(1, 16))
 N_FOLDS = 5

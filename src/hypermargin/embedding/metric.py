@@ -81,7 +81,7 @@ def _minimise(
     pairs = len(length) * (len(length) - 1) / 2
     reached: list[float] = []
 
-    def tell(intermediate_result: OptimizeResult) -> None:
+    def report(intermediate_result: OptimizeResult) -> None:
         reached.append(float(intermediate_result.fun))
         if progress is not None:
             error = np.sqrt(reached[-1] / pairs)
@@ -95,7 +95,7 @@ def _minimise(
         args=(length, inverse),
         jac=True,
         method="L-BFGS-B",
-        callback=tell,
+        callback=report,
         options={"maxiter": max_iter, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9},
     )
     found.success = found.nit < max_iter

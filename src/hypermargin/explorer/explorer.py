@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.explorer.encoding import as_json
-from hypermargin.explorer.scene import Samples, make_scene
+from hypermargin.explorer.scene import ShownPoints, make_scene
 
 
 class Explorer:
@@ -114,7 +114,7 @@ def explore(
         raise ValueError(f"center must be 'mean' or 'origin', got {center!r}")
     if not len(X):
         raise ValueError("X holds no points: there is nothing to explore")
-    samples = Samples(
+    samples = ShownPoints(
         X,
         None if y is None else np.asarray(y),
         ids,

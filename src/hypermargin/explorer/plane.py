@@ -1,4 +1,4 @@
-"""The plane that is looked at: the data's own in two dimensions, otherwise the best totally geodesic plane."""
+"""The plane that the page shows: the data's own in two dimensions, otherwise the best totally geodesic plane."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from hypermargin.geometry.mean import frechet_mean
 from hypermargin.geometry.metric import distance
 from hypermargin.geometry.tangent import log_origin
 
-#: The mean of more points than this is that of a sample of them: it only says where to look first.
+#: The mean of more points than this is taken of a subset: it only decides what is in the middle at first.
 MOST_FOR_MEAN = 20_000
 
 
@@ -22,13 +22,13 @@ class Plane:
     Parameters
     ----------
     centre : (d + 1,) array
-        The point of the space that is the origin of the plane.
+        The point of the space that becomes the origin of the plane.
     axes : (d, 2) array
-        Orthonormal directions at `centre`, as seen after it has been moved to the origin.
+        Orthonormal directions at `centre`, after the boost that moves it to the origin.
     mean : (2,) array
         Space coordinates, in the plane, of the mean of the data's shadows.
     share : float
-        What part of the data's variance in the tangent space at `centre` lies along the axes; 1 in two dimensions.
+        The share of the data's variance, in the tangent space at `centre`, along the axes; 1 in two dimensions.
     """
 
     centre: Array
@@ -43,8 +43,9 @@ class Plane:
     def shadow(self, X: Array) -> Array:
         """The nearest points of the plane, shape (n, d + 1) to (n, 3) in its own Lorentz coordinates.
 
-        Seen from `centre`, x has a part ``(x0, along)`` in the span of the plane and a part `beside` it; the nearest
-        point is the first, scaled back to the hyperboloid by ``1/sqrt(1 + |beside|^2)``. No distance grows on the way.
+        In the frame of `centre`, x has a part ``(x0, along)`` in the span of the plane and a part `beside` it; the
+        nearest point is the first part, scaled back to the hyperboloid by ``1/sqrt(1 + |beside|^2)``. This projection
+        increases no distance.
         """
         if self.dim == 2:
             return X
@@ -61,7 +62,7 @@ class Plane:
         return np.arcsinh(np.linalg.norm(moved - moved @ self.axes @ self.axes.T, axis=1))
 
     def in_space(self, Y: Array) -> Array:
-        """The points of the space that points Y of the plane are, shape (n, 3) to (n, d + 1)."""
+        """Points Y of the plane as points of the space, shape (n, 3) to (n, d + 1)."""
         return Y if self.dim == 2 else move_from_origin(lift(Y[:, 1:] @ self.axes.T), self.centre)
 
     def trace(self, w: Array) -> Array:
@@ -89,7 +90,7 @@ def best_plane(X: Array) -> Plane:
     total = float(values.sum())
     share = float(values[-2:].sum()) / total if total > 0.0 else 1.0
     axes = vectors[:, :-3:-1]
-    # The sign of an eigenvector means nothing; the larger part of each axis is made to point the same way every time.
+    # The sign of an eigenvector is arbitrary: the largest component of each axis is made positive.
     axes = axes * np.sign(axes[np.argmax(np.abs(axes), axis=0), [0, 1]])
     return Plane(mean, axes, np.zeros(2), share)
 
@@ -97,7 +98,8 @@ def best_plane(X: Array) -> Plane:
 def polar_around(points: Array, others: Array) -> tuple[Array, Array]:
     """Angle and distance, shapes (n,), of `others` as seen from `points` of the plane, both (n, 3).
 
-    The angle is that of ``log_0`` after the boost of the point to the origin: what the page undoes. NaN rows stay NaN.
+    The angle is that of ``log_0`` after the boost of the point to the origin, which the page inverts. NaN rows stay
+    NaN.
     """
     z, v = _disk(points), _disk(others)
     seen = (v - z) / (1.0 - np.conj(z) * v)  # the boost of each point to the origin, on the disk

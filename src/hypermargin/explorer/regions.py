@@ -1,8 +1,8 @@
-"""Regions and boundaries of any classifier of the plane, by triangles: no more is asked of it than labels of points.
+"""Regions and boundaries of any classifier of the plane, by triangles: only its predictions are needed.
 
-Sample points are triangulated (Delaunay, on the Poincaré disk). Triangles whose corners have different labels are made
-smaller until they are short in the hyperbolic metric; then the place of the change on each of their edges is found by
-bisection, and the triangle is cut there. So curves of kernels, votes, trees and geodesics are all traced in one way.
+Sample points are triangulated (Delaunay, on the Poincaré disk). Triangles whose corners have different labels are
+refined until their edges are short in the hyperbolic metric; then the boundary is located on each edge by bisection,
+and the triangle is cut there. Boundaries of kernels, votes, trees and geodesics are all traced in this way.
 """
 
 from collections.abc import Callable
@@ -21,21 +21,28 @@ from hypermargin.geometry.tangent import exp_origin
 #: Labels as integers from Lorentz points of the plane, shape (n, 3) to (n,).
 LabelOf = Callable[[Array], np.ndarray]
 
-#: Samples go out to this hyperbolic radius, where every coordinate model still holds points.
+#: Sample points reach this hyperbolic radius: on the disk that is within 2e-6 of the edge, and every coordinate model
+#: can represent it (to radius 18).
 EDGE_RADIUS = 14.0
+#: Rings of sample points and the points in a ring are this far apart in the hyperbolic metric, twice `SHORT_EDGE`, ...
 RINGS_APART = 0.25
+#: ... but a ring has no more points than this, 1.2 degrees apart.
 MOST_IN_RING = 300
+#: Data points among the sample points: small regions are found around them.
 MOST_SEEDS = 1200
-#: Triangles across a boundary are cut smaller until their edges are this short, near the data.
+#: Near the data, triangles across a boundary are refined until their edges have this hyperbolic length.
 SHORT_EDGE = 0.12
+#: Each round halves edges: seven shorten an edge of length 15 to `SHORT_EDGE`.
 MOST_ROUNDS = 7
+#: Limits the time and the size of the page, to which a point with its two triangles adds some 50 bytes.
 MOST_SAMPLES = 60_000
+#: Each halves the uncertainty of a crossing: 18 bring it to 4e-6 of an edge, far below a pixel.
 BISECTIONS = 18
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """What was traced: vertices on the disk, triangles of one label each, and the lines between labels.
+    """Traced regions: vertices on the disk, triangles of one label each, and the lines between labels.
 
     Parameters
     ----------
@@ -57,7 +64,7 @@ class Regions:
 
 
 def trace_regions(label_of: LabelOf, X: Array, centre: Array, short_edge: float = SHORT_EDGE) -> Regions:
-    """Trace the regions of `label_of` around the data X, shape (n, 3), and out to the edge as seen from `centre`."""
+    """Trace the regions of `label_of` around the data X, shape (n, 3), and from `centre` to the edge of the disk."""
     points = sample_points(X, centre)
     labels = np.asarray(label_of(to_lorentz(points, "poincare")))
     reach = float(np.max(radius(X))) + 1.0
@@ -73,7 +80,7 @@ def trace_regions(label_of: LabelOf, X: Array, centre: Array, short_edge: float 
 
 
 def sample_points(X: Array, centre: Array) -> Array:
-    """Disk points, shape (m, 2): rings around `centre` out to the edge, some of the data, and further out from each."""
+    """Disk points, shape (m, 2): rings around `centre` out to the edge, some of the data, and points behind these."""
     reach = max(EDGE_RADIUS - float(radius(centre)), 2.0)
     near = min(float(np.max(radius(X))) + float(radius(centre)) + 0.5, reach)
     radii = np.concatenate([np.arange(RINGS_APART, near, RINGS_APART), np.linspace(near, reach, 8)])
@@ -107,13 +114,13 @@ def _middles_to_add(points: Array, labels: np.ndarray, triangles: np.ndarray, re
 
 
 def _edges(triangles: np.ndarray) -> np.ndarray:
-    """The different edges of triangles, each with its smaller vertex first; shape (m, 2)."""
+    """The distinct edges of triangles, each with its smaller vertex first; shape (m, 2)."""
     pairs = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
     return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
 def _cut(label_of: LabelOf, points: Array, labels: np.ndarray, triangles: np.ndarray) -> Regions:
-    """Cut every triangle at the boundaries that cross it."""
+    """Cut each triangle along the boundaries that cross it."""
     corner = labels[triangles]
     whole = (corner[:, 0] == corner[:, 1]) & (corner[:, 1] == corner[:, 2])
     crossed = triangles[~whole]
@@ -154,7 +161,7 @@ def _cut(label_of: LabelOf, points: Array, labels: np.ndarray, triangles: np.nda
 
 
 def _bisect(label_of: LabelOf, points: Array, labels: np.ndarray, edges: np.ndarray) -> Array:
-    """Where the label of the first end stops along straight edges of the disk, shape (m, 2)."""
+    """The point of each edge (straight on the disk) where the label of its first end changes, shape (m, 2)."""
     if not len(edges):
         return np.empty((0, 2))
     start, end = points[edges[:, 0]], points[edges[:, 1]]
@@ -167,7 +174,7 @@ def _bisect(label_of: LabelOf, points: Array, labels: np.ndarray, edges: np.ndar
 
 
 def chain(segments: list[tuple[int, int]]) -> list[np.ndarray]:
-    """Segments between numbered nodes joined to lines as long as can be; lines end where other than two meet."""
+    """Join segments between numbered nodes to lines, which end at nodes where not exactly two segments meet."""
     neighbours: dict[int, list[int]] = {}
     for p, q in segments:
         neighbours.setdefault(p, []).append(q)

@@ -1,4 +1,4 @@
-"""Everything the page knows, gathered in one dictionary of plain values."""
+"""The content of the page in one dictionary of plain values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _DASHES: dict[str, list[float]] = {"solid": []}
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Points as they were given, labels, names, and which of them are test points; training points come first."""
+class ShownPoints:
+    """Training points and test points as the user gave them, with labels and names."""
 
     X: Any
     y: np.ndarray | None
@@ -41,7 +41,7 @@ class Samples:
 
 def make_scene(
     models: Any,
-    samples: Samples,
+    samples: ShownPoints,
     *,
     title: str,
     path: int | Sequence[float] | None = None,
@@ -109,7 +109,7 @@ def _model(
     }
 
 
-def _labels(samples: Samples) -> np.ndarray | None:
+def _labels(samples: ShownPoints) -> np.ndarray | None:
     """All labels, training first; None without them."""
     parts = [np.asarray(y) for y in (samples.y, samples.y_test) if y is not None]
     if not parts:
@@ -120,7 +120,7 @@ def _labels(samples: Samples) -> np.ndarray | None:
 
 
 def _classes(labels: np.ndarray | None, shown: list[ShownModel]) -> np.ndarray:
-    """All classes there are, those of the models included, in the order of their colours."""
+    """All classes of labels and models, in the order of their colours."""
     parts = [model.classes for model in shown] + ([labels] if labels is not None else [])
     if not parts:
         return np.array([], dtype=str)
@@ -128,20 +128,20 @@ def _classes(labels: np.ndarray | None, shown: list[ShownModel]) -> np.ndarray:
 
 
 def _comparable(labels: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
-    """Labels as text where some of the others are text and some numbers, as in a file and in a model."""
+    """Labels as text if some of the others are text and some numbers, as in a file and a model."""
     mixed = len({other.dtype.kind in "biuf" for other in others}) > 1
     return labels.astype(str) if mixed or labels.dtype.kind == "O" else labels
 
 
 def _index_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Positions of labels among classes in any order, -1 for those that are not there."""
+    """Indices of labels among classes in any order, -1 for labels that are not among them."""
     order = np.argsort(classes)
     at = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
     return np.where(classes[at] == labels, at, -1)
 
 
-def _ids(samples: Samples) -> list[str] | None:
-    """Names of all points, or None where they are their numbers (test points are numbered on)."""
+def _ids(samples: ShownPoints) -> list[str] | None:
+    """Names of all points; None if none are given, and they are called by their numbers."""
     if samples.ids is None and samples.ids_test is None:
         return None
     train = samples.ids if samples.ids is not None else range(samples.n_train)

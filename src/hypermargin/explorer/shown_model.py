@@ -1,4 +1,4 @@
-"""A fitted classifier as the page shows it: its answers at the points, its regions and boundaries in the plane."""
+"""A fitted classifier as the page shows it: predictions at the points, regions and boundaries in the plane."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,24 +15,24 @@ from hypermargin.geometry.lorentz import lift, minkowski_dot
 from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.plotting.disk import in_columns_of
 
-#: Levels of the decision function that are drawn beside the boundary.
+#: Levels of the decision function that are drawn beside the boundary: the margins.
 MARGINS = (-1.0, 1.0)
-#: Edges of the triangles that trace lines of less weight than the boundary of a model.
+#: Hyperbolic length of the triangles' edges along less important lines, 2.5 times that of boundaries (`SHORT_EDGE`).
 ROUGH_EDGE = 0.3
-#: Of the probabilities of a point the page gets so many, the largest.
+#: Number of class probabilities per point, the largest: as many bars as the page shows.
 MOST_PROBABILITIES = 4
 
 
 class ShownModel:
-    """A classifier, what its coordinates are, and the data they were given in.
+    """A classifier with its name and the meaning of its coordinates.
 
     Parameters
     ----------
     name : str
     estimator : fitted classifier
     X : table of coordinates
-        Only its columns' names are used: an estimator fitted to a data frame expects one.
-    geometry, curvature : of `X`, where the estimator does not say
+        Only the names of its columns are used: an estimator fitted to a data frame expects a data frame.
+    geometry, curvature : of `X`, if the estimator has no such parameters
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ShownModel:
         return to_lorentz(np.asarray(X, dtype=np.float64), self.geometry, self.curvature)
 
     def coordinates(self, points: Array) -> Any:
-        """Coordinates of the model, as a table like the one it was given, from unit Lorentz points."""
+        """Coordinates of the model from unit Lorentz points, as a data frame if `X` was one."""
         return in_columns_of(self._template, from_lorentz(points, self.geometry, self.curvature))
 
     def predicted(self, points: Array) -> np.ndarray:
@@ -64,13 +64,13 @@ class ShownModel:
     # -- in the plane --------------------------------------------------------------------------------------------------
 
     def regions(self, plane: Plane, shadows: Array, **options: Any) -> Regions:
-        """The regions of the classes in the plane; `shadows`, shape (n, 3), say where they matter."""
+        """The regions of the classes in the plane, traced around `shadows`, shape (n, 3)."""
         return trace_regions(lambda y: self.predicted(plane.in_space(y)), shadows, lift(plane.mean), **options)
 
     def level_lines(self, plane: Plane, shadows: Array, levels: Sequence[float] = MARGINS) -> list[Array]:
-        """Curves in the plane along which the decision function of two classes has one of the levels; Lorentz points.
+        """Level lines of the decision function of two classes in the plane, as Lorentz points.
 
-        Empty for more classes, and for estimators without such a function.
+        Empty for more than two classes, and for estimators without a decision function.
         """
         if len(self.classes) != 2 or not hasattr(self.estimator, "decision_function"):
             return []
@@ -81,9 +81,9 @@ class ShownModel:
         return trace_regions(band, shadows, lift(plane.mean), ROUGH_EDGE).curves()
 
     def boundary(self, plane: Plane) -> tuple[Array, float] | None:
-        """Normal and intercept of the boundary in the plane, where it is one level set of ``x * w``; None elsewhere.
+        """Normal and intercept of the boundary in the plane if it is a level set of ``x * w``, else None.
 
-        Whatever an estimator calls ``coef_``, it is believed only if its sign is the prediction all over the plane.
+        An estimator's ``coef_`` is used only if its sign is the prediction at points all over the plane.
         """
         coef, intercept = (getattr(self.estimator, name, None) for name in ("coef_", "intercept_"))
         if coef is None or intercept is None or np.shape(coef) != (1, plane.dim + 1) or len(self.classes) != 2:
@@ -99,9 +99,9 @@ class ShownModel:
     # -- at the points -------------------------------------------------------------------------------------------------
 
     def answers(self, plane: Plane, points: Array, shadows: Array, labels: np.ndarray) -> dict[str, Any]:
-        """What the page tells of every point, for unit Lorentz points, shape (n, d + 1), and indices of their labels.
+        """The predictions of unit Lorentz points, shape (n, d + 1), with all that the model can say about them.
 
-        Labels that the model does not know (index -1) have no margin.
+        `labels` are indices among `classes`; points whose label is unknown to the model (-1) have no margin.
         """
         X = self.coordinates(points)
         predicted = np.searchsorted(self.classes, np.asarray(self.estimator.predict(X)))
@@ -119,7 +119,7 @@ class ShownModel:
         if hasattr(self.estimator, "decision_function"):
             found["margin"] = packed(margins(np.asarray(self.estimator.decision_function(X)), labels), "float32")
         if hasattr(self.estimator, "certified_radius"):
-            # Lengths on the page are those of the unit hyperboloid; `lengthUnit` turns them back.
+            # The page has lengths on the unit hyperboloid, and shows them times `lengthUnit`.
             scale = curvature_scale(self.curvature)
             radius = scale * np.asarray(self.estimator.certified_radius(X))
             found["radius"] = packed(radius, "float32")
@@ -130,7 +130,7 @@ class ShownModel:
         return found
 
     def _rivals(self, X: Any, plane: Plane, shadows: Array) -> dict[str, Any]:
-        """Where the nearest point of another answer is, as an angle and a distance seen from the point."""
+        """The nearest point with another prediction: its direction and distance as seen from each point."""
         rivals, far = self.estimator.nearest_adversarial(X)
         rivals, far = np.asarray(rivals, dtype=np.float64), np.asarray(far, dtype=np.float64)
         there = np.flatnonzero(np.isfinite(far))
@@ -146,9 +146,9 @@ class ShownModel:
 
 
 def section_radius(radius: Array, height: Array) -> Array:
-    """Radius of the disc in which the plane meets balls around points at `height` above it; 0 where it misses them.
+    """Radius of the disc in which the plane intersects balls around points at `height` above it; 0 if it does not.
 
-    The disc is around the point's shadow, and ``cosh(radius) = cosh(height) cosh(disc)`` by Pythagoras.
+    The disc is centred at the point's shadow, and ``cosh(radius) = cosh(height) cosh(disc)`` by Pythagoras.
     """
     meets = radius > height
     with np.errstate(over="ignore"):
@@ -157,9 +157,9 @@ def section_radius(radius: Array, height: Array) -> Array:
 
 
 def margins(decision: Array, labels: np.ndarray) -> Array:
-    """How far the decision speaks for each point's own label, shape (n,): negative where the answer is another.
+    """The margin of each point's own label, shape (n,): negative if the prediction is another label.
 
-    Two classes: the score, with the sign of the label. More: the decision of the label less the best of the others.
+    Two classes: the score times the sign of the label. More: the score of the label minus the best other score.
     """
     known = labels >= 0
     if decision.ndim == 1:
@@ -171,14 +171,14 @@ def margins(decision: Array, labels: np.ndarray) -> Array:
 
 
 def packed_curves(curves: Sequence[Array]) -> dict[str, Any]:
-    """Lines of Lorentz points one after the other, and where each begins."""
+    """Lines of Lorentz points as one array, and the index at which each begins."""
     starts = np.cumsum([0, *(len(curve) for curve in curves)])
     together = np.concatenate(curves) if curves else np.empty((0, 3))
     return {"points": packed_points(together), "starts": packed(starts, "uint32")}
 
 
 def packed_regions(regions: Regions) -> dict[str, Any]:
-    """The triangles of the regions, for the page to paint."""
+    """The triangles of the regions, packed for the page."""
     return {
         "vertices": packed_points(to_lorentz(regions.vertices, "poincare")),
         "triangles": packed(regions.triangles, index_dtype(len(regions.vertices))),
@@ -187,7 +187,7 @@ def packed_regions(regions: Regions) -> dict[str, Any]:
 
 
 def named_models(models: Any) -> dict[str, Any]:
-    """Estimators by name: a mapping as it is, one estimator or several under names of their own."""
+    """Estimators by name: a mapping as it is; for one estimator or a list, names are made and numbered."""
     if models is None:
         return {}
     if isinstance(models, Mapping):

@@ -58,18 +58,18 @@ class PoincareDisplay:
     predict : callable, optional
         Labels from Lorentz points; colours the regions.
     score : callable, optional
-        Scores of two classes from Lorentz points, whose levels -1, 0 and 1 are drawn: boundary and margins of a kernel.
+        Scores of two classes from Lorentz points; the levels -1, 0 and 1 are drawn: boundary and margins of a kernel.
     center : "mean" or (3,) array, optional
-        The Lorentz point that an isometry puts at the middle of the disk: the Fréchet mean of X, or another; the origin
-        by default.
+        The Lorentz point that an isometry moves to the middle of the disk: the Fréchet mean of X, or the point given;
+        by default the origin.
     edges : (m, 2) array of int, optional
         Pairs of rows of X to join by geodesics, as in a tree.
     classes : array, optional
-        All labels there are, in the order of their colours; those of y and y_test by default.
+        All labels, in the order of their colours; by default those of y and y_test.
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
+    ax_, figure_ : the axes and the figure.
     points_, test_points_ : dict of label to PathCollection.
     lines_ : dict of name to Line2D; a method without a boundary is left out.
     regions_ : AxesImage or None.
@@ -131,8 +131,8 @@ class PoincareDisplay:
     ) -> "PoincareDisplay":
         """Draw a fitted classifier: decision regions and, for two classes, the boundary.
 
-        X and X_test are in the coordinates the estimator takes. `geometry` and `curvature` are read from it (or from
-        the ``best_estimator_`` of a search); for other classifiers and pipelines say what the coordinates are.
+        X and X_test are in the coordinates that the estimator takes. `geometry` and `curvature` are read from it (or
+        from the ``best_estimator_`` of a search); for other classifiers and pipelines they must be given.
         The remaining parameters are those of the class and of `plot`.
         """
         check_is_fitted(estimator)
@@ -263,7 +263,7 @@ class PoincareDisplay:
         return from_lorentz(move_to_origin(X, self.center), "poincare")
 
     def _curve(self, w: Array, intercept: float) -> Array | None:
-        """Points of the boundary on the disk, or None where there is none."""
+        """Points of the boundary on the disk; None if it has none."""
         try:
             return arc_points(transform_normal(w, translation_to_origin(self.center)), 600, level=-intercept)
         except ValueError:  # a timelike or lightlike w without points on its level
@@ -295,7 +295,7 @@ class PoincareDisplay:
         return move_from_origin(to_lorentz(grid_in_window(window, resolution, reach), "poincare"), self.center)
 
     def _draw_levels(self, ax: Axes, window: Window, resolution: int, disk: Circle) -> ContourSet:
-        """The lines where the score is 0 (the boundary), and -1 and 1 (the margins, dashed)."""
+        """Draw the level lines of the score: 0 (the boundary), and -1 and 1 (the margins, dashed)."""
         assert self.score is not None
         values = np.reshape(self.score(self._grid(window, resolution)), (resolution, resolution))
         left, right, bottom, top = window.extent
@@ -329,7 +329,7 @@ class PoincareDisplay:
         return "w is timelike" if quadratic_form(w) < 0.0 else "w is lightlike"
 
     def _legend(self, colours: dict[Any, str]):
-        """To the right of the disk, where it covers nothing: classes, then train and test, then boundaries."""
+        """The legend to the right of the disk: classes, then train and test, then boundaries."""
         handles = [marker_handle(str(label), colour, "o") for label, colour in colours.items()]
         if self.X_test is not None:
             handles += [marker_handle("train", "#808080", "o"), marker_handle("test", "#808080", "^")]

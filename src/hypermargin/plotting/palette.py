@@ -1,8 +1,8 @@
-"""Colours and line styles that stay apart for colour-blind readers as far as their number allows."""
+"""Colours and line styles that colour-blind readers can tell apart, as far as their number allows."""
 
-#: One colour per class. The first seven are Okabe and Ito's (without black, which boundaries have). Each of the others
-#: was chosen to be as far from all before it as any moderate colour is, in CIE L*a*b* as seen with normal sight,
-#: protanopia and deuteranopia, whichever is least.
+#: One colour per class. The first seven are Okabe and Ito's (without black, the colour of boundaries). Each further one
+#: is the moderate colour that is furthest from all before it, by the smallest of its distances in CIE L*a*b* as seen
+#: with normal sight, protanopia and deuteranopia.
 CLASS_COLOURS = (
     "#0072B2",  # blue
     "#E69F00",  # orange
@@ -26,7 +26,7 @@ CLASS_COLOURS = (
     "#884455",  # mauve
 )
 
-#: Colour, dashes and width of boundaries. Later lines are thinner, so that those they cover can still be seen.
+#: Colour, dashes and width of boundaries. Later lines are thinner, so that the lines below them remain visible.
 LINE_STYLES = (
     ("#000000", "solid", 2.4),
     ("#E41A1C", (0, (5, 2)), 2.0),

@@ -48,7 +48,7 @@ class ProofDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
+    ax_, figure_ : the axes and the figure.
     envelope_ : Line2D
         E(t), the lowest over regions of the largest minorant: no w with this t has a smaller objective.
     objective_ : Line2D or None

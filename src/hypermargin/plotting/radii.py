@@ -1,4 +1,4 @@
-"""Certified radii on the Poincaré disk: around every point the disc in which its prediction cannot change."""
+"""Certified radii on the Poincaré disk: around each point the disc in which its prediction cannot change."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from hypermargin.geometry.isometries import move_to_origin
 from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.plotting.display import PoincareDisplay
 
-#: Discs larger than this would cover the picture and say no more.
+#: Larger discs are left out: drawn around the middle they would fill 0.9999 of the picture's radius.
 LARGEST_RADIUS = 12.0
 
 
 def geodesic_circles(points: Array, radii: Array) -> tuple[Array, Array]:
-    """What hyperbolic circles are on the disk: centres, shape (n, 2), and radii, shape (n,), of Euclidean circles.
+    """Hyperbolic circles as Euclidean circles on the disk: centres, shape (n, 2), and radii, shape (n,).
 
     With ``s = tanh(rho/2)`` the circle around p has the centre ``p (1 - s^2)/(1 - s^2 |p|^2)`` and the radius
     ``s (1 - |p|^2)/(1 - s^2 |p|^2)``.
@@ -29,7 +29,7 @@ def geodesic_circles(points: Array, radii: Array) -> tuple[Array, Array]:
 
 
 class RadiiDisplay(PoincareDisplay):
-    """A `PoincareDisplay` with discs: ``discs_`` of points classified correctly, ``wrong_discs_`` of the others."""
+    """A `PoincareDisplay` with discs: ``discs_`` of correctly classified points, ``wrong_discs_`` of the others."""
 
     discs_: PatchCollection
     wrong_discs_: PatchCollection
@@ -43,16 +43,16 @@ def plot_certified_radii(
     adversarial: bool = False,
     **display: Any,
 ) -> "RadiiDisplay":
-    """Draw a fitted `HyperbolicSVC` with the certified radius of every point of X, and where its nearest rival is.
+    """Draw a fitted `HyperbolicSVC` with the certified radius of each point of X.
 
-    Discs of points that are classified wrongly are drawn dashed and empty. Infinite radii are left out.
+    Discs of misclassified points are drawn dashed and empty. Infinite radii are left out.
 
     Parameters
     ----------
     estimator : HyperbolicSVC
     X, y : points in the coordinates of the estimator, and labels
     adversarial : bool
-        Mark the nearest point of another prediction as well, joined to its point.
+        Also draw the nearest point with another prediction, joined to its point.
     **display
         Further arguments of `PoincareDisplay.from_estimator`.
 
@@ -65,7 +65,7 @@ def plot_certified_radii(
     disk = from_lorentz(move_to_origin(lorentz, picture.center), "poincare")
     shown = scale * radii <= LARGEST_RADIUS
     correct = np.asarray(estimator.predict(X)) == np.asarray(y)
-    shade = (0.25, 0.25, 0.25, min(0.1, 2.0 / len(radii)))  # discs overlap: where they are many each is paler
+    shade = (0.25, 0.25, 0.25, min(0.1, 2.0 / len(radii)))  # discs overlap: the more there are, the paler
     picture.discs_ = _discs(disk, scale * radii, shown & correct, facecolor=shade, edgecolor="#40404060")
     picture.wrong_discs_ = _discs(
         disk, scale * radii, shown & ~correct, facecolor="none", edgecolor="#C00000", linestyle=(0, (3, 2))

@@ -1,4 +1,4 @@
-"""`TreeDisplay`: one tree on the Poincaré disk, with every split drawn where it parts its node and nowhere else."""
+"""`TreeDisplay`: one tree on the Poincaré disk, with each split drawn inside its node only."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,17 +14,17 @@ from hypermargin.geometry.hyperplanes import arc_points
 from hypermargin.geometry.isometries import transform_normal, translation_to_origin
 from hypermargin.plotting.display import PoincareDisplay, Zoom
 
-#: Points along a split before it is cut to its node.
+#: Points along a split before it is cut to its node: more than one per pixel of a picture of usual size.
 POINTS = 2000
-#: Width of the line of the root's split, what each level below leaves of it, and the least.
+#: Width of the line of the root's split, the factor per level below, and the least width, which still shows in print.
 FIRST_WIDTH, NARROWING, LEAST_WIDTH = 2.6, 0.8, 0.5
 LINE_COLOUR = "#202020"
 
 
 class TreeDisplay:
-    """A picture of a tree in the hyperbolic plane: regions by its answers, and its splits. Made by `from_estimator`.
+    """A picture of a tree in the hyperbolic plane: its regions and its splits. Made by `from_estimator`.
 
-    The split of the root has the widest line; a split below ends where it meets those above it.
+    The split of the root has the widest line; splits below end at those above them.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class TreeDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : what was drawn on.
+    ax_, figure_ : the axes and the figure.
     disk_ : PoincareDisplay
     lines_ : LineCollection
         One line for each connected piece of a split, in the order of `nodes_`.
     nodes_ : (n_lines,) array
-        The node that each line parts.
+        The node of each line.
     """
 
     def __init__(self, tree: HyperbolicTreeClassifier, disk: PoincareDisplay) -> None:
@@ -112,12 +112,12 @@ class TreeDisplay:
 
 
 def _scores(points: Array, w: Array, threshold: float) -> Array:
-    """``x * w - threshold`` for points p of the closed disk, times ``1 - |p|^2``, so that nothing is infinite."""
+    """``x * w - threshold`` for points p of the closed disk, times ``1 - |p|^2``, which is finite on the edge."""
     square = np.sum(points**2, axis=1)
     return (1.0 + square) * w[0] - 2.0 * (points @ w[1:]) - threshold * np.maximum(1.0 - square, 0.0)
 
 
 def _runs(inside: np.ndarray) -> list[np.ndarray]:
-    """The positions of every unbroken run of True."""
+    """The positions of each unbroken run of True."""
     there = np.flatnonzero(inside)
     return np.split(there, np.flatnonzero(np.diff(there) > 1) + 1) if there.size else []
