@@ -11,12 +11,21 @@ import pytest
 from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.compilation import is_compiled
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
-from hypermargin.solvers.exact.compiled import ball_passes, cuts, evaluator, linearised_passes, master, passes, region
+from hypermargin.solvers.exact.compiled import (
+    ball_passes,
+    cuts,
+    evaluator,
+    linearised_passes,
+    master,
+    passes,
+    region,
+    search,
+)
 from interpreted import load_source, put_in_place
 from reference.instances import FAMILIES, make_instance
 
 #: In an order in which each imports those before it only.
-COMPILED = (cuts, master, region, passes, evaluator, ball_passes, linearised_passes)
+COMPILED = (cuts, master, region, passes, evaluator, search, ball_passes, linearised_passes)
 
 
 INTERPRETED = dict(zip(COMPILED, load_source(*COMPILED), strict=True))

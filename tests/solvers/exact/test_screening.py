@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 
-from hypermargin.compilation import is_compiled
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers import Status, solve
 from hypermargin.solvers.exact import oracle, pass_cuts
-from hypermargin.solvers.exact.compiled import evaluator
 from hypermargin.solvers.exact.pass_cuts import Box, everything_open, screen
 from hypermargin.solvers.exact.setup import make_search
-
-needs_compiler = pytest.mark.skipif(not is_compiled(evaluator), reason="only compiled passes are screened")
 
 
 def some_problem(n=3000, dim=2, weighted=False, **options):
@@ -42,7 +38,6 @@ def test_settled_samples_are_affine_in_the_box(dim, weighted):
             assert left + known.b + known.g @ w == pytest.approx(full, rel=1e-12)
 
 
-@needs_compiler
 def test_a_pass_in_the_box_is_a_pass_over_all_samples():
     problem = some_problem(weighted=True)
     data, kept = make_search(problem)
@@ -60,7 +55,6 @@ def test_a_pass_in_the_box_is_a_pass_over_all_samples():
     assert kept.evaluator.work < 19.0
 
 
-@needs_compiler
 @pytest.mark.parametrize("timelike", [False, True])
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_screening_changes_the_time_not_the_answer(monkeypatch, C, timelike):
@@ -75,7 +69,6 @@ def test_screening_changes_the_time_not_the_answer(monkeypatch, C, timelike):
     assert screened.info["full_passes"] < plain.info["full_passes"]
 
 
-@needs_compiler
 def test_degenerate_problems_and_one_class_are_screened_too(monkeypatch):
     monkeypatch.setattr(pass_cuts, "LEAST_SAMPLES", 100)
     monkeypatch.setattr(oracle, "LEAST_PART", 50)

@@ -7,14 +7,12 @@ from math import sqrt
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.compilation import is_compiled
 from hypermargin.geometry.compiled.frames import normal_out_of_frame
 from hypermargin.geometry.exact_normals import normal_from_frame
 from hypermargin.geometry.isometries import boost
-from hypermargin.geometry.lorentz import covector, fixed_order_product
+from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.compiled import evaluator, passes
-from hypermargin.solvers.exact.compiled.passes import LANES
+from hypermargin.solvers.exact.compiled.passes import LANES, Pass
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.working_sets import Samples, SamplesInMemory
 
@@ -23,7 +21,7 @@ from hypermargin.solvers.exact.working_sets import Samples, SamplesInMemory
 MARGIN_SLACK = 1e-9
 #: The fewest samples of a class in a part of the data, if there are as many.
 LEAST_PART = 2000
-#: Seconds that the check of a certificate takes for each number of the data and each cut found, without a compiler.
+#: Seconds that the check of a certificate takes at most for each number of the data and each cut found.
 CHECK_TIME = 5e-9
 
 
@@ -58,8 +56,8 @@ class HingeOracle:
 
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
-        """What the compiled loop needs to make passes by itself; None where there is no compiled loop."""
-        return (self._columns, self._costs, self._factor, self.threshold) if is_compiled(evaluator) else None
+        """Points, costs, their factor and the threshold: what the search needs to make passes by itself, if it can."""
+        return self._columns, self._costs, self._factor, self.threshold
 
     @property
     def framed(self) -> tuple[Array, Array]:
@@ -95,16 +93,10 @@ class HingeOracle:
         return other
 
     def __call__(self, w: Array) -> tuple[float, float, Array]:
-        """One pass; the compiled search makes its own from `arrays`."""
-        if is_compiled(passes):
-            g = np.empty(len(self._columns))
-            risk, b = passes.Pass(self._columns, self._costs, self.threshold).plain(np.ascontiguousarray(w), g)
-            return self._times_factor(risk, b, g)
-        Z = self._columns[:, : self._costs.size].T
-        margins = fixed_order_product(Z, w[:, None])[:, 0]
-        chosen = np.where(margins < self.threshold, self._costs, 0.0)
-        risk = float((self._costs * np.maximum(0.0, 1.0 - margins)).sum())
-        return self._times_factor(risk, chosen.sum(), -(chosen @ Z))
+        """One pass; the search makes its own from `arrays`."""
+        g = np.empty(len(self._columns))
+        risk, b = Pass(self._columns, self._costs, self.threshold).plain(np.ascontiguousarray(w), g)
+        return self._times_factor(risk, b, g)
 
     def _times_factor(self, risk: float, b: float, g: Array) -> tuple[float, float, Array]:
         return self._factor * risk, self._factor * b, self._factor * g

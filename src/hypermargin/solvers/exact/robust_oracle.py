@@ -10,17 +10,16 @@ only, and are tight for many lightlike ones (`UncertaintySet.cone_factors`).
 """
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.compilation import is_compiled
-from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
+from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import TIED, GeodesicBall, in_cone
-from hypermargin.solvers.exact.compiled import ball_passes, image_passes, linearised_passes
+from hypermargin.problems.uncertainty import GeodesicBall, in_cone
+from hypermargin.solvers.exact.compiled import ball_passes, linearised_passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
@@ -30,16 +29,27 @@ BLOCK = 65_536
 NORMS = {"l1": linearised_passes.L1, "max": linearised_passes.MAX, "l2": linearised_passes.L2}
 
 
+class Noise(NamedTuple):
+    """Linearised sets as arrays for compiled passes: sizes are one number for all samples, or one per sample.
+
+    `shape` is (d, d, .), one matrix for all or one per sample, and `shape_size` its Frobenius norm; it is (0, 0, 1)
+    where the set is no ellipsoid. `shrunk` and `grown` are the ends of `LinearisedSet.cone_range`.
+    """
+
+    rho: Array
+    norm: int
+    shape: Array
+    shape_size: Array
+    shrunk: Array
+    grown: Array
+
+
 class RobustOracle(HingeOracle, ABC):
     """``w -> (risk, b, g)`` for worst-case margins; subclasses do the pass."""
 
     def __init__(self, problem: MarginProblem, frame: Frame):
         super().__init__(problem, frame)
         self.cone_cuts = has_cone_cuts(problem)
-
-    @property
-    def _Z(self) -> Array:
-        return self._columns[:, : self._costs.size].T
 
     @property
     def _data(self) -> tuple[Array, Array, float]:
@@ -72,7 +82,6 @@ class BallOracle(RobustOracle):
 
     def __init__(self, problem: MarginProblem, ball: GeodesicBall, frame: Frame):
         super().__init__(problem, frame)
-        self._ball = ball
         sizes = (_sizes(of_rho) for of_rho in (np.cosh(ball.rho), np.sinh(ball.rho), np.exp(-np.asarray(ball.rho))))
         self._pass = ball_passes.BallPass(*self._data, *sizes)
 
@@ -84,27 +93,15 @@ class BallOracle(RobustOracle):
 
     def _of_cone(self, w: Array) -> tuple[float, float, Array]:
         """What bounds risk and cut of all spacelike normals."""
-        if is_compiled(ball_passes):
-            g = np.empty_like(w)
-            risk, b = self._pass.cone(w, g)
-            return risk, b, g
-        nominal = fixed_order_product(self._Z, w[:, None])[:, 0]
-        factors = self._ball.cone_factors(nominal, w.size - 1)
-        margins = factors * nominal
-        chosen = np.where(margins < self.threshold, self._costs, 0.0)
-        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), -((chosen * factors) @ self._Z)
+        g = np.empty_like(w)
+        risk, b = self._pass.cone(w, g)
+        return risk, b, g
 
     def _of_balls(self, w: Array) -> tuple[float, float, Array]:
         """Risk and cut of the worst points."""
-        if is_compiled(ball_passes):
-            g = np.empty_like(w)
-            risk, b = self._pass(w, float(quadratic_form(w)), g)
-            return risk, b, g
-        along, across = self._ball.coefficients(self._Z, w)
-        margins = self._ball.worst_of(fixed_order_product(self._Z, w[:, None])[:, 0], self._Z, w)
-        chosen = np.where(margins < self.threshold, self._costs, 0.0)
-        slope = -((chosen * along) @ self._Z) - float(chosen @ across) * covector(w)
-        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), float(chosen.sum()), slope
+        g = np.empty_like(w)
+        risk, b = self._pass(w, float(quadratic_form(w)), g)
+        return risk, b, g
 
 
 class LinearisedOracle(RobustOracle):
@@ -112,56 +109,25 @@ class LinearisedOracle(RobustOracle):
 
     def __init__(self, problem: MarginProblem, noise: LinearisedSet, frame: Frame):
         super().__init__(problem, frame)
-        self._noise, self._X, self._y = noise, problem.X, problem.y
         shape, size = np.empty((0, 0, 1)), np.ones(1)
         if isinstance(noise, Ellipsoid):
             shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
             size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
         multiples = (_sizes(factors) for factors in noise.cone_range(problem.dim))
-        self._of_noise = _sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size), *multiples
+        self._noise = Noise(_sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size), *multiples)
         self._pass = self._make_pass(problem.X)
 
     def _make_pass(self, X: Array) -> linearised_passes.LinearisedPass:
-        return linearised_passes.LinearisedPass(*self._data, _jacobian_columns(X), *self._of_noise)
-
-    @cached_property
-    def _jacobian(self) -> OriginJacobian:
-        """For passes in NumPy; compiled ones have columns of their own."""
-        return OriginJacobian.at(self._X)
+        return linearised_passes.LinearisedPass(*self._data, _jacobian_columns(X), self._noise)
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        c = covector(self._outwards @ w)
-        if is_compiled(linearised_passes):
-            g, h = np.empty_like(w), np.empty_like(w)
-            risk, b = self._pass(w, c, self._in_cone(w), g, h)
-            return risk, b, g + self._outwards @ h  # the boost is its own transpose
-        J = self._jacobian
-        risk, chosen, factors, steps = self._worst_steps(w, J.pull_back(c), J.pull_back_size(c))
-        noise = (chosen * self._y) @ covector(J.push_forward(steps))
-        return risk, float(chosen.sum()), -((chosen * factors) @ self._Z) - self._outwards @ noise
+        c, g, h = covector(self._outwards @ w), np.empty_like(w), np.empty_like(w)
+        risk, b = self._pass(w, c, self._in_cone(w), g, h)
+        return risk, b, g + self._outwards @ h  # the boost is its own transpose
 
     def _in_cone(self, w: Array) -> bool:
         """Whether the cut at w is to hold for spacelike normals only."""
         return self.cone_cuts and bool(in_cone(w))
-
-    def _worst_steps(self, w: Array, pulled: Array, size: Array) -> tuple[float, Array, Array, Array]:
-        """The risk, the costs of the samples in the cut, multiples of their points and z, from ``J'c`` without labels.
-
-        In the cone a multiple takes the place of the worst step where it is worse.
-        """
-        rho = np.reshape(self._noise.rho, (-1, 1))
-        pulled = self._y[:, None] * pulled
-        steps = rho * self._noise.unit_step(pulled, size)
-        nominal = fixed_order_product(self._Z, w[:, None])[:, 0]
-        margins = nominal - rho[:, 0] * self._noise.dual_length(pulled)
-        factors = np.ones_like(nominal)
-        if self._in_cone(w):
-            multiples = self._noise.cone_factors(nominal, w.size - 1)
-            worse = multiples * nominal < margins + TIED * np.abs(nominal)
-            margins, factors = np.minimum(multiples * nominal, margins), np.where(worse, multiples, factors)
-            steps[worse] = 0.0
-        chosen = np.where(margins < self.threshold, self._costs, 0.0)
-        return float(self._costs @ np.maximum(0.0, 1.0 - margins)), chosen, factors, steps
 
 
 class ImageOracle(LinearisedOracle):
@@ -173,20 +139,12 @@ class ImageOracle(LinearisedOracle):
         for rows in (slice(start, start + step) for start in range(0, X.shape[0], step)):
             images = framed_jacobians(X[rows], self.frame.centre[1:])
             columns[:, rows] = np.concatenate([images.reshape(len(images), -1), image_sizes(images)], axis=1).T
-        return image_passes.ImagePass(*self._data, _padded(columns), *self._of_noise)
-
-    @cached_property
-    def _images(self) -> Array:
-        return framed_jacobians(self._X, self.frame.centre[1:])
+        return linearised_passes.ImagePass(*self._data, _padded(columns), self._noise)
 
     def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        if is_compiled(image_passes):
-            g, h = np.empty_like(w), np.empty_like(w)
-            risk, b = self._pass(w, w, self._in_cone(w), g, h)
-            return risk, b, g + h
-        risk, chosen, factors, steps = self._worst_steps(w, self._images @ w, image_sizes(self._images) @ np.abs(w))
-        noise = np.einsum("n,nkj,nk->j", chosen * self._y, self._images, steps)
-        return risk, float(chosen.sum()), -((chosen * factors) @ self._Z) - noise
+        g, h = np.empty_like(w), np.empty_like(w)
+        risk, b = self._pass(w, w, self._in_cone(w), g, h)
+        return risk, b, g + h
 
 
 def has_cone_cuts(problem: MarginProblem) -> bool:

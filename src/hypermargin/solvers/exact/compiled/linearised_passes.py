@@ -1,9 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Passes over the data with the worst-case margins of linearised sets: risk and cut at a point.
 
-Compiled by Cython at installation, like `evaluator`; `robust_oracle` does the same in NumPy where there is no compiler.
-Blocks of samples are as in `passes`; selections and arithmetic are in different loops where compilers would make
-branches of them.
+Far from the origin Jacobians are moved to the frame before they are used (`ImagePass`): in the coordinates of the data
+products with a normal are differences of numbers larger by ``e^(2r)``; the images of the axes in the frame
+(`problems.linearised.framed_jacobians`) have digits to spare. There are d (d + 1) numbers per sample.
+
+Compiled by Cython at installation, like `evaluator`; without a compiler the interpreter runs this file. Blocks of
+samples are as in `passes`; selections and arithmetic are in different loops where compilers would make branches of
+them.
 """
 
 import cython
@@ -36,9 +40,7 @@ class LinearisedPass(Pass):
     """The sets ``x + J z`` (`LinearisedSet`), whose noise lives in the coordinates of the data.
 
     `jacobian` has as columns the d of `unit` and then `sinh`, ``cosh - stretch`` and `stretch` of `OriginJacobian`.
-    `shrunk` and `grown` are the ends of `LinearisedSet.cone_range`.
-    `shape` is (d, d, .), one matrix for all or one per sample, and `shape_size` its Frobenius norm; it is (0, 0, 1)
-    where the set is no ellipsoid. `pulled` is J'c of a block, then the direction of its steps z, and `turned` S'J'c;
+    The sets are a `Noise`. `pulled` is J'c of a block, then the direction of its steps z, and `turned` S'J'c;
     `kept_jacobian` and `kept_shape` are those of the samples of a block that belong to the cut.
     """
 
@@ -48,17 +50,13 @@ class LinearisedPass(Pass):
         costs: cython.const[cython.double][:],
         threshold: cython.double,
         jacobian: cython.double[:, ::1],
-        rho: cython.double[::1],
-        norm: cython.int,
-        shape: cython.double[:, :, ::1],
-        shape_size: cython.double[::1],
-        shrunk: cython.double[::1],
-        grown: cython.double[::1],
+        noise,
     ):
+        shape: cython.double[:, :, ::1] = noise.shape
         super().__init__(Z, costs, threshold)
-        self.jacobian, self.rho, self.norm = jacobian, rho, norm
-        self.shrunk, self.grown = shrunk, grown
-        self.shape, self.shape_size = shape, shape_size
+        self.jacobian, self.rho, self.norm = jacobian, noise.rho, noise.norm
+        self.shrunk, self.grown = noise.shrunk, noise.grown
+        self.shape, self.shape_size = shape, noise.shape_size
         self.pulled = np.empty((Z.shape[0] - 1, 256))
         self.turned = np.empty((shape.shape[0], 256))
         self.kept_jacobian = np.zeros((jacobian.shape[0], 256))
@@ -341,3 +339,68 @@ class LinearisedPass(Pass):
             for e in range(m):
                 term[e] = weight[e] * z[j, e] + along[e] * J[j, e]
             h[j + 1] += self.sum(term, m)
+
+
+@cython.cclass
+class ImagePass(LinearisedPass):
+    """The sets ``x + J z`` with `jacobian` as columns: covectors of the images of the d axes, then their `sizes`.
+
+    Those are d + 1 numbers that ``|w|`` is multiplied with to say which entries of ``J'c`` are rounding.
+    """
+
+    size_of_w: cython.double[::1]
+
+    def __init__(
+        self,
+        Z: cython.double[:, ::1],
+        costs: cython.const[cython.double][:],
+        threshold: cython.double,
+        jacobian: cython.double[:, ::1],
+        noise,
+    ):
+        super().__init__(Z, costs, threshold, jacobian, noise)
+        self.size_of_w = np.zeros(Z.shape[0])
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def pull_back(
+        self,
+        c: cython.double[::1],
+        widest: cython.double,
+        i: cython.Py_ssize_t,
+        m: cython.Py_ssize_t,
+        size: cython.p_double,
+    ) -> cython.void:
+        """``J'c`` of a block from the normal itself, which is given as c, and the size of the terms summed."""
+        j: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        d: cython.Py_ssize_t = self.pulled.shape[0]
+        out = cython.declare(cython.double[256])
+        for j in range(d + 1):
+            self.size_of_w[j] = fabs(c[j])
+        self.combine(self.jacobian[d * (d + 1) :], self.size_of_w, i, m, size)
+        for j in range(d):
+            self.combine(self.jacobian[j * (d + 1) : (j + 1) * (d + 1)], c, i, m, out)
+            for e in range(m):
+                self.pulled[j, e] = out[e]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def push_forward(self, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]) -> cython.void:
+        """Subtract the sum of ``weight covector(J z)``, without labels, over the samples kept from h."""
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        d: cython.Py_ssize_t = self.pulled.shape[0]
+        J: cython.double[:, ::1] = self.kept_jacobian
+        z: cython.double[:, ::1] = self.pulled
+        term = cython.declare(cython.double[256])
+        for k in range(d + 1):
+            for e in range(m):
+                term[e] = 0.0
+            for j in range(d):
+                for e in range(m):
+                    term[e] += z[j, e] * J[j * (d + 1) + k, e]
+            for e in range(m):
+                term[e] *= weight[e]
+            h[k] -= self.sum(term, m)
