@@ -10,8 +10,7 @@ import pytest
 from file_damage import damaged_value
 from hypermargin import MarginProblem, solve
 from hypermargin.certificates import Certificate, CertificateError, MomentCertificate
-from hypermargin.certificates.moment import Group, Squares
-from hypermargin.certificates.moment_ball import Extent
+from hypermargin.certificates.moment import Extent, Group, Squares
 from hypermargin.problems import GeodesicBall
 from hypermargin.solvers import Status
 from reference.brute import brute_force

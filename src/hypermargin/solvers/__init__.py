@@ -12,8 +12,8 @@ METHODS = {
     "euclidean": ("hypermargin.solvers.euclidean", "Euclidean"),
     "exact": ("hypermargin.solvers.exact.method", "Exact"),
     "pgd": ("hypermargin.solvers.pgd", "ProjectedGradient"),
-    "sdp": ("hypermargin.solvers.relaxations.sdp", "SDP"),
-    "moment": ("hypermargin.solvers.relaxations.moment.solver", "Moment"),
+    "sdp": ("hypermargin.solvers.paper.sdp", "SDP"),
+    "moment": ("hypermargin.solvers.paper.moment.solver", "Moment"),
 }
 for _method, (_module, _class) in METHODS.items():
     announce(_method, _module, _class)

@@ -12,9 +12,9 @@ from hypermargin.solvers.base import register as register
 from hypermargin.solvers.base import relative_gap as relative_gap
 from hypermargin.solvers.euclidean import Euclidean as Euclidean
 from hypermargin.solvers.exact.method import Exact as Exact
+from hypermargin.solvers.paper.moment.solver import Moment as Moment
+from hypermargin.solvers.paper.sdp import SDP as SDP
 from hypermargin.solvers.pgd import ProjectedGradient as ProjectedGradient
-from hypermargin.solvers.relaxations.moment.solver import Moment as Moment
-from hypermargin.solvers.relaxations.sdp import SDP as SDP
 from hypermargin.solvers.solving import solve as solve
 from hypermargin.solvers.solving import solve_path as solve_path
 

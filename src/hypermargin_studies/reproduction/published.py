@@ -31,9 +31,9 @@ from hypermargin.problems.losses import SQRT2, get_loss
 from hypermargin.solvers import Solution
 from hypermargin.solvers.common.conic import solve_conic
 from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.paper.extraction import candidates, paper_eta
+from hypermargin.solvers.paper.sdp import smat, svec, triangle
 from hypermargin.solvers.pgd import project
-from hypermargin.solvers.relaxations.extraction import candidates, paper_eta
-from hypermargin.solvers.relaxations.svec import smat, svec, triangle
 
 LEARNING_RATE, EPOCHS, EPS, FIRST_STRETCH = 0.001, 4000, 1e-6, 0.01
 
@@ -156,7 +156,7 @@ def solve_as_stated(problem: MarginProblem) -> StatedRelaxation:
     """Minimise ``Tr(GW)/2 + sum_i c_i xi_i`` over ``Z = [[1, w'], [w, W]] >= 0`` and ``xi >= 0``.
 
     Constraints: ``Tr(GW) >= 0`` and ``z_i . w + sqrt(2) xi_i >= 1`` for every sample (paper, eq.
-    soft-margin-first-order-sdp). The unknowns are ``(svec Z, xi)``. `hypermargin.solvers.relaxations.sdp` solves the
+    soft-margin-first-order-sdp). The unknowns are ``(svec Z, xi)``. `hypermargin.solvers.paper.sdp` solves the
     same program in a frame in which it is well scaled. The value is the same, but where the optimum is no single point,
     and W has no largest one, an interior-point method returns a point that depends on coordinates. With those of the
     data the answers are near to the ones that the paper reports.

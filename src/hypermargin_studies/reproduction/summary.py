@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hypermargin.solvers import relative_gap
-from hypermargin.solvers.relaxations.extraction import paper_eta
+from hypermargin.solvers.paper.extraction import paper_eta
 from hypermargin_studies.engine.cells import FINISHED
 from hypermargin_studies.reproduction.cells import Cell
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, get_method

@@ -20,7 +20,7 @@ from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
-from hypermargin.solvers.relaxations.dual_weights import ROUNDING, DualBound, Samples
+from hypermargin.solvers.paper.dual_weights import ROUNDING, DualBound, Samples
 
 #: Boxes have 2^d corners; where those are listed, up to this many.
 MAX_CORNERS = 64

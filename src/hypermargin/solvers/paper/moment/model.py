@@ -7,10 +7,15 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.problems.losses import SQRT2
-from hypermargin.solvers.relaxations.frame import Frame
-from hypermargin.solvers.relaxations.moment.polynomials import Polynomials, affine, quadratic
-from hypermargin.solvers.relaxations.moment.relaxation import Relaxation, RelaxationBuilder
-from hypermargin.solvers.relaxations.worst_margins import WorstMargins
+from hypermargin.solvers.paper.frames import Frame
+from hypermargin.solvers.paper.moment.relaxation import (
+    Polynomials,
+    Relaxation,
+    RelaxationBuilder,
+    affine,
+    quadratic,
+)
+from hypermargin.solvers.paper.worst_margins import WorstMargins
 
 #: ``sinh(asinh(1) - xi)`` by its Taylor series; the coefficients of xi, xi^2, xi^3 with the sign they have in g >= 0.
 TAYLOR = (SQRT2, -0.5, SQRT2 / 6.0)

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from hypermargin import MarginProblem, solve
-from hypermargin.solvers.relaxations.dual_weights import Samples
-from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame, whitened_basis
-from hypermargin.solvers.relaxations.moment.flatness import flatness
-from hypermargin.solvers.relaxations.moment.model import build_relaxation
-from hypermargin.solvers.relaxations.moment.polynomials import MonomialIndex, monomials
-from hypermargin.solvers.relaxations.moment.sos import nearest_semidefinite, sum_of_squares
+from hypermargin.solvers.paper.dual_weights import Samples
+from hypermargin.solvers.paper.frames import Frame, unbounded_frame, whitened_basis
+from hypermargin.solvers.paper.moment.model import build_relaxation
+from hypermargin.solvers.paper.moment.relaxation import (
+    MonomialIndex,
+    flatness,
+    monomials,
+    nearest_semidefinite,
+    sum_of_squares,
+)
 from reference.instances import make_instance
 from reference.objective import lift
 

@@ -2,7 +2,10 @@
 
 For such weights ``q/2 + risk(w) >= q/2 + sum_i a_i (1 - z_i.w) = q/2 + sum_i a_i`` (the dual of the linear program
 ``min risk``; docs/relaxations.md). Solvers return weights that satisfy the equation only nearly. `repair` moves them
-onto it and says how much of their sum an exactly feasible point next to them is sure to keep.
+onto it and returns how much of their sum an exactly feasible point next to them is sure to keep. `certify_weights`
+makes a certificate: rounded weights bound the objective only where w is not too large; far out another cut takes over,
+all samples of one class at their largest weight, whose slope is timelike, so that it rises with ``|t|`` faster than q
+can fall (docs/exact-theory.md).
 """
 
 from dataclasses import dataclass
@@ -11,18 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import CertificateError, Combination, RegionProof, SoftMarginCertificate
+from hypermargin.geometry.lorentz import lift, minkowski_dot, quadratic_form
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
 #: The error of a sum of rounded rows z_i, relative to the sum of the sizes of its terms.
 ROUNDING = 32.0 * float(np.finfo(float).eps)
+#: Weights stay this much below their largest value, relatively: the checker allows no rounding above it.
+BELOW_LIMIT = 1e-15
 #: What rounding may have added to a bound that nobody checks, relatively: so much is taken off.
-UNCHECKED_ROOM = 1e-9
+UNCHECKED_ROUNDING = 1e-9
 
 
 def unchecked(bound: float) -> float:
-    """A floating-point bound as it is told: less than was computed, and not below 0, as the objective never is."""
-    return max(bound * (1.0 - UNCHECKED_ROOM), 0.0)
+    """The bound to report where no certificate checks it: less rounding, and at least 0, as the objective is."""
+    return max(bound * (1.0 - UNCHECKED_ROUNDING), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +125,51 @@ def _correction(a: Array, Z: Array, upper: Array) -> tuple[Array, Array, Array]:
     scaled = (Z * room[:, None]).T
     inverse: Array = np.linalg.pinv(scaled, rcond=1e-13).astype(np.float64)
     return room, inverse, inverse @ (Z.T @ a)
+
+
+# -- certificates ------------------------------------------------------------------------------------------------------
+
+
+def certify_weights(problem: MarginProblem, weights: Array) -> tuple[SoftMarginCertificate | None, float]:
+    """A certificate for the bound of `weights` (n,) and the bound its check proves; without proof (None, -inf)."""
+    upper = problem.costs / SQRT2
+    centre = _centroid(problem.X)
+    weights = np.minimum(weights, upper * (1.0 - BELOW_LIMIT))
+    against = [np.where(problem.y == -sign, upper * (1.0 - BELOW_LIMIT), 0.0) for sign in (1, -1)]
+    regions = tuple(
+        _region(problem, sign, float(np.sum(weights)), centre, tail, 1 + k)
+        for k, (sign, tail) in enumerate(zip((1, -1), against, strict=True))
+    )
+    certificate = SoftMarginCertificate(
+        centre=centre[1:],
+        points=np.zeros((0, problem.dim + 1)),
+        regions=regions,
+        duals=np.stack([weights, *against]),
+    )
+    try:
+        return certificate, certificate.verify(problem)
+    except CertificateError:
+        return None, -np.inf
+
+
+def _region(problem: MarginProblem, sign: int, bound: float, centre: Array, tail: Array, cut: int) -> RegionProof:
+    """Weights up to some s, the tail's cut from there on; where there is no tail (one class) the bound is 0."""
+    slope = -(tail @ problem.signed_covectors)
+    along = sign * float(slope @ centre)  # the slope in the frame where the centre is the origin
+    across = np.sqrt(max(along**2 + float(quadratic_form(slope)), 0.0))
+    rise = along - across
+    if bound <= 0.0 or not rise > 0.0:
+        return RegionProof(sign, None, np.zeros(1), (Combination((), ()),))
+    # The share theta of the tail gives theta (offset + rise s) for s >= theta across; see the tail of the exact method.
+    offset = float(np.sum(tail))
+    s = 2.0 * bound * across / (offset + np.sqrt(offset**2 + 4.0 * rise * across * bound)) if across > 0.0 else 0.0
+    s = 1.01 * max(s, (bound - offset) / rise, 0.0)
+    share = min(1.0, s / across) if across > 0.0 else 1.0
+    minorants = (Combination((0,), (1.0,)), Combination((cut,), (share,)))
+    return RegionProof(sign, None, np.array([0.0, s]), minorants)
+
+
+def _centroid(X: Array) -> Array:
+    """The normalised mean of the points, itself a point of the hyperboloid."""
+    mean = np.mean(X, axis=0)
+    return lift(mean[1:] / np.sqrt(minkowski_dot(mean, mean)))

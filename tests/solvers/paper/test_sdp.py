@@ -7,8 +7,8 @@ from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
-from hypermargin.solvers.relaxations.dual_weights import Samples, repair
-from hypermargin.solvers.relaxations.svec import smat, svec
+from hypermargin.solvers.paper.dual_weights import Samples, repair
+from hypermargin.solvers.paper.sdp import smat, svec
 from reference.instances import FAMILIES, make_instance
 from reference.objective import lift
 

@@ -6,16 +6,21 @@ import pytest
 from array_api_compat import numpy as xp_numpy
 
 from hypermargin import MarginProblem
-from hypermargin.solvers.relaxations.dual_weights import Samples
-from hypermargin.solvers.relaxations.moment import compiled_algebra, elimination
-from hypermargin.solvers.relaxations.moment.algebra import ArrayAlgebra
-from hypermargin.solvers.relaxations.moment.arrow import ArrowSystem
-from hypermargin.solvers.relaxations.moment.backends import solve_relaxation, threads
-from hypermargin.solvers.relaxations.moment.bounding_ball import bounded_frame
-from hypermargin.solvers.relaxations.moment.interior import choose_algebra, interior_point, start
-from hypermargin.solvers.relaxations.moment.model import build_relaxation
-from hypermargin.solvers.relaxations.moment.operators import RelaxationOperator
-from hypermargin.solvers.relaxations.moment.sos import sum_of_squares
+from hypermargin.solvers.paper.dual_weights import Samples
+from hypermargin.solvers.paper.frames import bounded_frame
+from hypermargin.solvers.paper.moment import newton
+from hypermargin.solvers.paper.moment.backends import solve_relaxation, threads
+from hypermargin.solvers.paper.moment.interior import interior_point, start
+from hypermargin.solvers.paper.moment.model import build_relaxation
+from hypermargin.solvers.paper.moment.newton import (
+    NewtonSystem,
+    RelaxationOperator,
+    SumByTarget,
+    inverses,
+    longest_step,
+    sandwich,
+)
+from hypermargin.solvers.paper.moment.relaxation import sum_of_squares
 from reference.instances import make_instance
 
 LIMITS = {"tol": 1e-8, "max_iter": 100, "time_limit": np.inf}
@@ -58,7 +63,7 @@ def test_it_finds_clarabels_value(options):
 
 
 def test_array_api_strict_runs_the_same_code_to_the_same_answer(monkeypatch):
-    monkeypatch.setattr(compiled_algebra, "suits", lambda xp: False)
+    monkeypatch.setattr(newton, "LARGEST_ONE_HOT", 1000)  # entries of some blocks are gathered
     relaxation = bounded_relaxation(n=4)
     one = interior_point(relaxation, xp=xp_numpy, tol=1e-8)
     other = interior_point(relaxation, xp=array_api_strict, tol=1e-8)
@@ -74,16 +79,6 @@ def test_torch_runs_the_same_code_to_the_same_answer():
     np.testing.assert_allclose(other.moments, one.moments, atol=1e-6)
 
 
-needs_kernel = pytest.mark.skipif(not compiled_algebra.suits(xp_numpy), reason="the kernel is not compiled")
-
-
-def algebras(relaxation, n_threads=1):
-    """The array code, and the compiled code where there is one."""
-    yield ArrayAlgebra(RelaxationOperator(relaxation, xp_numpy), n_threads)
-    if compiled_algebra.suits(xp_numpy):
-        yield choose_algebra(relaxation, xp_numpy, None, n_threads)
-
-
 def definite(rng, like):
     """Random positive definite matrices of the shapes of `like`."""
     return [0.1 * np.eye(M.shape[1]) + R @ np.swapaxes(R, 1, 2) for M in like for R in [rng.normal(size=M.shape)]]
@@ -92,8 +87,8 @@ def definite(rng, like):
 @pytest.mark.parametrize(
     "options", [{"n": 5}, {"n": 4, "d": 1}, {"n": 6, "hard": True, "seed": 1}, {"n": 5, "order": 1}], ids=str
 )
-def test_the_arrow_elimination_solves_the_whole_system(monkeypatch, options):
-    """M assembled column by column from its definition, and solved by NumPy; also in small chunks and two threads."""
+def test_elimination_solves_the_whole_system(monkeypatch, options):
+    """M assembled column by column from its definition, solved by NumPy; also in small chunks, threads, gathering."""
     relaxation = bounded_relaxation(**options)
     operator = RelaxationOperator(relaxation, xp_numpy)
     rng = np.random.default_rng(0)
@@ -112,68 +107,51 @@ def test_the_arrow_elimination_solves_the_whole_system(monkeypatch, options):
     M = np.column_stack([dense_column(k) for k in range(private.size + shared.size)])
     np.testing.assert_allclose(M, M.T, atol=1e-10 * np.max(np.abs(M)))
     expected = np.linalg.solve(M, np.r_[private.ravel(), shared])
-    for chunk_bytes, n_threads in ((2**22, 1), (1, 2)):
-        monkeypatch.setattr(elimination, "CHUNK_BYTES", chunk_bytes)
-        monkeypatch.setattr(compiled_algebra, "CHUNK_BYTES", chunk_bytes)
-        for algebra in algebras(relaxation, n_threads):
-            found = ArrowSystem(algebra, X, S_inverse).solve(private, shared, refinements=1)
-            accuracy = 1e-7 * np.max(np.abs(expected))
-            np.testing.assert_allclose(np.r_[found[0].ravel(), found[1]], expected, rtol=1e-7, atol=accuracy)
+    for chunk_bytes, n_threads, one_hot in ((2**22, 1, 2**14), (1, 2, 0)):
+        monkeypatch.setattr(newton, "CHUNK_BYTES", chunk_bytes)
+        monkeypatch.setattr(newton, "LARGEST_ONE_HOT", one_hot)
+        operator = RelaxationOperator(relaxation, xp_numpy, n_threads=n_threads)
+        found = NewtonSystem(operator, X, S_inverse).solve(private, shared, refinements=1)
+        accuracy = 1e-7 * np.max(np.abs(expected))
+        np.testing.assert_allclose(np.r_[found[0].ravel(), found[1]], expected, rtol=1e-7, atol=accuracy)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_inverses_steps_and_products_are_numpys(n_threads):
-    relaxation = bounded_relaxation(n=5)
+def test_inverses_steps_and_products_are_numpys():
     rng = np.random.default_rng(1)
-    for algebra in algebras(relaxation, n_threads):
-        like = start(algebra.operator).S
-        S, X = definite(rng, like), definite(rng, like)
-        step = [0.1 * (M - K) for M, K in zip(definite(rng, like), definite(rng, like), strict=True)]
-        for M, inverse in zip(S, algebra.invert(S), strict=True):
-            np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-8, atol=1e-8 * np.max(np.abs(inverse)))
-        for K, M, D in zip(X, S, step, strict=True):
-            product = K @ D @ M
-            np.testing.assert_allclose(
-                algebra.sandwich(K, D, M), 0.5 * (product + np.swapaxes(product, 1, 2)), atol=1e-9
-            )
-        # The step leads to 0.9 of the first singular matrix: a generalised eigenvalue, which LAPACK gives as well.
-        ends = [np.min(np.linalg.eigvals(np.linalg.solve(M, D)).real) for M, D in zip(S, step, strict=True)]
-        assert algebra.longest_step(S, step, 0.9) == pytest.approx(min(1.0, -0.9 / min(ends)), rel=1e-6)
-        assert algebra.longest_step(S, S, 0.9) == pytest.approx(1.0)
+    like = start(RelaxationOperator(bounded_relaxation(n=5), xp_numpy)).S
+    S, X = definite(rng, like), definite(rng, like)
+    step = [0.1 * (M - K) for M, K in zip(definite(rng, like), definite(rng, like), strict=True)]
+    for M, inverse in zip(S, inverses(S, xp_numpy), strict=True):
+        np.testing.assert_allclose(inverse, np.linalg.inv(M), rtol=1e-8, atol=1e-8 * np.max(np.abs(inverse)))
+    for K, M, D in zip(X, S, step, strict=True):
+        product = K @ D @ M
+        expected = 0.5 * (product + np.swapaxes(product, 1, 2))
+        np.testing.assert_allclose(sandwich(K, D, M, xp_numpy), expected, atol=1e-9)
+    # The step leads to 0.9 of the first singular matrix: a generalised eigenvalue, which LAPACK gives as well.
+    ends = [np.min(np.linalg.eigvals(np.linalg.solve(M, D)).real) for M, D in zip(S, step, strict=True)]
+    exact = min(1.0, -0.9 / min(ends))
+    for accuracy in (1e-2, 1e-6):
+        assert (1.0 - accuracy) * exact <= longest_step(S, step, 0.9, accuracy, xp_numpy) <= exact * (1.0 + 1e-9)
+    assert longest_step(S, S, 0.9, 1e-2, xp_numpy) == 1.0
 
 
-def test_matrices_that_are_not_positive_definite_are_refused():
-    for algebra in algebras(bounded_relaxation(n=5), n_threads=2):
-        S = start(algebra.operator).S
-        broken = [np.array(M) for M in S]
-        broken[0][-1, 0, 0] = -1.0
-        with pytest.raises(np.linalg.LinAlgError):
-            algebra.invert(broken)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_matrices_that_are_not_positive_definite_are_refused(library):
+    xp = pytest.importorskip(f"array_api_compat.{library}", reason=f"{library} is not installed")
+    S = start(RelaxationOperator(bounded_relaxation(n=5), xp)).S
+    S[0][-1, 0, 0] = -1.0
+    with pytest.raises((np.linalg.LinAlgError, RuntimeError), match="positive"):
+        inverses(S, xp)
 
 
-@needs_kernel
-@pytest.mark.parametrize("options", [{}, {"loss": "taylor3", "n": 6}, {"hard": True, "n": 6, "seed": 1}], ids=str)
-def test_the_compiled_maps_are_those_of_the_array_code(options):
-    relaxation = bounded_relaxation(**options)
-    plain, fast = (algebra.operator for algebra in algebras(relaxation))
+@pytest.mark.parametrize("largest_one_hot", [0, 10**6])
+def test_entries_are_summed_by_their_targets(monkeypatch, largest_one_hot):
+    monkeypatch.setattr(newton, "LARGEST_ONE_HOT", largest_one_hot)
     rng = np.random.default_rng(2)
-    private, shared = rng.normal(size=(plain.n_groups, plain.n_private)), rng.normal(size=plain.n_shared)
-    made = plain.matrices(private, shared, 1.0)
-    for one, other in zip(made, fast.matrices(private, shared, 1.0), strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)
-    for one, other in zip(plain.adjoint(made), fast.adjoint(made), strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-10)
-
-
-@needs_kernel
-def test_without_the_kernel_the_answer_is_the_same(monkeypatch):
-    relaxation = bounded_relaxation()
-    fast = solve_relaxation(relaxation, "structured", **LIMITS)
-    monkeypatch.setattr(compiled_algebra, "suits", lambda xp: False)
-    plain = solve_relaxation(relaxation, "structured", **LIMITS)
-    values = [float(np.sum(relaxation.objective * result.moments)) for result in (fast, plain)]
-    assert values[0] == pytest.approx(values[1], rel=1e-7)
-    assert fast.status == plain.status == "solved"
+    targets, values = rng.integers(0, 9, size=40), rng.normal(size=(3, 2, 40))
+    found = SumByTarget(targets, 12, xp_numpy, None)(values)
+    expected = np.stack([values[..., targets == j].sum(axis=-1) for j in range(12)], axis=-1)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("limits", [{"max_iter": 4}, {"time_limit": 0.0}])

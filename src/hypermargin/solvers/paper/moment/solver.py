@@ -1,6 +1,6 @@
 """The moment (Lasserre) relaxation as a solver: build, solve, prove, extract (paper, section 3.4)."""
 
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar
@@ -8,32 +8,33 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates import Certificate
+from hypermargin.certificates import Certificate, CertificateError, MomentCertificate
+from hypermargin.certificates.moment import Extent, Group, Squares
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
-from hypermargin.solvers.refine import refine
-from hypermargin.solvers.relaxations.dual_certificate import certify_weights
-from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair, unchecked
-from hypermargin.solvers.relaxations.extraction import extract, paper_eta
-from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
-from hypermargin.solvers.relaxations.moment.backends import BACKENDS, solve_relaxation
-from hypermargin.solvers.relaxations.moment.bounding_ball import (
+from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
+from hypermargin.solvers.paper.extraction import extract, paper_eta
+from hypermargin.solvers.paper.frames import (
     BoundedFrame,
+    Frame,
     UnboundedError,
     bounded_frame,
     screen,
+    unbounded_frame,
 )
-from hypermargin.solvers.relaxations.moment.certify import certify_squares
-from hypermargin.solvers.relaxations.moment.flatness import flatness
-from hypermargin.solvers.relaxations.moment.interior import InteriorResult
-from hypermargin.solvers.relaxations.moment.model import build_relaxation, check_size
-from hypermargin.solvers.relaxations.moment.progress import progress
-from hypermargin.solvers.relaxations.moment.relaxation import Index, Relaxation
-from hypermargin.solvers.relaxations.moment.sos import SumOfSquares, sum_of_squares
-from hypermargin.solvers.relaxations.sdp import Relaxed, infeasible_outcome, solve_sdp
-from hypermargin.solvers.relaxations.worst_margins import WorstMargins
+from hypermargin.solvers.paper.moment.backends import BACKENDS, Callback, progress, solve_relaxation
+from hypermargin.solvers.paper.moment.interior import InteriorResult
+from hypermargin.solvers.paper.moment.model import build_relaxation, check_size
+from hypermargin.solvers.paper.moment.relaxation import Index, Relaxation, SumOfSquares, flatness, sum_of_squares
+from hypermargin.solvers.paper.sdp import Relaxed, infeasible_outcome, solve_sdp
+from hypermargin.solvers.paper.worst_margins import WorstMargins
+from hypermargin.solvers.refine import refine
 
 TAYLOR_ORDER = {"hinge": 1, "taylor3": 3}
+#: The checker's names of the constraints.
+KINDS = {
+    "moment": "one", "cone": "cone", "ball": "ball", "slack": "slack", "slack range": "range", "margin": "margin"
+}  # fmt: skip
 _STATUS = {"iteration limit": Status.ITERATION_LIMIT, "time limit": Status.TIME_LIMIT}
 
 
@@ -98,7 +99,7 @@ class Moment(Solver):
     time_limit: float = np.inf
     verify: bool = True
     verbose: bool = False
-    callback: Callable[[int, dict[str, float]], None] | None = None
+    callback: Callback | None = None
 
     def __post_init__(self) -> None:
         if self.loss not in TAYLOR_ORDER:
@@ -281,3 +282,83 @@ def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Arra
     M = moments[0, block.shift[block.hankel, 0]]
     first, second = M[0, 1 : k + 1], M[1 : k + 1, 1 : k + 1]
     return frame.second_moments(first, second), frame.to_w(first)
+
+
+# -- the certificate ---------------------------------------------------------------------------------------------------
+
+
+def certify_squares(
+    problem: MarginProblem,
+    samples: Samples,
+    frame: BoundedFrame,
+    kept: Index,
+    missed: Index,
+    relaxation: Relaxation,
+    grams: tuple[Array, ...],
+) -> tuple[MomentCertificate | None, float]:
+    """A certificate of the squares and the bound its check proves; (None, -inf) where it proves nothing.
+
+    `kept` are the samples with slacks, `missed` those whose loss is linear in the ball; `grams` are positive
+    semidefinite matrices in the order of the blocks.
+    """
+    originals = np.flatnonzero(samples.used)
+    copies = [tuple(originals[samples.inverse == j].tolist()) for j in range(len(samples.costs))]
+    certificate = MomentCertificate(
+        order=relaxation.order,
+        level=frame.level,
+        scale=frame.objective_scale,
+        centre=frame.centre,
+        basis=frame.basis,
+        frame=frame.time_axis[1:],
+        extents=tuple(_spread(e, samples, problem) for e in frame.extents),
+        groups=_groups(problem, frame, [copies[j] for j in kept], kept, relaxation, grams),
+        linear=tuple(i for j in missed for i in copies[j]),
+    )
+    try:
+        return certificate, certificate.verify(problem)
+    except CertificateError:
+        return None, -np.inf
+
+
+def _spread(e: Extent, samples: Samples, problem: MarginProblem) -> Extent:
+    """Weights of merged samples shared out among the originals."""
+    return Extent(e.half, e.coordinate, e.sign, e.price, samples.spread(e.weights, problem))
+
+
+def _groups(
+    problem: MarginProblem,
+    frame: BoundedFrame,
+    copies: list[tuple[int, ...]],
+    kept: Index,
+    relaxation: Relaxation,
+    grams: tuple[Array, ...],
+) -> tuple[Group, ...]:
+    """The groups of the relaxation, each with the factors of its Gram matrices."""
+    n_groups = relaxation.n_groups
+    sparse = n_groups == len(copies) and not problem.is_hard
+    squares: list[list[Squares]] = [[] for _ in range(n_groups)]
+    seen: Counter[tuple[int, str]] = Counter()
+    for block, X in zip(relaxation.blocks, grams, strict=True):
+        factors = _factors(X / block.divisors[:, None, None])
+        for group, factor in zip(block.groups.tolist(), factors, strict=True):
+            sample = seen[group, block.name]  # constraints of one name come in the order of the samples
+            seen[group, block.name] += 1
+            squares[group].append(Squares(KINDS[block.name], sample, factor))
+    members = [[j] for j in range(n_groups)] if sparse else [list(range(len(copies)))]
+    return tuple(
+        Group(
+            tuple(copies[j] for j in inside),
+            () if problem.is_hard else tuple(float(frame.slack_scale[kept[j]]) for j in inside),
+            tuple(found),
+        )
+        for inside, found in zip(members, squares, strict=True)
+    )
+
+
+def _factors(X: Array) -> list[Array]:
+    """F of every matrix with ``F F'`` nearly the matrix; what is negative is left out."""
+    values, vectors = np.linalg.eigh(X)
+    return [
+        (basis * np.sqrt(np.maximum(root, 0.0)))[:, root > 0.0] if np.any(root > 0.0) else np.zeros((len(root), 1))
+        for root, basis in zip(values, vectors, strict=True)
+    ]

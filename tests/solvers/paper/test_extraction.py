@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.relaxations.extraction import Candidate, candidates, extract, mend, paper_eta
+from hypermargin.solvers.paper.extraction import Candidate, candidates, extract, mend, paper_eta
 from reference.objective import lift
 
 

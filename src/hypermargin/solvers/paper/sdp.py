@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 
 import clarabel
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import linprog
 
 from hypermargin.arrays import Array
 from hypermargin.problems.losses import SQRT2
@@ -19,13 +21,10 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
 from hypermargin.solvers.common.overlap import prove_overlap
-from hypermargin.solvers.relaxations.dual_certificate import certify_weights
-from hypermargin.solvers.relaxations.dual_weights import DualBound, Samples, repair, unchecked
-from hypermargin.solvers.relaxations.extraction import Candidate, extract, paper_eta
-from hypermargin.solvers.relaxations.frame import Frame, unbounded_frame
-from hypermargin.solvers.relaxations.risk_program import least_risk
-from hypermargin.solvers.relaxations.svec import smat, svec, triangle
-from hypermargin.solvers.relaxations.worst_margins import WorstMargins
+from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
+from hypermargin.solvers.paper.extraction import Candidate, extract, paper_eta
+from hypermargin.solvers.paper.frames import Frame, unbounded_frame
+from hypermargin.solvers.paper.worst_margins import WorstMargins
 
 #: How far, relatively, value and risk may lie above the bound before the linear program is asked.
 SETTLED = 1e-6
@@ -254,3 +253,59 @@ def _program(
     rows.append(matrix)
     cones = [clarabel.NonnegativeConeT(slacks + n + 1), clarabel.PSDTriangleConeT(k + 1)]
     return c, sparse.csc_matrix(sparse.vstack(rows)), np.concatenate((b, constant)), cones
+
+
+# -- the linear program -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LeastRisk:
+    """A minimiser w of the hinge risk and the bound that the dual weights prove."""
+
+    w: Array
+    bound: DualBound
+
+
+def least_risk(samples: Samples, basis: Array, *, time_limit: float = np.inf) -> LeastRisk | None:
+    """The linear program ``min_w risk(w)`` by HiGHS; None if it finds no answer in time.
+
+    It is solved in its dual form (docs/relaxations.md): ``max sum_i a_i`` over ``0 <= a_i <= c_i/sqrt2`` and
+    ``sum_i a_i z_i = 0``. That has only d + 1 rows, and their multipliers are the minimiser w, in coordinates of the
+    basis for scale.
+    """
+    found = linprog(
+        -np.ones(len(samples.Z)),
+        A_eq=(samples.Z @ basis).T,
+        b_eq=np.zeros(basis.shape[1]),
+        bounds=np.column_stack((np.zeros(len(samples.Z)), samples.upper)),
+        method="highs-ds",
+        options={"time_limit": max(time_limit, 0.0)},
+    )
+    if not found.success:
+        return None
+    return LeastRisk(-basis @ found.eqlin.marginals, repair(found.x, samples))
+
+
+# -- symmetric matrices as vectors that keep the inner product, svec(A) . svec(B) = tr(AB), in Clarabel's order --------
+
+
+def triangle(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Rows, columns and weights of the entries of svec, each of shape (size (size + 1) / 2,)."""
+    columns, rows = np.tril_indices(size)
+    return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
+def svec(matrices: Array) -> Array:
+    """Shape (..., r, r), symmetric, to (..., r (r + 1) / 2)."""
+    rows, columns, weights = triangle(matrices.shape[-1])
+    return weights * matrices[..., rows, columns]
+
+
+def smat(vectors: Array) -> Array:
+    """The inverse of `svec`: shape (..., r (r + 1) / 2) to (..., r, r)."""
+    size = round((np.sqrt(8.0 * vectors.shape[-1] + 1.0) - 1.0) / 2.0)
+    rows, columns, weights = triangle(size)
+    matrices = np.zeros((*vectors.shape[:-1], size, size))
+    matrices[..., rows, columns] = vectors / weights
+    matrices[..., columns, rows] = vectors / weights
+    return matrices

@@ -6,8 +6,8 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.solvers.relaxations.dual_weights import Samples
-from hypermargin.solvers.relaxations.moment.bounding_ball import bounded_frame, screen
+from hypermargin.solvers.paper.dual_weights import Samples
+from hypermargin.solvers.paper.frames import bounded_frame, screen
 from reference.instances import FAMILIES, make_instance
 from reference.scip import solve_scip
 
