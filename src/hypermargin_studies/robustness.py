@@ -8,11 +8,10 @@ with two classes; one-vs-one votes give a lower bound (`certified`) and an upper
 """
 
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -64,8 +63,7 @@ def _ellipsoid(rho: float, X: Array) -> Ellipsoid:
     return Ellipsoid(vectors * axes, rho)
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """A solver, the set around the training points as a function of rho and X, and C."""
 
     solver: str
@@ -204,21 +202,26 @@ REFERENCE = "exact"
 SECTION = "Accuracy by size of noise and sets"
 
 
-def by_dataset(measurements: Sequence[Measurement]) -> Mapping[tuple[str, float], Mapping[str, Array]]:
+#: By (method, size) and aspect: one number per data set.
+Accuracies = Mapping[tuple[str, float], Mapping[str, Array]]
+
+
+def by_dataset(measurements: Sequence[Measurement]) -> Accuracies:
     """Accuracies by (method, size) and aspect ("attacked" as well): one per data set, averaged over its draws.
 
     The order of the data sets is the same everywhere, so that differences between methods can be taken.
     """
-    values: dict[tuple[str, float], dict[str, dict[str, list[float]]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(list))
-    )
+    values: dict[tuple, list[float]] = {}
     for m in measurements:
         for aspect in (*ASPECTS, "attacked"):
-            values[m.method, m.size][aspect][m.dataset].append(getattr(m, aspect))
+            values.setdefault((m.method, m.size, aspect, m.dataset), []).append(getattr(m, aspect))
     names = sorted({m.dataset for m in measurements})
     return {
-        key: {aspect: np.array([np.mean(sets[name]) for name in names]) for aspect, sets in aspects.items()}
-        for key, aspects in values.items()
+        (method, size): {
+            aspect: np.array([np.mean(values[method, size, aspect, name]) for name in names])
+            for aspect in (*ASPECTS, "attacked")
+        }
+        for method, size in {(m.method, m.size) for m in measurements}
     }
 
 
@@ -233,7 +236,7 @@ def size_table(measurements: Sequence[Measurement], size: float) -> Table:
     return Table(f"size-{size:g}", f"Size {size:g}", ["Method", *ASPECTS.values()], rows, "", SECTION)
 
 
-def _text(table: Mapping[tuple[str, float], Mapping[str, Array]], method: str, size: float, aspect: str) -> str:
+def _text(table: Accuracies, method: str, size: float, aspect: str) -> str:
     values = 100.0 * table[method, size][aspect]
     text = f"{values.mean():.1f}"
     if aspect == "certified":
@@ -267,17 +270,10 @@ def draw_differences(measurements: Sequence[Measurement], path: Path) -> bool:
         for k, method in enumerate(methods):
             rows = [100.0 * (table[method, size][aspect] - table[REFERENCE, size][aspect]) for size in sizes]
             shift = 1.0 + 0.02 * (k - 0.5 * len(methods))  # bars side by side
-            ax.errorbar(
-                np.array(sizes) * shift,
-                [row.mean() for row in rows],
-                [_standard_error(row) for row in rows],
-                label=method,
-                color=CLASS_COLOURS[k],
-                marker="o" if "exact" in method else "s",
-                linestyle="solid" if "geodesic" in method else ((0, (5, 2)) if "," in method else (0, (1, 1.5))),
-                markersize=4.5,
-                capsize=2.0,
-            )
+            dashes = "solid" if "geodesic" in method else ((0, (5, 2)) if "," in method else (0, (1, 1.5)))
+            style = {"color": CLASS_COLOURS[k], "marker": "o" if "exact" in method else "s", "linestyle": dashes}
+            means, errors = [row.mean() for row in rows], [_standard_error(row) for row in rows]
+            ax.errorbar(np.array(sizes) * shift, means, errors, label=method, markersize=4.5, capsize=2.0, **style)
         ax.set(title=title, xscale="log", xlabel="size of noise and sets", xticks=sizes)
         ax.set_xticklabels([f"{size:g}" for size in sizes])
         ax.minorticks_off()
@@ -290,13 +286,13 @@ def draw_differences(measurements: Sequence[Measurement], path: Path) -> bool:
 
 
 def make_report(measurements: Sequence[Measurement], folder: Path, facts: Mapping[str, str], guard: Guard) -> Report:
-    """The tables, and the figure as a file in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """The tables, and the figure as a file in `folder`. Parts that fail are left out and listed."""
     picture = folder / "robustness.png"
     drawn = guard.made("the figure", draw_differences, measurements, picture)
     caption = "Differences to plain `exact` in percentage points; bars are standard errors over data sets."
-    tables = [size_table(measurements, size) for size in sorted({m.size for m in measurements})]
-    tables += [guard.table()] if guard.failures else []
+    sizes = sorted({m.size for m in measurements})
+    made = [guard.made(f"the table of size {size:g}", size_table, measurements, size) for size in sizes]
+    tables = [table for table in (*made, guard.table()) if table is not None]
     datasets, seeds = sorted({m.dataset for m in measurements}), len({m.seed for m in measurements})
     paragraph = (
         f"Accuracy in per cent, averaged over the data sets {', '.join(datasets)} ({seeds} "

@@ -51,10 +51,11 @@ def findings(results: dict[Cell, dict[str, Any]]) -> list[str]:
 
 def _behind(all_scores: Scores) -> str:
     """On which data sets the best peer is ahead of the one that chooses."""
-    lines = []
-    for dataset, name, ours, theirs in against_best_peer(all_scores):
-        if theirs - ours > BEHIND:
-            lines.append(f"{dataset} ({ours:.3f} : {theirs:.3f}, {name})")
+    lines = [
+        f"{dataset} ({ours:.3f} : {theirs:.3f}, {name})"
+        for dataset, name, ours, theirs in against_best_peer(all_scores)
+        if theirs - ours > BEHIND
+    ]
     n = len(all_scores.datasets)
     if not lines:
         return f"On none of {n} data sets is `auto` more than {BEHIND:g} behind the best peer of that data set."
@@ -140,9 +141,10 @@ def _rank_table(results: dict[Cell, dict[str, Any]]) -> Table:
 
 
 def _metric_table(all_scores: Scores) -> Table:
-    note = " Less is better." if all_scores.metric in LESS_IS_BETTER else ""
-    seconds = " Processor time of the search and the fit; of ours the search of all families counts for `auto`."
-    caption = "Means over test folds." + note + (seconds if all_scores.metric == "seconds" else "")
+    caption = "Means over test folds."
+    caption += " Less is better." if all_scores.metric in LESS_IS_BETTER else ""
+    if all_scores.metric == "seconds":
+        caption += " Processor time of the search and the fit; of ours the search of all families counts for `auto`."
     slug, columns = all_scores.metric.replace(" ", "-"), ["data", *all_scores.contestants]
     return Table(slug, all_scores.metric, columns, _score_rows(all_scores), caption, "Scores")
 
@@ -231,8 +233,7 @@ def critical_difference_figure(scores: Scores) -> Figure:
 def make_report(results: dict[Cell, dict[str, Any]], facts: Mapping[str, str], picture: Path, guard: Guard) -> Report:
     """The report with its picture in a file; `facts` describe the run. Parts that fail are left out and listed."""
     drawn = guard.made("the picture of ranks", save_picture, results, picture)
-    tables = guard.made("tables", all_tables, results) or []
-    tables += [guard.table()] if guard.failures else []
+    tables = [*(guard.made("tables", all_tables, results) or []), guard.table()]
     pictures = [Picture(picture, "Ranks", CAPTION)] if drawn else []
     said = guard.made("the findings", findings, results) or []
     return Report(TITLE, SECTIONS, facts, tables, pictures, said, notice=guard.notice())

@@ -62,11 +62,8 @@ def run(args: argparse.Namespace) -> None:
     warn_of(guard)
     table = by_dataset(measurements)
     for size in sizes:
-        show_table(
-            f"size {size:g}",
-            ("method", *ASPECTS.values()),
-            [(name, *(percent(table[name, size][aspect].mean()) for aspect in ASPECTS)) for name in methods],
-        )
+        rows = [(name, *(percent(table[name, size][aspect].mean()) for aspect in ASPECTS)) for name in methods]
+        show_table(f"size {size:g}", ("method", *ASPECTS.values()), rows)
     say(f"written: {', '.join(str(page.with_suffix(kind)) for kind in ('.md', '.html', '.png'))}, {raw}")
 
 

@@ -159,7 +159,7 @@ class Guard:
             return None
 
     def table(self) -> Table:
-        """The parts that could not be made."""
+        """The parts that could not be made; without rows if there are none."""
         rows = [[Entry(name), Entry(reason)] for name, reason in self.failures]
         title = "Parts of this report that could not be made"
         return Table("failed", title, ["part", "reason"], rows, "", FAILED_PARTS, 2)
