@@ -29,7 +29,17 @@ MODULES = {**LIBRARY, **modules_of(STUDIES)}
 
 #: What each part of the package may import besides itself, in the order of the flow.
 MATHEMATICS = {"arrays", "geometry", "kernels", "problems"}
-FITTING = {*MATHEMATICS, "progress", "compilation", "safe_io", "passes", "certificates", "solvers", "estimators"}
+FITTING = {
+    *MATHEMATICS,
+    "progress",
+    "compilation",
+    "safe_io",
+    "passes",
+    "data",
+    "certificates",
+    "solvers",
+    "estimators",
+}
 ARROWS: dict[str, set[str]] = {
     "arrays": set(),
     "compilation": set(),
@@ -40,6 +50,7 @@ ARROWS: dict[str, set[str]] = {
     "kernels": {"arrays", "geometry"},
     "problems": {"arrays", "compilation", "geometry", "kernels"},
     "passes": MATHEMATICS,
+    "data": {*MATHEMATICS, "passes"},
     "certificates": {*MATHEMATICS, "compilation", "safe_io", "passes"},
     "solvers": {*MATHEMATICS, "compilation", "lazy_names", "passes", "certificates"},
     "estimators": FITTING - {"estimators"},

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.data.ingest import missing_labels
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model, save_model
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.user_data import missing_labels
 from hypermargin.geometry.validation import GEOMETRIES
 
 #: The geometries that parts of the name of a basis stand for.

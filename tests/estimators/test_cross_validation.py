@@ -28,7 +28,7 @@ def three_clouds():
 
 # As for `HyperbolicSVC`: some checks use points far beyond the radius that double precision holds, and it says so.
 # There splitting regions proves nothing more, so a few of them will do.
-@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.RadiusWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [HyperbolicSVCCV(geometry="tangent", Cs=[0.1, 1.0], cv=3, solver_options={"max_regions": 100})]

@@ -7,7 +7,7 @@ from hypermargin.estimators import HyperbolicKernelSVC
 
 
 # Some checks use data around 100, which is drawn in to the largest radius, with a warning.
-@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.RadiusWarning")
 @parametrize_with_checks(
     [
         HyperbolicKernelSVC(geometry="tangent"),

@@ -149,7 +149,7 @@ class TestHabits:
 
 
 # Some checks use data far beyond the radius that double precision holds.
-@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.RadiusWarning")
 @parametrize_with_checks(
     [
         HyperbolicKNeighborsClassifier(3, geometry="tangent"),

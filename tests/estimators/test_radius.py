@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from hypermargin.data.ingest import unit_points
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV
-from hypermargin.estimators.inputs import unit_points
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.prediction import Hyperplanes, Prediction
 from hypermargin.estimators.radius import Coordinates, flip_distance, move_towards_flip, nearest_adversarial

@@ -11,7 +11,7 @@ SOLVERS = [name for name in ("exact", "euclidean") if name in available_methods(
 
 # Some checks use data around 100, far beyond the radius that double precision holds: drawn in to that radius, the
 # points are so far out that rounding leaves nothing to prove, and the classifier says both.
-@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.RadiusWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hypermargin.data.ingest import KleinWarning
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV
-from hypermargin.estimators.inputs import KleinWarning
 from hypermargin.geometry.models import from_lorentz
 from reference.objective import lift
 

@@ -8,8 +8,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.inputs import LabelledSamples, labelled_samples, unit_points, warn_of_klein
-from hypermargin.estimators.user_data import plain_coordinates, plain_labels
+from hypermargin.data.ingest import (
+    LabelledSamples,
+    Rim,
+    block_coordinates,
+    labelled_samples,
+    plain_coordinates,
+    plain_labels,
+    require_finite,
+    to_unit,
+    unit_points,
+)
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import check_geometry
 from hypermargin.passes.inputs import column_names, is_collection
@@ -40,25 +49,43 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         """
         X, y = self._validated(X, y, reset=reset)
         if reset and self.geometry == "poincare":
-            warn_of_klein(X, self.curvature)
+            Rim.of(X, self.curvature).warn(len(X), stacklevel=5)
         return labelled_samples(X, y, sample_weight, getattr(self, "class_weight", None))
 
     def _validated(self, X, y, *, reset: bool = True) -> tuple[Array, np.ndarray]:
         """X as numbers, shape (n, width), and y, shape (n,), after the checks of scikit-learn and of missing labels."""
         self._refuse_collections(X)
         X, y = plain_coordinates(X, self.geometry, self.curvature), plain_labels(y)
-        return validate_data(self, X, y, reset=reset, dtype=np.float64)
+        X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        require_finite(X)
+        return X, y
 
     def _coordinates(self, X) -> Array:
         """New data as numbers, shape (n, width), as they were given; an error where the classifier is not fitted."""
         check_is_fitted(self)
         self._refuse_collections(X)
         X = plain_coordinates(X, self.geometry, self.curvature)
-        return validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        require_finite(X)
+        return X
 
     def _points(self, X) -> Array:
         """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
         return unit_points(self._coordinates(X), self.geometry, self.curvature)
+
+    def _block_points(self, X) -> tuple[Array, int]:
+        """Unit Lorentz points of a block of new data, and how many tangent vectors were drawn in (`to_unit`)."""
+        values = block_coordinates(X, self.geometry, self.curvature)
+        self._check_width(values.shape[1])
+        if len(values) == 0:
+            return np.empty((0, self.n_features_in_ + (self.geometry != "lorentz"))), 0
+        return to_unit(values, self.geometry, self.curvature)
+
+    def _check_width(self, width: int) -> None:
+        """The error of scikit-learn for another number of columns than that of the fit."""
+        if width != self.n_features_in_:
+            name, expected = type(self).__name__, self.n_features_in_
+            raise ValueError(f"X has {width} features, but {name} is expecting {expected} features as input.")
 
     def _note_columns(self, X, y, sample_weight, width: int) -> None:
         """Set the number of columns, and their names where X is a table, for X that lives elsewhere."""

@@ -94,11 +94,28 @@ def _fit_group(scores: Array, positive: np.ndarray, weight: Array | None, length
 
 
 def fit_logistic(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, total: Array, start: Array) -> Array:
+    """`minimise_logistic` for problems whose samples are in flat arrays, one problem after the other."""
+    samples, left = (z, tilt, weight, lengths), np.arange(total.size)
+
+    def sums(point: Array, active: np.ndarray) -> Array:
+        nonlocal samples, left
+        if active.size < left.size:
+            z, tilt, weight, lengths = samples
+            stays = np.isin(left, active)
+            rows = np.repeat(stays, lengths)
+            samples, left = (z[rows], tilt[rows], None if weight is None else weight[rows], lengths[stays]), active
+        return logistic_sums(*samples, point)
+
+    return minimise_logistic(sums, total, start)
+
+
+def minimise_logistic(sums: Callable[[Array, np.ndarray], Array], total: Array, start: Array) -> Array:
     """Minimise ``sum w (log(1 + exp(s)) - t s)``, ``s = a z + b``, ``t = (1 + tilt)/2``, for every problem.
 
-    `start` and the answer hold a and b, shape (2, n_problems); `total` is the weight of a problem. A round evaluates
-    all unfinished problems once, each at its own trial point; a problem whose trial is refused halves its step, the
-    others take a new Newton direction.
+    `start` and the answer hold a and b, shape (2, n_problems); `total` is the weight of a problem. ``sums(point,
+    active)`` is what `logistic_sums` says for the problems of these numbers, wherever their samples are. A round
+    evaluates all unfinished problems once, each at its own trial point; a problem whose trial is refused halves its
+    step, the others take a new Newton direction.
     """
     answer = start.copy()
     active, done = np.arange(total.size), np.zeros(total.size, dtype=bool)
@@ -106,8 +123,8 @@ def fit_logistic(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarra
     direction, slope, step = np.zeros_like(point), np.zeros(total.size), np.ones(total.size)
     for _ in range(MAX_ROUNDS):
         trial = point + step * direction
-        sums = logistic_sums(z, tilt, weight, lengths, trial)
-        value, gradient, hessian = sums[0], sums[1:3], sums[3:]
+        found = sums(trial, active)
+        value, gradient, hessian = found[0], found[1:3], found[3:]
         accepted = value <= loss + 1e-4 * step * slope + 1e-15 * np.abs(value)
         newton = _newton_direction(gradient, hessian, total)
         point = np.where(accepted, trial, point)
@@ -124,9 +141,7 @@ def fit_logistic(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarra
             break
         if 2 * done.sum() >= active.size:
             keep = ~done
-            samples = np.repeat(keep, lengths)
-            z, tilt, weight = z[samples], tilt[samples], None if weight is None else weight[samples]
-            lengths, total, active, done = lengths[keep], total[keep], active[keep], done[keep]
+            total, active, done = total[keep], active[keep], done[keep]
             point, direction, slope = point[:, keep], direction[:, keep], slope[keep]
             loss, step = loss[keep], step[keep]
     return answer

@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.inputs import KleinWarning
+from hypermargin.data.ingest import KleinWarning
 from hypermargin.estimators.scoring import takes_weights
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.geometry.validation import check_points

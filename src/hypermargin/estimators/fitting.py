@@ -10,9 +10,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from hypermargin.arrays import Array
+from hypermargin.data.blocks import BlockedSamples
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
-from hypermargin.estimators.spread import SpreadSamples
 from hypermargin.geometry.lorentz import covector
 from hypermargin.passes.home import Home, Together
 from hypermargin.passes.lockstep import in_step
@@ -36,7 +36,7 @@ PIECES_PER_WORKER = 8
 
 
 def solve_problems(
-    samples: TrainingSet | SpreadSamples,
+    samples: TrainingSet | BlockedSamples,
     code: np.ndarray,
     *,
     Cs: Sequence[float],
@@ -56,9 +56,9 @@ def solve_problems(
         for row in range(n_problems)
     ]
     # Samples that live elsewhere are passed over by all their machines at once.
-    workers = 1 if isinstance(samples, SpreadSamples) else min(effective_n_jobs(n_jobs), n_problems)
+    workers = 1 if isinstance(samples, BlockedSamples) else min(effective_n_jobs(n_jobs), n_problems)
     solutions: Iterable[list[Answer]]
-    if isinstance(samples, SpreadSamples) and _in_step_pays(samples, code, options):
+    if isinstance(samples, BlockedSamples) and _in_step_pays(samples, code, options):
         solve_row = partial(_solve_elsewhere, samples, Cs, allow_timelike, method, tol)
         works = [partial(solve_row, row, choice) for row, choice in zip(code, choices, strict=True)]
         solutions = in_step(samples.home, works)
@@ -79,7 +79,7 @@ def solve_problems(
 
 
 def _solve_rows(
-    samples: TrainingSet | SpreadSamples,
+    samples: TrainingSet | BlockedSamples,
     code: np.ndarray,
     choices: Sequence[dict[str, Any]],
     Cs: Sequence[float],
@@ -97,10 +97,10 @@ def _solve_rows(
 
 
 def _quick_solver(
-    samples: TrainingSet | SpreadSamples, Cs: Sequence[float], method: str, options: dict[str, Any]
+    samples: TrainingSet | BlockedSamples, Cs: Sequence[float], method: str, options: dict[str, Any]
 ) -> Exact | None:
     """The solver whose results may be converted to solutions later; None where there is no such solver."""
-    if isinstance(samples, SpreadSamples) or len(Cs) > 1 or method != "exact" or options["refine"]:
+    if isinstance(samples, BlockedSamples) or len(Cs) > 1 or method != "exact" or options["refine"]:
         return None
     weight = np.ones(1) if samples.weight is None else samples.weight
     if not costs_within_reach(Cs[0] * float(weight.min()), Cs[0] * float(weight.max())):
@@ -109,7 +109,7 @@ def _quick_solver(
 
 
 def _solve_elsewhere(
-    samples: SpreadSamples,
+    samples: BlockedSamples,
     Cs: Sequence[float],
     allow_timelike: bool,
     method: str,
@@ -123,7 +123,7 @@ def _solve_elsewhere(
     return solve_path(problem, Cs, method, tol, **options)
 
 
-def _in_step_pays(samples: SpreadSamples, code: np.ndarray, options: dict[str, Any]) -> bool:
+def _in_step_pays(samples: BlockedSamples, code: np.ndarray, options: dict[str, Any]) -> bool:
     """Whether all problems should put their questions together, so that the data is read once for all of them."""
     if len(code) == 1 or not ALONE.isdisjoint(options):
         return False

@@ -21,8 +21,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.spatial import KDTree
 
 from hypermargin.arrays import Array
+from hypermargin.data.ingest import unit_points
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.inputs import unit_points
 from hypermargin.estimators.model_file import storable
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.elsewhere import labels_elsewhere, predicted_elsewhere, score_elsewhere
+from hypermargin.estimators.blocked_prediction import blocked_labels, predict_blocks, score_blocks
 from hypermargin.estimators.multiclass import Platt, Scheme, make_scheme
 from hypermargin.geometry.lorentz import covector
 from hypermargin.passes.inputs import lives_elsewhere
@@ -96,7 +96,7 @@ class SchemeClassifier(HyperbolicClassifier):
         """The result of the method `what` of the prediction, some rows at a time to bound memory."""
         if lives_elsewhere(X):
             check_is_fitted(self)
-            return predicted_elsewhere(self, X, what)
+            return predict_blocks(self, X, what)
         return self._combined(self._points(X), what)
 
     def _combined(self, points: Array, what: str) -> np.ndarray:
@@ -118,12 +118,12 @@ class SchemeClassifier(HyperbolicClassifier):
     def predict(self, X) -> np.ndarray:
         """The predicted labels, shape (n,)."""
         winner = self._predicted(X, "winner")
-        return self.classes_[winner] if isinstance(winner, np.ndarray) else labels_elsewhere(self.classes_, winner)
+        return self.classes_[winner] if isinstance(winner, np.ndarray) else blocked_labels(self.classes_, winner)
 
     def score(self, X, y, sample_weight=None) -> float:
         """The share of right predictions; for X that lives elsewhere counted there (see `HyperbolicSVC.fit`)."""
         if lives_elsewhere(X):
-            return score_elsewhere(self, X, y, sample_weight)
+            return score_blocks(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
     def predict_proba(self, X) -> Array:

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
+from hypermargin.data.blocks import BlockedSamples, ingest_blocks
+from hypermargin.estimators.blocked_calibration import calibrate_blocks
 from hypermargin.estimators.fitting import Answer, calibrate_normals, solve_curves, solve_problems
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.late import Late
@@ -18,8 +20,6 @@ from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import SolvedClassifier
-from hypermargin.estimators.spread import SpreadSamples, spread_samples
-from hypermargin.estimators.spread_calibration import calibrate_spread
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import PointError
 from hypermargin.passes.inputs import home_of, lives_elsewhere
@@ -29,7 +29,7 @@ from hypermargin.solvers import Solution, get_solver, make_solver
 from hypermargin.solvers.base import option_names
 from hypermargin.solvers.exact.finish import QuickResult
 
-AnySamples = TrainingSet | SpreadSamples
+AnySamples = TrainingSet | BlockedSamples
 
 #: The shapes that a boundary may have.
 BOUNDARIES = ("geodesic", "curve")
@@ -202,8 +202,8 @@ class HyperbolicSVC(SolvedClassifier):
 
     def _calibrate(self, samples: AnySamples, scheme: Scheme) -> None:
         """Platt scaling of every binary problem on its own training scores."""
-        if isinstance(samples, SpreadSamples):
-            self.probA_, self.probB_ = calibrate_spread(samples.home, scheme.code, self.coef_, self.intercept_)
+        if isinstance(samples, BlockedSamples):
+            self.probA_, self.probB_ = calibrate_blocks(samples.home, scheme.code, self.coef_, self.intercept_)
         else:
             self.probA_, self.probB_ = calibrate_normals(samples, scheme.code, self.coef_, self.intercept_)
 
@@ -239,12 +239,11 @@ class HyperbolicSVC(SolvedClassifier):
             raise PointError(int(given.kept[error.row]), error.complaint) from None
         return given.classes, samples
 
-    def _spread_set(self, X, y, sample_weight, *, reset: bool) -> tuple[np.ndarray, SpreadSamples]:
+    def _spread_set(self, X, y, sample_weight, *, reset: bool) -> tuple[np.ndarray, BlockedSamples]:
         """The classes and the samples of a file, a source of chunks, a device or a cluster, which stay there."""
         self._check_spread()
-        classes, width, samples = spread_samples(
-            home_of(X, y, sample_weight), self.geometry, self.curvature, self.class_weight, self.uncertainty
-        )
+        rows = home_of(X, y, sample_weight)
+        classes, width, samples = ingest_blocks(rows, self, self.uncertainty, reset=reset)
         if reset:
             self._note_columns(X, y, sample_weight, width)
         return classes, samples

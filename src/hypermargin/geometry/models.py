@@ -59,8 +59,11 @@ def to_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
     ValueError
         Where X is not in the domain of the model (see `validation.check_coordinates`).
     """
-    X = check_coordinates(X, geometry, curvature)
-    curvature_scale(curvature)
+    return unit_points_of(check_coordinates(X, geometry, curvature), geometry, curvature)
+
+
+def unit_points_of(X: Array, geometry: str, curvature: float) -> Array:
+    """`to_lorentz` for coordinates that have been checked."""
     return lift(_TO_SPACE[geometry](X, float(curvature)))
 
 

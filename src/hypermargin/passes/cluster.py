@@ -1,29 +1,27 @@
-"""Pieces on the workers of a Dask cluster, or in the tasks of a Dask graph where there is none.
+"""Pieces on the workers of a Dask cluster, or of a Dask graph that is computed here where there is none.
 
 Nothing is collected: questions travel to where the pieces lie. With `dask.distributed` a worker keeps its pieces in
-bundles, one for each of its threads, and a question is one message to each worker, passed on from worker to worker in
-a tree: the scheduler has no tasks to place, which would cost more than a pass does. Bundles are results of tasks all
-the same. So the scheduler makes those of a lost worker again, and where a message comes back without its answer, the
-question is put as tasks.
+bundles, one for each of its threads, and a question is one message to each worker: the scheduler has no tasks to place,
+which takes five times as long (2 ms against 11 ms with two workers; `benchmarks/bench_passes.py`). Bundles are results
+of tasks all the same. So the scheduler makes those of a lost worker again, and where a message comes back without its
+answer, the question is put as tasks.
 """
 
 import asyncio
+import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hypermargin.passes.home import Home, Question, Together
-from hypermargin.passes.rows import Rows
+from hypermargin.passes.home import Home, Question, Streamed, Together
+from hypermargin.passes.rows import Rows, check_lengths
 
 #: How often a question is repeated when workers die, and the seconds to wait before.
 RETRIES, PAUSE = 5, 0.5
 #: Seconds without an answer after which workers are looked for.
 PATIENCE = 1.0
-#: Workers to which a question goes from one place; they pass it on to as many each.
-BRANCHES = 10
-
 
 #: The keys of the bundles that workers have.
 Holders = dict[str, list[Any]]
@@ -76,6 +74,9 @@ class Cluster(Home):
             self.client, [b._replace(future=future) for b, future in zip(self.bundles, futures, strict=True)]
         )
 
+    def persist(self, to_disk: bool = True) -> "Cluster":
+        return self  # results of tasks stay with the workers
+
     def grouped(
         self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
     ) -> list[Any]:
@@ -108,12 +109,12 @@ class Cluster(Home):
 
         def send() -> None:
             try:
-                box.put(self.client.run(_answers_here, *message, workers=first, on_error="return"))
+                workers = list(self._holders)
+                box.put(self.client.run(_answers_here, *message, workers=workers, on_error="return"))
             except BaseException as error:  # the scheduler itself is out of reach, which the tasks will tell
                 box.put({"": error})
 
-        message = _branches(self._holders), question, arguments
-        first = [next(iter(branch)) for branch in message[0]]
+        message = self._holders, question, arguments
         threading.Thread(target=send, daemon=True).start()
         while True:
             try:
@@ -170,37 +171,13 @@ def _of_pieces(pieces: list[Any], function: Question, arguments: tuple[Any, ...]
     return [function(piece, *arguments) for piece in pieces]
 
 
-def _branches(holders: Holders) -> list[Holders]:
-    """The workers in groups, each as many as the others; the first of a group gets the message for all of it."""
-    workers = list(holders)
-    return [{name: holders[name] for name in workers[k::BRANCHES]} for k in range(min(BRANCHES, len(workers)))]
-
-
 async def _answers_here(
-    branches: list[Holders], question: Question, arguments: tuple[Any, ...], dask_worker: Any
+    holders: Holders, question: Question, arguments: tuple[Any, ...], dask_worker: Any
 ) -> list[tuple[Any, list[Any]]]:
-    """The answers of the worker's own bundles, each with its key, and of the workers that it passes the question on to.
-
-    In threads, so that the worker stays in touch.
-    """
-    here = dask_worker.address
-    holders = next(branch for branch in branches if next(iter(branch)) == here)
-    asked = [asyncio.to_thread(_of_pieces, dask_worker.data[key], question, arguments) for key in holders[here]]
-    below = _branches({worker: keys for worker, keys in holders.items() if worker != here})
-    told = [_passed_on(dask_worker, branch, question, arguments) for branch in below]
-    own, *others = await asyncio.gather(asyncio.gather(*asked), *told)
-    return [*zip(holders[here], own, strict=True), *(pair for answers in others for pair in answers)]
-
-
-async def _passed_on(dask_worker: Any, branch: Holders, question: Question, arguments: tuple[Any, ...]) -> Any:
-    """What the workers of a branch answer, from the first of them, as the scheduler would ask it."""
-    from distributed.protocol.pickle import dumps
-
-    first = dask_worker.rpc(next(iter(branch)))
-    reply = await first.run(function=dumps(_answers_here), args=dumps(([branch], question, arguments)), wait=True)
-    if reply["status"] != "OK":
-        raise OSError("a worker further down did not answer")
-    return reply["result"]
+    """The answers of the worker's own bundles, each with its key, from threads: so the worker stays in touch."""
+    keys = holders[dask_worker.address]
+    answers = (asyncio.to_thread(_of_pieces, dask_worker.data[key], question, arguments) for key in keys)
+    return list(zip(keys, await asyncio.gather(*answers), strict=True))
 
 
 def _in_order(answers: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]]) -> list[Any]:
@@ -215,32 +192,20 @@ def _finished(answers: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]]
     return finish(_in_order(answers, numbers), item)
 
 
-class Graph(Home):
-    """Pieces as tasks of a Dask graph, computed by its local scheduler anew for every question."""
+class Partitions:
+    """The results of Dask tasks, computed by the local scheduler of Dask, some at a time."""
 
-    together = Together.ALWAYS
+    is_slow = True
 
-    def __init__(self, pieces: Sequence[Any]):
-        self.pieces = list(pieces)
+    def __init__(self, tasks: Sequence[Any]):
+        self.tasks = list(tasks)
 
-    def ask(self, question: Question, *arguments: Any) -> list[Any]:
+    def __iter__(self) -> Iterator[Any]:
         import dask
 
-        return list(dask.compute(*self.map(question, *arguments).pieces))
-
-    def map(self, change: Question, *arguments: Any) -> "Graph":
-        import dask
-
-        return Graph([dask.delayed(change, pure=False)(piece, *arguments) for piece in self.pieces])
-
-    def grouped(
-        self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
-    ) -> list[Any]:
-        import dask
-
-        answers = [self.map(question, item).pieces for item in items]
-        tasks = [dask.delayed(finish, pure=False)(*pair) for pair in zip(answers, items, strict=True)]
-        return list(dask.compute(*tasks))
+        step = os.cpu_count() or 1
+        for start in range(0, len(self.tasks), step):
+            yield from dask.compute(*self.tasks[start : start + step])
 
 
 def is_dask(X: Any) -> bool:
@@ -259,7 +224,7 @@ def dask_home(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
     beside = [_aligned(values, name, blocks) for values, name in ((y, "y"), (sample_weight, "sample_weight"))]
     tasks = [dask.delayed(_rows)(X, *(None if v is None else v[k] for v in beside)) for k, X in enumerate(blocks)]
     client = _client()
-    return Graph(tasks) if client is None else Cluster.of(client, client.compute(tasks, retries=RETRIES))
+    return Streamed(Partitions(tasks)) if client is None else Cluster.of(client, client.compute(tasks, retries=RETRIES))
 
 
 def _client() -> Any:
@@ -299,8 +264,7 @@ def _aligned(values: Any, name: str, blocks: list[Any]) -> list[Any] | None:
 
     lengths = dask.compute(*[dask.delayed(len)(block) for block in blocks])
     values = np.asarray(values)
-    if len(values) != sum(lengths):
-        raise ValueError(f"X has {sum(lengths)} rows and {name} has {len(values)} entries")
+    check_lengths(sum(lengths), **{name: values})
     return np.split(values, np.cumsum(lengths)[:-1])
 
 

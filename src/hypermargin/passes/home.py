@@ -14,19 +14,23 @@ either. Sums over samples are sums over pieces, so an answer is a few numbers pe
 
 import pickle
 import shutil
+import sys
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 Question = Callable[..., Any]
 #: Items that one pass of `Home.grouped` serves: their answers are in memory at the same time.
 ITEMS_A_PASS = 8
-#: Free room of the temporary folder that the pieces of a file may need, in sizes of the file.
-SPARE_ROOM = 3.0
+#: Data that is read in pieces is kept in memory up to this share of what is free: a fit needs a few copies of it.
+SHARE_OF_MEMORY = 0.2
+#: Share of the free room of the temporary folder that pieces may take: others write there as well.
+SHARE_OF_DISK = 0.5
 
 
 class Together(Enum):
@@ -54,9 +58,12 @@ class Home(ABC):
         They are made once and kept, where pieces are kept at all.
         """
 
-    def kept(self) -> "Home":
-        """The same pieces, written down where it would be slow to make them again for every question."""
-        return self
+    @abstractmethod
+    def persist(self, to_disk: bool = True) -> "Home | None":
+        """The same pieces, made once and kept for all questions; None where there is no room for them.
+
+        Pieces that are quick to make again are not worth a file: they say so by ``to_disk=False``.
+        """
 
     def grouped(
         self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
@@ -98,6 +105,9 @@ class Resident(Home):
     def map(self, change: Question, *arguments: Any) -> "Resident":
         return Resident(self.ask(change, *arguments))
 
+    def persist(self, to_disk: bool = True) -> "Resident":
+        return self
+
 
 class Streamed(Home):
     """Pieces that are read again for every question, one in memory at a time.
@@ -113,11 +123,24 @@ class Streamed(Home):
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
         return [question(piece, *arguments) for piece in self._pieces()]
 
-    def kept(self) -> "Streamed":
-        """Pieces of a slow source in a temporary folder, if there is room, from which they are read again."""
-        size = getattr(self.source, "slow_bytes", 0)
-        room = shutil.disk_usage(tempfile.gettempdir()).free
-        return Streamed(Spool(self._pieces())) if 0 < SPARE_ROOM * size < room else self
+    def persist(self, to_disk: bool = True) -> Home | None:
+        """In memory as far as that goes, else in files of a temporary folder."""
+        kept, room = [], SHARE_OF_MEMORY * free_memory()
+        pieces = self._pieces()
+        for piece in pieces:
+            kept.append(piece)
+            room -= sys.getsizeof(piece)
+            if room < 0.0:
+                break
+        else:
+            return Resident(kept)
+        if not (to_disk or getattr(self.source, "is_slow", False)):
+            return None
+        spool = Spool()
+        for piece in chain(kept, pieces):
+            if not spool.add(piece):
+                return None
+        return Streamed(spool)
 
     def _pieces(self) -> Iterator[Any]:
         for piece in self.source:
@@ -132,19 +155,36 @@ class Streamed(Home):
 class Spool:
     """Pieces in files of a temporary folder, which goes with this object."""
 
-    def __init__(self, pieces: Iterable[Any]):
-        folder = tempfile.mkdtemp(prefix="hypermargin-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="hypermargin-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._files: list[Path] = []
-        for k, piece in enumerate(pieces):
-            self._files.append(Path(folder) / str(k))
-            with self._files[-1].open("wb") as file:
-                pickle.dump(piece, file, protocol=5)
+        self._room = SHARE_OF_DISK * shutil.disk_usage(self._folder).free
+
+    def add(self, piece: Any) -> bool:
+        """Write a piece down, unless there is no room for it."""
+        self._room -= sys.getsizeof(piece)
+        if self._room < 0.0:
+            return False
+        self._files.append(self._folder / str(len(self._files)))
+        with self._files[-1].open("wb") as file:
+            pickle.dump(piece, file, protocol=5)
+        return True
 
     def __iter__(self) -> Iterator[Any]:
         for path in self._files:
             with path.open("rb") as file:
                 yield pickle.load(file)  # what this process has written itself
+
+
+def free_memory() -> float:
+    """Bytes of memory that are free, infinite where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            facts = dict(line.split(":", 1) for line in file)
+        return 1024.0 * float(facts["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        return float("inf")
 
 
 def _of_each(piece: Any, question: Question, items: list[Any]) -> list[Any]:

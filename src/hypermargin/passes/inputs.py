@@ -7,12 +7,9 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_cupy_array, is_numpy_array, is_torch_array
 
 from hypermargin.passes.cluster import dask_home, is_dask
-from hypermargin.passes.home import Home, Resident, Streamed
-from hypermargin.passes.rows import Rows
+from hypermargin.passes.home import SHARE_OF_MEMORY, Home, Resident, Streamed, free_memory
+from hypermargin.passes.rows import Rows, check_lengths
 from hypermargin.passes.sources import ArrayChunks, Source, TableFile, open_table
-
-#: Memory-mapped arrays are read into memory up to this share of what is free: a fit needs a few copies.
-SHARE_OF_MEMORY = 0.2
 
 
 def is_on_device(X: Any) -> bool:
@@ -30,16 +27,6 @@ def lives_elsewhere(X: Any) -> bool:
     if is_collection(X) or is_on_device(X):
         return True
     return isinstance(X, np.memmap) and X.nbytes > SHARE_OF_MEMORY * free_memory()
-
-
-def free_memory() -> float:
-    """Bytes of memory that are free, infinite where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            facts = dict(line.split(":", 1) for line in file)
-        return 1024.0 * float(facts["MemAvailable"].split()[0])
-    except (OSError, KeyError, ValueError):
-        return float("inf")
 
 
 def source_of(X: Any) -> Any:
@@ -64,18 +51,17 @@ def home_of(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
         labelled = X.labelled(y, sample_weight) if y is not None and X.label is None else X
         return Streamed(labelled)
     if isinstance(X, ArrayChunks):
+        check_lengths(X.X.shape[0], y, sample_weight)
         return Streamed(X if y is None else X.labelled(y, sample_weight))
     if isinstance(X, Source):
         return Streamed(X)
-    beside = [None if v is None else _beside(X, v, name) for v, name in ((y, "y"), (sample_weight, "sample_weight"))]
-    return Resident([Rows(X, *beside)])
+    check_lengths(X.shape[0], y, sample_weight)
+    return Resident([Rows(X, *(None if v is None else _beside(X, v) for v in (y, sample_weight)))])
 
 
-def _beside(X: Any, values: Any, name: str) -> Any:
+def _beside(X: Any, values: Any) -> Any:
     """Labels or weights on the device of X."""
     values = values if hasattr(values, "shape") else np.asarray(values)
-    if values.shape[0] != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and {name} has {values.shape[0]} entries")
     if is_array_api_obj(values) and not is_numpy_array(values):
         return values
     array = np.asarray(values)

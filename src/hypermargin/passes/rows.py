@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -18,3 +20,16 @@ class Rows:
 
     def __len__(self) -> int:
         return self.X.shape[0]
+
+
+def check_lengths(n: int, y: Any = None, sample_weight: Any = None) -> None:
+    """Refuse labels and weights of another number than the rows, as for arrays in memory."""
+    if y is not None and _length(y) != n:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n, _length(y)]}")
+    if sample_weight is not None and _length(sample_weight) != n:
+        shape = tuple(getattr(sample_weight, "shape", None) or np.shape(sample_weight))
+        raise ValueError(f"sample_weight must have shape ({n},), got {shape}")
+
+
+def _length(values: Any) -> int:
+    return int(values.shape[0]) if hasattr(values, "shape") else len(values)

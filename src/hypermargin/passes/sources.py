@@ -8,6 +8,7 @@ import csv
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ class Source(ABC):
 
     #: Names of the columns of coordinates, where the table has names.
     names: list[str] | None = None
-    #: Bytes of a file that takes long to read, so that its pieces had better be written down in binary; else 0.
-    slow_bytes: int = 0
+    #: Whether rows take long to read, so that they had better be written down in binary.
+    is_slow: bool = False
 
     @abstractmethod
     def __iter__(self) -> Iterator[Rows]: ...
@@ -80,7 +81,7 @@ class ArrayChunks(Source):
         self._stamp = Stamp(X.filename) if isinstance(X, np.memmap) and X.mode == "r" and X.filename else None
 
     def __iter__(self) -> Iterator[Rows]:
-        for start in range(0, self.X.shape[0], self.rows):
+        for start in range(0, max(self.X.shape[0], 1), self.rows):  # one chunk at least, which tells the width
             part = slice(start, start + self.rows)
             y, weight = (None if v is None else np.asarray(v[part]) for v in (self.y, self.sample_weight))
             self._require_unchanged()
@@ -112,6 +113,8 @@ class TableFile(Source):
         Rows of a chunk.
     """
 
+    is_slow = True
+
     def __init__(
         self,
         path: str | Path,
@@ -131,7 +134,6 @@ class TableFile(Source):
         self.names = list(columns) if columns is not None else [n for n in found if n not in (label, weight)]
         self.rows = _chunk_rows(rows, len(self.names))
         self._stamp = Stamp(self.path)
-        self.slow_bytes = self._stamp.facts[0] if self._stamp.facts else 0
 
     @abstractmethod
     def _header(self) -> list[str]:
@@ -152,7 +154,9 @@ class TableFile(Source):
     def __iter__(self) -> Iterator[Rows]:
         names = self.names or []
         wanted = [*names, *(n for n in (self.label, self.weight) if n is not None)]
-        for table in self._unchanged(self._tables(wanted)):
+        tables = self._unchanged(self._tables(wanted))
+        first = next(tables, {name: np.empty(0) for name in wanted})  # one chunk at least, which tells the width
+        for table in chain([first], tables):
             X = np.column_stack([table[name] for name in names])
             y, weight = (None if name is None else table[name] for name in (self.label, self.weight))
             yield Rows(X, y, weight)

@@ -276,17 +276,34 @@ class MarginProblem:
         return self.uncertainty.worst_covectors(self.X, self.y, np.asarray(w, dtype=np.float64))
 
 
+class WeightError(ValueError):
+    """A weight that will not do, and its row."""
+
+    def __init__(self, row: int, complaint: str) -> None:
+        super().__init__(row, complaint)
+        self.row, self.complaint = row, complaint
+
+    def __str__(self) -> str:
+        return f"{self.complaint} (row {self.row})"
+
+
 def check_weights(sample_weight: ArrayLike, n_samples: int) -> Array:
     """Weights of shape (n,), finite, non-negative and not all zero, or a `ValueError` that says what is wrong."""
+    weight = block_weights(sample_weight, n_samples)
+    if not np.any(weight > 0.0):
+        raise ValueError("sample_weight is zero for every sample")
+    return weight
+
+
+def block_weights(sample_weight: ArrayLike, n_samples: int) -> Array:
+    """`check_weights` for a part of the samples, whose weights may all be zero."""
     weight = np.array(sample_weight, dtype=np.float64)
     if weight.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), got {weight.shape}")
     if not np.all(np.isfinite(weight)):
-        raise ValueError("sample_weight contains NaN or infinity")
+        raise WeightError(int(np.argmin(np.isfinite(weight))), "sample_weight contains NaN or infinity")
     if np.any(weight < 0.0):
-        raise ValueError("sample_weight must not be negative")
-    if not np.any(weight > 0.0):
-        raise ValueError("sample_weight is zero for every sample")
+        raise WeightError(int(np.argmax(weight < 0.0)), "sample_weight must not be negative")
     return weight
 
 

@@ -468,7 +468,7 @@ BLENDED = {"forest": [{"n_estimators": 5}], "kernel": [{"kernel": "distance"}], 
 
 
 # Some checks use data far beyond the radius that double precision holds, where rounding leaves nothing to prove.
-@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.RadiusWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [

@@ -320,7 +320,7 @@ class TestBadInput:
 
 
 # Some checks use data far beyond the radius that double precision holds, and forests of few trees.
-@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.RadiusWarning")
 @parametrize_with_checks(
     [
         HyperbolicTreeClassifier(geometry="tangent"),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, HyperbolicTreeClassifier
+from hypermargin.data.blocks import LabelledBlock
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators.forest.elsewhere import _drawn
-from hypermargin.estimators.spread import Samples
 from hypermargin.passes import ArrayChunks
 
 
@@ -22,7 +22,7 @@ def test_samples_are_drawn_in_proportion_to_their_weights(data, weighted):
     """Poisson numbers: mean and variance of each are the rate times the weight, to within five standard errors."""
     X = data[0][:50]
     weight = np.linspace(0.0, 3.0, 51)[1:] if weighted else None
-    samples, rate, seeds = Samples(X, np.arange(50), weight), 0.8, 2000
+    samples, rate, seeds = LabelledBlock(X, np.arange(50), weight), 0.8, 2000
     counts = np.zeros((seeds, 50))
     for seed in range(seeds):
         _, labels, drawn = _drawn(samples, seed, rate)
@@ -65,7 +65,8 @@ def test_tensors(data):
     from hypermargin.estimators.forest.elsewhere import _on_host
 
     X, y = data[0][:30], np.arange(30)
-    samples = Samples(torch.from_numpy(X[:, 1:].copy()), torch.from_numpy(y), torch.ones(30, dtype=torch.float64))
+    space, weight = torch.from_numpy(X[:, 1:].copy()), torch.ones(30, dtype=torch.float64)
+    samples = LabelledBlock(space, torch.from_numpy(y), weight)
     points, labels, weight = _on_host(samples, np.array([3, 17]))
     np.testing.assert_allclose(points, X[[3, 17]], rtol=1e-15)
     assert labels.tolist() == [3, 17]

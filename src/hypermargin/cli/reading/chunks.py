@@ -24,8 +24,15 @@ class ChunkedPoints:
     """A source of chunks, with labels beside it where they are not a column of it; see `Points`."""
 
     X: Source
-    labels: np.ndarray | None
+    beside: np.ndarray | None
     path: str
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """Those beside the source; None where it has a column of them."""
+        if self.beside is None and getattr(self.X, "label", None) is None:
+            raise CommandError(f"{self.path} holds no labels; give them with --labels FILE")
+        return self.beside
 
     def parts(self) -> Iterator[Points]:
         """The chunks as points that know their rows in the file."""

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from hypermargin.arrays import Array
+from hypermargin.data.ingest import KleinWarning, RadiusWarning, labelled_samples, unit_points
 from hypermargin.estimators.auto.blend import HyperbolicBlend
 from hypermargin.estimators.auto.choosing import BLEND, Choice, choose, results_table
 from hypermargin.estimators.auto.families import (
@@ -26,7 +27,6 @@ from hypermargin.estimators.auto.families import (
 )
 from hypermargin.estimators.auto.search import Candidate, Folds, Search
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.inputs import KleinWarning, RadiusWarning, labelled_samples, unit_points
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
 from hypermargin.geometry.curvature import curvature_scale

@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
+from hypermargin.data.blocks import ingest_blocks
 from hypermargin.estimators.forest.elsewhere import USUAL_SAMPLES, centre_of, grow_elsewhere
 from hypermargin.estimators.forest.ensemble import TreeEnsemble
 from hypermargin.estimators.forest.growing import LARGEST_SEED, GrowthPlan, grow_trees
 from hypermargin.estimators.forest.tree import Tree
 from hypermargin.estimators.model_file import storable
-from hypermargin.estimators.spread import spread_samples
 from hypermargin.passes.inputs import home_of, lives_elsewhere
 
 
@@ -287,7 +287,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
                 raise ValueError(f"{setting} needs the samples in memory: leave it out, or pass a NumPy array")
         settings = self._settings()
         rows = home_of(X, y, sample_weight)
-        classes, width, samples = spread_samples(rows, self.geometry, self.curvature, self.class_weight, None)
+        classes, width, samples = ingest_blocks(rows, self)
         n, weight, frame = centre_of(samples.home)
         draws = self._draws(n if self.max_samples is not None else min(n, USUAL_SAMPLES)) or n
         empty = np.empty(0)

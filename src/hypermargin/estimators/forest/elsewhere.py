@@ -15,9 +15,9 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from hypermargin.arrays import Array
+from hypermargin.data.blocks import LabelledBlock
 from hypermargin.estimators.forest.growing import CertifiedSplit, GrowthPlan
 from hypermargin.estimators.forest.tree import Tree
-from hypermargin.estimators.spread import Samples
 from hypermargin.geometry.isometries import move_to_origin
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import onto_hyperboloid
@@ -51,7 +51,7 @@ def grow_elsewhere(
     return home.grouped(partial(_drawn, rate=rate), partial(_grown, plan=plan, frame=frame), list(seeds), n_jobs)
 
 
-def _sums(samples: Samples) -> tuple[int, float, Array]:
+def _sums(samples: LabelledBlock) -> tuple[int, float, Array]:
     n, weight, total = int(samples.points.shape[0]), 0.0, None
     for start in range(0, n, ROWS_AT_A_TIME):
         points, _, own = _on_host(samples, slice(start, min(start + ROWS_AT_A_TIME, n)))
@@ -61,7 +61,7 @@ def _sums(samples: Samples) -> tuple[int, float, Array]:
     return n, weight, np.zeros(1) if total is None else total
 
 
-def _drawn(samples: Samples, seed: int, rate: float) -> Drawn | None:
+def _drawn(samples: LabelledBlock, seed: int, rate: float) -> Drawn | None:
     """The part of a piece in the sample of one tree: Poisson numbers of expectation ``rate * weight``."""
     n = int(samples.points.shape[0])
     if n == 0:
@@ -81,7 +81,7 @@ def _drawn(samples: Samples, seed: int, rate: float) -> Drawn | None:
     return points, labels, counts.astype(np.float64)
 
 
-def _on_host(samples: Samples, rows: Any) -> tuple[Array, np.ndarray, Array | None]:
+def _on_host(samples: LabelledBlock, rows: Any) -> tuple[Array, np.ndarray, Array | None]:
     """Some samples as NumPy arrays: unit points, class indices and weights."""
     if not samples.on_device:
         weight = None if samples.weight is None else samples.weight[rows]

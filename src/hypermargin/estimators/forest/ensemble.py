@@ -7,12 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array, row_blocks
+from hypermargin.data.ingest import unit_points
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.elsewhere import labels_elsewhere, predicted_elsewhere, score_elsewhere
+from hypermargin.estimators.blocked_prediction import blocked_labels, predict_blocks, score_blocks
 from hypermargin.estimators.forest.growing import BOUNDARIES, CRITERIA, GROUPINGS, SPLITS, CertifiedSplit, GrowthPlan
 from hypermargin.estimators.forest.radius import certified_radius, nearest_adversarial
 from hypermargin.estimators.forest.tree import Tree, TreeVote, describe
-from hypermargin.estimators.inputs import canonical_order, unit_points
+from hypermargin.estimators.inputs import canonical_order
 from hypermargin.estimators.radius import Coordinates
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.isometries import boost, move_from_origin, move_to_origin, transform_normal
@@ -158,22 +159,22 @@ class TreeEnsemble(HyperbolicClassifier):
         """The predicted labels, shape (n,)."""
         if lives_elsewhere(X):
             self._check_fitted()
-            winner = predicted_elsewhere(self, X, "winner")
-            return self.classes_[winner] if isinstance(winner, np.ndarray) else labels_elsewhere(self.classes_, winner)
+            winner = predict_blocks(self, X, "winner")
+            return self.classes_[winner] if isinstance(winner, np.ndarray) else blocked_labels(self.classes_, winner)
         winner = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[winner]
 
     def score(self, X, y, sample_weight=None) -> float:
         """The share of right predictions; for X that lives elsewhere counted there."""
         if lives_elsewhere(X):
-            return score_elsewhere(self, X, y, sample_weight)
+            return score_blocks(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
     def predict_proba(self, X) -> Array:
         """Class probabilities, shape (n, n_classes): the shares of the classes in the leaves, averaged over trees."""
         if lives_elsewhere(X):
             self._check_fitted()
-            return predicted_elsewhere(self, X, "probability")
+            return predict_blocks(self, X, "probability")
         return self._combined(self._points(X), "probability")
 
     def _combined(self, points: Array, what: str) -> np.ndarray:

@@ -6,16 +6,15 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.device_points import device_space
-from hypermargin.estimators.inputs import unit_points
+from hypermargin.data.device_points import device_space
+from hypermargin.data.ingest import warn_of_radius
 from hypermargin.estimators.multiclass import OneVsOne, TwoClasses
-from hypermargin.estimators.spread import as_doubles, first_bad_row
-from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.validation import PointError
+from hypermargin.passes import inputs
 from hypermargin.passes.cluster import is_dask
 from hypermargin.passes.device import to_numpy
-from hypermargin.passes.inputs import home_of, is_on_device, source_of
+from hypermargin.passes.inputs import home_of, source_of
 from hypermargin.passes.rows import Rows
 from hypermargin.passes.sources import TableFile
 
@@ -23,26 +22,33 @@ from hypermargin.passes.sources import TableFile
 DEVICE_ENTRIES = 1 << 25
 
 
-def predicted_elsewhere(model: Any, X: Any, what: str) -> Any:
+def predict_blocks(model: Any, X: Any, what: str) -> Any:
     """The method `what` of the model's `Prediction` for every point.
 
     A Dask array for Dask collections, an array of the same device for arrays of a device, else a NumPy array.
     """
     if is_dask(X):
         return _on_cluster(model, X, what)
-    if is_on_device(X):
+    if inputs.is_on_device(X):
         return _on_device(model, X, what)
     source = source_of(X)
     if isinstance(source, TableFile) and hasattr(model, "feature_names_in_"):
         source = source.only(model.feature_names_in_.tolist())
-    answers, first = [], 0
+    answers, first, drawn_in = [], 0, 0
     for rows in source:
-        answers.append(_of_rows(rows.X, model, what, first))
-        first += len(rows)
+        try:
+            answer, drawn = _of_block(rows.X, model, what)
+        except PointError as error:
+            if error.row is None:
+                raise
+            raise PointError(first + error.row, error.complaint) from None
+        answers.append(answer)
+        first, drawn_in = first + len(rows), drawn_in + drawn
+    warn_of_radius(drawn_in, first, model.curvature, stacklevel=4)
     return np.concatenate(answers)
 
 
-def labels_elsewhere(classes: np.ndarray, winner: Any) -> Any:
+def blocked_labels(classes: np.ndarray, winner: Any) -> Any:
     """Labels from class indices, where the indices are; text labels of device arrays come as a NumPy array."""
     if is_dask(winner):
         return winner.map_blocks(_labels, classes, dtype=classes.dtype)
@@ -52,7 +58,7 @@ def labels_elsewhere(classes: np.ndarray, winner: Any) -> Any:
     return xp.take(xp.asarray(classes, device=winner.device), winner)
 
 
-def score_elsewhere(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     """The share of right predictions, summed up where the points are."""
     source = source_of(X)
     if isinstance(source, TableFile) and hasattr(model, "feature_names_in_"):
@@ -69,7 +75,9 @@ def score_elsewhere(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
 def _right(rows: Rows, model: Any) -> tuple[float, float]:
     if len(rows) == 0:
         return 0.0, 0.0
-    winner = _on_device(model, rows.X, "winner") if is_on_device(rows.X) else _of_rows(rows.X, model, "winner")
+    winner = (
+        _on_device(model, rows.X, "winner") if inputs.is_on_device(rows.X) else _of_block(rows.X, model, "winner")[0]
+    )
     labels = model.classes_[to_numpy(winner)]
     weight = np.ones(len(labels)) if rows.weight is None else to_numpy(rows.weight)
     return float(weight @ (labels == to_numpy(rows.y))), float(weight.sum())
@@ -79,59 +87,62 @@ def _labels(winner: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes[winner]
 
 
-def _of_rows(X: Any, model: Any, what: str, first: int | None = None) -> np.ndarray:
-    """The answer for rows in memory, which were not checked yet; `first` is the number of the first one, if known."""
-    X = as_doubles(np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X))
-    _check_width(model, X.shape[1])
-    if len(X) == 0:
-        return model._combined(np.eye(1, model.n_features_in_ + (model.geometry != "lorentz")), what)[:0]
+def _of_partition(X: Any, model: Any, what: str) -> np.ndarray:
+    """The answer for a partition, which is computed by itself: so it can only count its own rows."""
     try:
-        bad = first_bad_row(X)
-        if bad is not None:
-            raise PointError(bad, "holds NaN or infinity")
-        points = unit_points(X, model.geometry, model.curvature)
+        answer, drawn_in = _of_block(X, model, what)
     except PointError as error:
         if error.row is None:
             raise
-        if first is None:
-            raise ValueError(f"row {error.row} of a piece of X {error.complaint}") from None
-        raise PointError(first + error.row, error.complaint) from None
-    return model._combined(points, what)
+        raise ValueError(f"row {error.row} of a piece of X {error.complaint}") from None
+    warn_of_radius(drawn_in, len(answer), model.curvature)
+    return answer
 
 
-def _check_width(model: Any, width: int) -> None:
-    if width != model.n_features_in_:
-        raise ValueError(f"X has {width} columns, the classifier was fitted to {model.n_features_in_}")
+def _of_block(X: Any, model: Any, what: str) -> tuple[np.ndarray, int]:
+    """The answer for rows in memory, and how many tangent vectors were drawn in."""
+    points, drawn_in = model._block_points(X)
+    if len(points) == 0:
+        return model._combined(np.eye(1, points.shape[1]), what)[:0], 0
+    return model._combined(points, what), drawn_in
 
 
 def _on_cluster(model: Any, X: Any, what: str) -> Any:
     if hasattr(X, "to_dask_array"):
         X = X.to_dask_array()
     X = X.rechunk({1: -1})
-    _check_width(model, X.shape[1])
+    model._check_width(X.shape[1])
     columns = model.classes_.size if what == "probability" or (what == "decision" and model.classes_.size > 2) else 0
     dtype = np.intp if what == "winner" else np.float64
     if columns:
-        return X.map_blocks(_of_rows, model, what, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=np.empty((0, 0)))
-    return X.map_blocks(_of_rows, model, what, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
+        return X.map_blocks(
+            _of_partition, model, what, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=np.empty((0, 0))
+        )
+    return X.map_blocks(_of_partition, model, what, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
 
 
 def _on_device(model: Any, X: Any, what: str) -> Any:
     """Scores are made on the device; classes too, save the rare ties of votes; probabilities go by the host."""
     xp = array_namespace(X)
-    _check_width(model, int(X.shape[1]))
+    model._check_width(int(X.shape[1]))
     if not hasattr(model, "coef_"):  # kernels have no device code
-        return xp.asarray(_of_rows(to_numpy(X), model, what), device=X.device)
+        return xp.asarray(_of_block(to_numpy(X), model, what)[0], device=X.device)
     normals = xp.asarray(covector(model.coef_).T.copy(), device=X.device)
     offsets = xp.asarray(model.intercept_, device=X.device)
     n, step = int(X.shape[0]), max(1, DEVICE_ENTRIES // max(model.classes_.size, *normals.shape))
-    parts = []
+    parts, drawn_in = [], 0
     for start in range(0, n, step):
-        part = xp.astype(X[start : min(start + step, n), :], xp.float64)
-        space = device_space(part, model.geometry, curvature_scale(model.curvature), start)
+        try:
+            space, drawn, _ = device_space(X[start : min(start + step, n), :], model.geometry, float(model.curvature))
+        except PointError as error:
+            if error.row is None:
+                raise
+            raise PointError(start + error.row, error.complaint) from None
+        drawn_in += drawn
         time = xp.sqrt(1.0 + xp.sum(space * space, axis=1))
         scores = time[:, None] * normals[0, :] + space @ normals[1:, :] + offsets
         parts.append(_device_answer(xp, model, scores, what))
+    warn_of_radius(drawn_in, n, model.curvature, stacklevel=4)
     return xp.concat(parts)
 
 

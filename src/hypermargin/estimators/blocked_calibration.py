@@ -1,4 +1,4 @@
-"""Platt scaling over samples in pieces: Newton's method for all binary problems in lockstep, one pass an evaluation.
+"""Platt scaling over samples in blocks: Newton's method for all binary problems in lockstep, one pass per evaluation.
 
 The model and its smoothed targets are those of `calibration`, which has all scores at hand; here pieces sum up what a
 step needs. Newton's method begins at the answer for a few scores of every piece, which leaves it three passes or so.
@@ -10,15 +10,12 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.calibration import fit_logistic, logistic_sums
-from hypermargin.estimators.spread import Samples
+from hypermargin.data.blocks import LabelledBlock
+from hypermargin.estimators.calibration import fit_logistic, logistic_sums, minimise_logistic
 from hypermargin.geometry.lorentz import covector
 from hypermargin.passes.device import to_numpy
 from hypermargin.passes.home import Home
 
-MAX_ROUNDS = 60
-GRADIENT_TOL = 1e-8
-MIN_STEP = 1e-10
 #: Scores that are looked at together in NumPy, and on a device. Workers of Dask give memory back to the system as soon
 #: as 64 KiB of it are free, and to get it again takes longer than these sums do: so blocks are small.
 HOST_BLOCK, DEVICE_BLOCK = 1 << 11, 1 << 22
@@ -26,44 +23,27 @@ HOST_BLOCK, DEVICE_BLOCK = 1 << 11, 1 << 22
 SENT_SCORES = 1 << 11
 
 
-def calibrate_spread(home: Home, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
+def calibrate_blocks(home: Home, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
     """Platt coefficients A and B of every problem, each shape (n_problems,), from the scores of its own samples."""
-    planes = (code, covector(coef), intercept)
-    moments, sent = zip(*home.ask(_moments, *planes), strict=True)
+    planes = covector(coef)
+    moments, sent = zip(*home.ask(_moments, code, planes, intercept), strict=True)
     total, positive, first, second = np.sum(moments, axis=0)
     mean = first / total
     deviation = np.sqrt(np.maximum(second / total - mean * mean, 0.0))
     scale = np.where(deviation > 1e-7 * np.sqrt(second / total), deviation, np.inf)
     targets = np.stack([1.0 / (total - positive + 2.0), (positive + 1.0) / (positive + 2.0)])
     prior = np.stack([np.zeros(total.size), np.log((positive + 1.0) / (total - positive + 1.0))])
-    point = _start(np.concatenate(sent, axis=1), mean, scale, targets, prior)
-    loss, slope, step = np.full(total.size, np.inf), np.zeros(total.size), np.ones(total.size)
-    direction, done = np.zeros_like(point), np.zeros(total.size, dtype=bool)
-    for _ in range(MAX_ROUNDS):
-        trial = point + np.where(done, 0.0, step) * direction
-        sums = np.sum(home.ask(_logistic_sums, *planes, mean, scale, targets, trial), axis=0)
-        value, gradient, (aa, ab, bb) = sums[0], sums[1:3], sums[3:]
-        accepted = (value <= loss + 1e-4 * step * slope + 1e-15 * np.abs(value)) & ~done
-        ridge = 1e-12 * total
-        determinant = (aa + ridge) * (bb + ridge) - ab * ab
-        newton = -np.stack(
-            [(bb + ridge) * gradient[0] - ab * gradient[1], (aa + ridge) * gradient[1] - ab * gradient[0]]
-        ) / np.maximum(determinant, np.finfo(float).tiny)
-        point = np.where(accepted, trial, point)
-        direction = np.where(accepted, newton, direction)
-        slope = np.where(accepted, np.sum(gradient * newton, axis=0), slope)
-        loss = np.where(accepted, value, loss)
-        step = np.where(accepted, 1.0, 0.5 * step)
-        converged = accepted & (np.max(np.abs(gradient), axis=0) <= GRADIENT_TOL * total)
-        point = np.where(converged, point + newton, point)  # so close the full step is safe, and squares the error
-        done |= converged | (step < MIN_STEP)
-        if done.all():
-            break
-    a, b = point
+    start = _start(np.concatenate(sent, axis=1), mean, scale, targets, prior)
+
+    def sums(point: Array, active: np.ndarray) -> Array:
+        chosen = (code[active], planes[active], intercept[active], mean[active], scale[active], targets[:, active])
+        return np.sum(home.ask(_logistic_sums, *chosen, point), axis=0)
+
+    a, b = minimise_logistic(sums, total, start)
     return -a / scale, a * mean / scale - b
 
 
-def _blocks(samples: Samples, code: np.ndarray, planes: Array, intercept: Array) -> Any:
+def _blocks(samples: LabelledBlock, code: np.ndarray, planes: Array, intercept: Array) -> Any:
     """For blocks of rows: scores, whether the sample is on the positive side, and its weight in every problem."""
     X = samples.points
     xp = array_namespace(X)
@@ -85,13 +65,13 @@ def _blocks(samples: Samples, code: np.ndarray, planes: Array, intercept: Array)
         yield xp, scores, side > 0.0, weight
 
 
-def _beside(samples: Samples, values: Array) -> Any:
+def _beside(samples: LabelledBlock, values: Array) -> Any:
     if not samples.on_device:
         return np.ascontiguousarray(values)
     return array_namespace(samples.points).asarray(np.ascontiguousarray(values), device=samples.points.device)
 
 
-def _moments(samples: Samples, code: np.ndarray, planes: Array, intercept: Array) -> tuple[Array, Array]:
+def _moments(samples: LabelledBlock, code: np.ndarray, planes: Array, intercept: Array) -> tuple[Array, Array]:
     """Weight, positive weight, and sums of the scores and of their squares, shape (4, n_problems); and some scores.
 
     Those come with their signed weights, shape (2, rows, n_problems), for which other rows count as well.
@@ -123,7 +103,7 @@ def _start(sent: Array, mean: Array, scale: Array, targets: Array, prior: Array)
 
 
 def _logistic_sums(
-    samples: Samples,
+    samples: LabelledBlock,
     code: np.ndarray,
     planes: Array,
     intercept: Array,

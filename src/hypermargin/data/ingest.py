@@ -1,0 +1,295 @@
+"""What users pass as X, y and weights, checked and converted: the rules that hold wherever the data comes from.
+
+An array in memory is one block; files, memory maps, devices and Dask collections have several. Every block goes through
+the same functions, and what can only be judged on the whole (classes, class weights, warnings) is judged once for all.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from hypermargin.arrays import Array
+from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import euclidean_norm, is_lifted, lift
+from hypermargin.geometry.models import unit_points_of
+from hypermargin.geometry.validation import MAX_RADIUS, PointError, check_points
+from hypermargin.problems.margin import check_weights
+
+#: Poincaré embeddings are trained inside the ball of this norm at most: gensim and geoopt both stop at 1e-5 from its
+#: edge. The Klein coordinates of a point lie farther out than its Poincaré coordinates: mistaken, at twice the radius.
+EDGE_OF_TRAINING = 1.0 - 1e-5
+#: Relative rounding of the number formats of half precision, by the name of the dtype.
+HALF_PRECISION = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: With more classes than this, labels of which nearly all are different are taken for names of the samples.
+FEW_CLASSES, NEARLY_ALL = 50, 0.9
+
+
+class RadiusWarning(UserWarning):
+    """Tangent vectors were longer than the largest radius that double precision holds."""
+
+
+class KleinWarning(UserWarning):
+    """Coordinates passed as those of the Poincaré ball lie so far out that they may be Klein coordinates."""
+
+
+# -- coordinates -------------------------------------------------------------------------------------------------------
+
+
+def plain_coordinates(X: Any, geometry: str, curvature: float) -> Any:
+    """X as scikit-learn can check it.
+
+    Tensors (PyTorch's, geoopt's) are taken off their device and out of the graph of gradients. Lorentz coordinates in
+    half precision get the time coordinate that belongs to the others, if theirs is that up to rounding: in half
+    precision no point is on the hyperboloid.
+    """
+    if type(X).__name__ == "AnnData":
+        raise TypeError(
+            "X is an AnnData, whose coordinates and labels have names: use hypermargin.anndata.classify(adata, "
+            "basis='X_poincare', groupby='cell_type'), or pass adata.obsm['X_poincare'] and adata.obs['cell_type']"
+        )
+    rounding = HALF_PRECISION.get(str(getattr(X, "dtype", "")).removeprefix("torch."))
+    if hasattr(X, "detach") and hasattr(X, "cpu"):
+        X = X.detach().cpu()
+        X = np.asarray(X.double() if rounding is not None else X)
+    if rounding is None or np.ndim(X) != 2:
+        return X
+    X = np.array(X, dtype=np.float64)
+    if geometry == "lorentz" and X.shape[1] >= 2 and np.all(np.isfinite(X)):
+        _restore_time(X, curvature, rounding)
+    return X
+
+
+def _restore_time(X: Array, curvature: float, rounding: float) -> None:
+    """Give rows whose time coordinate is right up to rounding the one that is right; rounding xr moves it as well."""
+    time = np.hypot(euclidean_norm(X[:, 1:]), 1.0 / curvature_scale(curvature))
+    near = np.abs(X[:, 0] - time) <= 2.0 * rounding * time
+    X[near, 0] = time[near]
+
+
+def block_coordinates(X: Any, geometry: str, curvature: float) -> Array:
+    """A block of rows in memory as finite doubles, shape (n, width), by the checks that an array in memory gets."""
+    X = plain_coordinates(X.to_numpy() if hasattr(X, "to_numpy") else X, geometry, curvature)
+    X = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=0)
+    require_finite(X)
+    return X
+
+
+def require_finite(X: Array) -> None:
+    """Name the first row that holds NaN or infinity."""
+    if np.isfinite(X.sum()):
+        return
+    finite = np.isfinite(X).all(axis=1)
+    if not finite.all():
+        raise PointError(int(np.argmin(finite)), "holds NaN or infinity")
+
+
+def to_unit(X: Array, geometry: str, curvature: float) -> tuple[Array, int]:
+    """Points of the unit hyperboloid from coordinates `geometry`, and how many tangent vectors were drawn in.
+
+    Tangent vectors may have any length, so those beyond the largest radius that double precision holds are drawn in to
+    it along their ray; in the other geometries such points are a `ValueError` that says what X looks like.
+    """
+    scale, drawn_in = curvature_scale(curvature), 0
+    if geometry == "tangent":
+        X, drawn_in = _draw_in(X, MAX_RADIUS / scale)
+    X = check_points(X, geometry, curvature)
+    if geometry == "lorentz" and scale == 1.0:  # points are what their space parts say (`MarginProblem`)
+        return X if is_lifted(X) else lift(X[:, 1:]), 0
+    return unit_points_of(X, geometry, curvature), drawn_in
+
+
+def unit_points(X: Array, geometry: str, curvature: float) -> Array:
+    """`to_unit` with a `RadiusWarning` where vectors were drawn in."""
+    points, drawn_in = to_unit(X, geometry, curvature)
+    warn_of_radius(drawn_in, len(X), curvature, stacklevel=3)
+    return points
+
+
+def _draw_in(X: Array, longest: float) -> tuple[Array, int]:
+    """Rows of X, those longer than `longest` shortened to it, and the number of these."""
+    size = np.max(np.abs(X), axis=1)  # squares of the entries themselves may overflow
+    length = size * np.linalg.norm(X / np.where(size > 0.0, size, 1.0)[:, None], axis=1)
+    far = length > longest
+    if not far.any():
+        return X, 0
+    factor = (1.0 - 1e-12) * longest / np.where(far, length, longest)
+    return np.where(far[:, None], X * factor[:, None], X), int(far.sum())
+
+
+def warn_of_radius(drawn_in: int, n: int, curvature: float, stacklevel: int = 2) -> None:
+    if drawn_in:
+        longest = MAX_RADIUS / curvature_scale(curvature)
+        warnings.warn(
+            f"{drawn_in} of {n} tangent vectors are longer than {longest:.4g} (hyperbolic radius "
+            f"{MAX_RADIUS:.0f}), beyond which double precision holds no point; they are drawn in to that length. Scale "
+            "the data or use a smaller curvature.",
+            RadiusWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+class Rim(NamedTuple):
+    """Points of the Poincaré ball at a norm that no embedding is trained to, and the largest norm of all."""
+
+    beyond: int = 0
+    norm: float = 0.0
+
+    @classmethod
+    def of(cls, X: Array, curvature: float) -> "Rim":
+        norm = curvature_scale(curvature) * euclidean_norm(X)
+        return cls(int(np.sum(norm > EDGE_OF_TRAINING)), float(norm.max(initial=0.0)))
+
+    def warn(self, n: int, stacklevel: int = 2) -> None:
+        """Warn of Poincaré coordinates that may be Klein coordinates, which lie that far out from radius 6 on.
+
+        Nothing is said where points lie beyond what double precision holds, which is an error of its own.
+        """
+        if self.beyond and self.norm < np.tanh(MAX_RADIUS / 2.0):
+            warnings.warn(
+                f"{self.beyond} of {n} points lie nearer to the edge of the Poincaré ball than embeddings are trained "
+                f"to (norms up to {self.norm:.9f}): if these are Klein coordinates, pass geometry='klein'",
+                KleinWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+class MissingLabels(ValueError):
+    """Rows without a label: the first of them with what stands there, how many there are, and of how many rows."""
+
+    def __init__(self, row: int, value: str, count: int, n: int) -> None:
+        super().__init__(row, value, count, n)
+        self.row, self.value, self.count, self.n = row, value, count, n
+
+    def __str__(self) -> str:
+        return (
+            f"row {self.row} has no label: y[{self.row}] is {self.value} ({self.count} of {self.n} are missing); leave "
+            "such rows out of the fit and predict them"
+        )
+
+
+def plain_labels(y: Any) -> Any:
+    """y with tensors made arrays, or a `MissingLabels` that names the first row without a label (None, NaN, NA)."""
+    if hasattr(y, "detach") and hasattr(y, "cpu"):
+        y = y.detach().cpu().numpy()
+    if y is None:
+        return y
+    missing = missing_labels(y)
+    if missing.any():
+        row = int(np.argmax(missing))
+        value = repr(np.ravel(np.asarray(y, dtype=object))[row])
+        raise MissingLabels(row, value, int(missing.sum()), missing.size)
+    return y
+
+
+def missing_labels(y: Any) -> np.ndarray:
+    """Which labels are None, NaN or NA; shape (n,)."""
+    if hasattr(y, "isna"):  # pandas, whose categories and nullable types have their own ideas of what is missing
+        return np.ravel(np.asarray(y.isna(), dtype=bool))
+    labels = np.asarray(y)
+    if labels.dtype.kind == "f":
+        return np.ravel(np.isnan(labels))
+    if labels.dtype != object:
+        return np.zeros(labels.size, dtype=bool)
+    return np.array([_is_missing(label) for label in labels.ravel()], dtype=bool)
+
+
+def _is_missing(label: Any) -> bool:
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
+
+
+def block_labels(y: Any) -> np.ndarray:
+    """The labels of a block in memory, shape (n,), all there and finite."""
+    labels = column_or_1d(np.asarray(plain_labels(y)))
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
+
+
+def warn_of_column() -> None:
+    """The warning of scikit-learn for labels that are a column."""
+    column_or_1d(np.zeros((1, 1)), warn=True)
+
+
+def require_classes(classes: np.ndarray, n_samples: int) -> None:
+    """Refuse what are no classes, one class only, and a label per sample: identifiers instead of classes."""
+    with warnings.catch_warnings():  # a label per sample is an error below, and few samples are the user's business
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        check_classification_targets(classes)
+    if classes.size < 2:
+        raise ValueError(f"y holds one class only ({classes[0]}); a classifier needs at least two")
+    if classes.size > max(FEW_CLASSES, NEARLY_ALL * n_samples):
+        raise ValueError(
+            f"y holds {classes.size} different labels for {n_samples} samples, such as {classes[0]} and {classes[1]}: "
+            "these are names of samples, not classes; give the column that says which class a sample is of"
+        )
+
+
+# -- weights -----------------------------------------------------------------------------------------------------------
+
+
+def class_factors(class_weight: Mapping | str | None, classes: np.ndarray, mass: Array) -> Array | None:
+    """The factor of each class, shape (n_classes,), or None where all are 1; `mass` is the weight of each class.
+
+    "balanced" gives every class the same total weight: ``sum of weights / (n_classes * weight of the class)``.
+    """
+    factor = None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        factor = mass.sum() / (classes.size * np.where(mass > 0.0, mass, 1.0))
+    elif isinstance(class_weight, Mapping):
+        factor = compute_class_weight(dict(class_weight), classes=classes, y=classes)
+        if not (np.all(np.isfinite(factor)) and np.all(factor >= 0.0)):
+            raise ValueError("class_weight must hold finite numbers that are not negative")
+    elif class_weight is not None:
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}")
+    left = mass if factor is None else mass * factor
+    if not np.all(left > 0.0):
+        empty = classes[np.flatnonzero(left <= 0.0)[0]]
+        raise ValueError(
+            f"the weights leave class {empty} without a sample: give one of its samples a positive weight, or "
+            "remove the class from y"
+        )
+    return factor
+
+
+# -- an array in memory ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSamples:
+    """Samples of positive weight, in coordinates as given, shape (n, width), with labels as indices of `classes`.
+
+    `weight` is None where every weight is 1; `kept` are the rows that are left of those passed, None where all are.
+    """
+
+    X: Array
+    labels: np.ndarray
+    classes: np.ndarray
+    weight: Array | None
+    kept: np.ndarray | None
+
+
+def labelled_samples(X: Array, y: np.ndarray, sample_weight: Any, class_weight: Any) -> LabelledSamples:
+    """Encode labels, multiply the weights out and leave samples of weight 0 out; one class only is an error."""
+    classes, labels = np.unique(column_or_1d(y), return_inverse=True)
+    labels = labels.astype(np.min_scalar_type(classes.size))
+    require_classes(classes, labels.size)
+    weight = None if sample_weight is None else check_weights(sample_weight, labels.size)
+    factor = class_factors(class_weight, classes, np.bincount(labels, weight, classes.size).astype(np.float64))
+    if factor is not None:
+        weight = factor[labels] if weight is None else weight * factor[labels]
+    if weight is None or np.all(weight > 0.0):
+        return LabelledSamples(X, labels, classes, weight, None)
+    kept = np.flatnonzero(weight > 0.0)
+    return LabelledSamples(X[kept], labels[kept], classes, weight[kept], kept)
