@@ -74,9 +74,6 @@ class Cluster(Home):
             self.client, [b._replace(future=future) for b, future in zip(self.bundles, futures, strict=True)]
         )
 
-    def persist(self, to_disk: bool = True) -> "Cluster":
-        return self  # results of tasks stay with the workers
-
     def grouped(
         self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
     ) -> list[Any]:
@@ -195,7 +192,7 @@ def _finished(answers: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]]
 class Partitions:
     """The results of Dask tasks, computed by the local scheduler of Dask, some at a time."""
 
-    is_slow = True
+    slow_bytes = 1  # nobody knows how many there are
 
     def __init__(self, tasks: Sequence[Any]):
         self.tasks = list(tasks)

@@ -58,12 +58,16 @@ class Home(ABC):
         They are made once and kept, where pieces are kept at all.
         """
 
-    @abstractmethod
     def persist(self, to_disk: bool = True) -> "Home | None":
         """The same pieces, made once and kept for all questions; None where there is no room for them.
 
         Pieces that are quick to make again are not worth a file: they say so by ``to_disk=False``.
         """
+        return self
+
+    def kept(self) -> "Home":
+        """The same pieces, kept where there is room for them."""
+        return self.persist() or self
 
     def grouped(
         self, question: Question, finish: Question, items: Sequence[Any], n_jobs: int | None = None
@@ -105,9 +109,6 @@ class Resident(Home):
     def map(self, change: Question, *arguments: Any) -> "Resident":
         return Resident(self.ask(change, *arguments))
 
-    def persist(self, to_disk: bool = True) -> "Resident":
-        return self
-
 
 class Streamed(Home):
     """Pieces that are read again for every question, one in memory at a time.
@@ -134,7 +135,7 @@ class Streamed(Home):
                 break
         else:
             return Resident(kept)
-        if not (to_disk or getattr(self.source, "is_slow", False)):
+        if not (to_disk or getattr(self.source, "slow_bytes", 0)):
             return None
         spool = Spool()
         for piece in chain(kept, pieces):

@@ -47,9 +47,6 @@ class _View(Home):
     def map(self, change: Question, *arguments: Any) -> "_View":
         return _View(self.ask_for, (*self.changes, (change, arguments)))
 
-    def persist(self, to_disk: bool = True) -> "_View":
-        return self
-
 
 class _Coroutine:
     """A thread that runs only while `resume` waits for it: until its work asks something, or is done."""

@@ -29,8 +29,8 @@ class Source(ABC):
 
     #: Names of the columns of coordinates, where the table has names.
     names: list[str] | None = None
-    #: Whether rows take long to read, so that they had better be written down in binary.
-    is_slow: bool = False
+    #: Bytes of a file that takes long to read, so that its rows had better be written down in binary; else 0.
+    slow_bytes: int = 0
 
     @abstractmethod
     def __iter__(self) -> Iterator[Rows]: ...
@@ -113,8 +113,6 @@ class TableFile(Source):
         Rows of a chunk.
     """
 
-    is_slow = True
-
     def __init__(
         self,
         path: str | Path,
@@ -134,6 +132,7 @@ class TableFile(Source):
         self.names = list(columns) if columns is not None else [n for n in found if n not in (label, weight)]
         self.rows = _chunk_rows(rows, len(self.names))
         self._stamp = Stamp(self.path)
+        self.slow_bytes = self._stamp.facts[0] if self._stamp.facts else 0
 
     @abstractmethod
     def _header(self) -> list[str]:
