@@ -135,7 +135,7 @@ class Streamed(Home):
                 break
         else:
             return Resident(kept)
-        if not (to_disk or getattr(self.source, "slow_bytes", 0)):
+        if not to_disk and getattr(self.source, "slow_bytes", 0) == 0:
             return None
         spool = Spool()
         for piece in chain(kept, pieces):
