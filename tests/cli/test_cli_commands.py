@@ -492,13 +492,21 @@ def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(capsys, mistake
 
 
 @pytest.mark.parametrize(
-    "command", [["-c", "import sys; from hypermargin.cli import main; sys.exit(main())"], ["-m", "hypermargin"]]
+    ("command", "arguments", "message"),
+    [
+        (
+            ["-c", "import sys; from hypermargin.cli import main; sys.exit(main())"],
+            ["fitt"],
+            "argument COMMAND: invalid",
+        ),
+        (["-m", "hypermargin"], ["fit", "absent.csv", "-o", "m.npz"], "there is no file absent.csv\n"),
+    ],
 )
-def test_the_installed_command_shows_no_traceback(folder, command):
-    command = [sys.executable, *command]
-    done = subprocess.run([*command, "fit", "absent.csv", "-o", "m.npz"], capture_output=True, text=True, check=False)
+def test_the_installed_command_shows_no_traceback(folder, command, arguments, message):
+    done = subprocess.run([sys.executable, *command, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "hypermargin: error: there is no file absent.csv\n"
+    assert done.stderr.startswith(f"hypermargin: error: {message}")
+    assert done.stderr.count("\n") == 1
 
 
 def test_an_unforeseen_error_is_one_line_too(capsys, folder, monkeypatch):
