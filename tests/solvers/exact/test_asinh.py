@@ -170,3 +170,16 @@ def test_without_a_compiler_the_answers_are_the_same(d, monkeypatch):
     assert plain.lower_bound <= compiled.objective
     assert compiled.lower_bound <= plain.objective
     assert compiled.certificate.verify(problem) == pytest.approx(compiled.lower_bound, rel=1e-12)
+
+
+def test_samples_settled_on_shortened_intervals_are_not_handed_down():
+    """Where one sample alone costs the cutoff on part of a box, halves of the box must still see it."""
+    rng = np.random.default_rng([27, 20])
+    d, n = int(rng.integers(1, 6)), int(rng.integers(4, 60))
+    space = rng.normal(size=(n, d)) * np.exp(rng.uniform(-2.0, 1.5))
+    y = np.where(space[:, 0] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    problem = MarginProblem(lift(space), y, float(10.0 ** rng.uniform(-2.0, 2.0)))
+    solution = solve(problem, "exact", loss="asinh", tol=1e-3, max_iter=2_000)
+    assert solution.status is Status.OPTIMAL
+    assert solution.certificate.verify(problem, by_arb=True) >= solution.lower_bound * (1.0 - 1e-9)

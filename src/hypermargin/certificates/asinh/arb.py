@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.asinh.frame import Frame
+from hypermargin.certificates.asinh.proof import Frame
 from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.problems.margin import MarginProblem
 
@@ -85,7 +85,9 @@ class ArbLosses:
     def unsettled(self) -> np.ndarray:
         return np.array(self.kept, dtype=np.intc)
 
-    def settle(self, centre: Array, radius: Array, active: np.ndarray, allowed: float, sums: Array) -> bool:
+    def settle(
+        self, centre: Array, radius: Array, active: np.ndarray, allowed: float, sums: Array, handed_down: bool
+    ) -> bool:
         self.kept, self.intervals = [], []
         length = float((np.abs(centre) + radius).sum())
         for i in active.tolist():
@@ -96,11 +98,12 @@ class ArbLosses:
                 continue
             if right <= self.margins_from[i]:
                 return False
+            shortened = self.margins_from[i] > left
             left = max(left, self.margins_from[i])
             m = 0.5 * (left + right)
             size = 2.0 * float(np.abs(self.plain[i]) @ (np.abs(centre) + radius)) + right - left
             size += 1.01 * self.doubt[i] * length / U  # the doubt, in units of what `size` stands for
-            if right <= 1.0:
+            if right <= 1.0 and not (handed_down and shortened):
                 h = _least_curvature(left, right)
                 rho = max(right - m, m - left)
                 if (_largest_curvature(left, right) - h) * rho * rho <= 2.0 * allowed:

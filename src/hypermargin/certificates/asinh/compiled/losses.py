@@ -82,7 +82,6 @@ def loss_below(m: cython.double) -> cython.double:
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def _curvature(m: cython.double) -> cython.double:
     square: cython.double = 1.0 + m * m
@@ -90,7 +89,6 @@ def _curvature(m: cython.double) -> cython.double:
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def _least_curvature(left: cython.double, right: cython.double) -> cython.double:
     """Not above ``l''(m) = m (1 + m^2)^(-3/2)`` on an interval: it falls until -1/sqrt2, rises, falls from 1/sqrt2."""
@@ -131,20 +129,9 @@ def least_offset(slope: cython.double, left: cython.double, right: cython.double
 class BoxLosses:
     """The points z_i of n samples in the frame, as rows, and their costs; `doubt` bounds the error of a z_i's entries.
 
-    `margins_from` are margins (one a sample) below which one sample alone costs the cutoff: such w need no proof.
+    `margins_from` are margins, one per sample, below which that sample alone costs the cutoff: such w need no proof.
+    `ends` is the table that `_end_of_chord` reads. The solver has a subclass: it settles samples by the same rules.
     """
-
-    Z: cython.const[cython.double][:, ::1]
-    costs: cython.const[cython.double][::1]
-    doubt: cython.const[cython.double][::1]
-    margins_from: cython.const[cython.double][::1]
-    ends: cython.const[cython.double][::1]
-    k: cython.Py_ssize_t
-    count: cython.Py_ssize_t
-    kept: cython.int[::1]
-    left: cython.double[::1]
-    right: cython.double[::1]
-    reach: cython.double[::1]
 
     def __init__(
         self,
@@ -171,12 +158,15 @@ class BoxLosses:
         active: cython.const[cython.int][::1],
         allowed: cython.double,
         sums: cython.double[::1],
+        handed_down: cython.bint,
     ):
         """Intervals of the margins of the samples `active` on a box; False where one sample alone costs the cutoff.
 
         A sample that costs nothing is dropped. One whose interval ends before 1 and whose quadratic lower bound
         ``l(m0) + l'(m0) (m - m0) + h/2 (m - m0)^2`` is below its loss by little more than `allowed` is added to
-        `sums`: size, offset, slope (k), matrix (k x k) in w.
+        `sums`: size, offset, slope (k), matrix (k x k) in w. Where the sums are handed down to halves of the box, none
+        is added whose interval the cutoff has shortened: elsewhere its quadratic may be far below its loss, and a half
+        that this sample alone would prove could not be proved without it.
         """
         e: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -189,6 +179,7 @@ class BoxLosses:
         right: cython.double
         h: cython.double
         length: cython.double = 0.0
+        shortened: cython.bint
         self.count = 0
         for j in range(k):
             length += fabs(centre[j]) + radius[j]
@@ -206,11 +197,12 @@ class BoxLosses:
                 continue
             if right <= self.margins_from[i]:
                 return False
-            if self.margins_from[i] > left:
+            shortened = self.margins_from[i] > left
+            if shortened:
                 left = self.margins_from[i]
                 m, rho = 0.5 * (left + right), 0.5 * (right - left) * (1.0 + 4.0 * U)
             size += fabs(m) + rho + 1.01 * self.doubt[i] * length / U  # the doubt, in units of what `size` stands for
-            if right <= 1.0:
+            if right <= 1.0 and not (handed_down and shortened):
                 h = _least_curvature(left, right)
                 if (_largest_curvature(left, right) - h) * rho * rho <= 2.0 * allowed:
                     self._add_quadratic(i, m, h, size, sums)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.asinh.certificate import ends_of_chords
 from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf
 from hypermargin.solvers.exact.asinh.compiled.model import Model
 from hypermargin.solvers.exact.asinh.compiled.samples import Samples
@@ -27,8 +28,8 @@ MOST_CUTS, DESCENT_CUTS = 16, 8
 class Objective:
     """The objective in the frame of the search, with the best point found so far."""
 
-    def __init__(self, Z: Array, costs: Array, allow_timelike: bool) -> None:
-        self.samples = Samples(Z, costs)
+    def __init__(self, Z: Array, doubt: Array, costs: Array, allow_timelike: bool) -> None:
+        self.samples = Samples(Z, costs, doubt, ends_of_chords())
         self.n_samples, self.total_cost = len(Z), float(costs.sum())
         self.allow_timelike = allow_timelike
         self.best, self.upper = np.zeros(Z.shape[1]), np.inf
@@ -147,12 +148,12 @@ class Examiner:
         box.sums = box.sums.copy()
         self.work += box.active.size
         allowed = SETTLED * room / objective.total_cost
-        if samples.settle(box.centre, box.radius, box.active, cutoff, allowed, box.sums) < 0:
+        if not samples.settle_below(box.centre, box.radius, box.active, cutoff, allowed, box.sums, True):
             return False
         box.active = samples.unsettled()
         sums = box.sums.copy()
-        samples.settle(box.centre, box.radius, box.active, cutoff, LEAF * allowed, sums)
-        self._model.start(box.centre, box.radius, sums, STRICT * room)
+        samples.settle_below(box.centre, box.radius, box.active, cutoff, LEAF * allowed, sums, False)
+        self._model.start(box.centre, box.radius, sums[1:], STRICT * room)  # the first is for the check: sizes
         self._model.add_cut(0.0, self._zeros, NOWHERE + self._zeros)  # losses are not negative
         return True
 

@@ -1,4 +1,10 @@
-"""The asinh objective to proven global optimality: start, search, certificate (docs/asinh.md)."""
+"""The asinh objective to proven global optimality: start, frame, search, certificate (docs/asinh.md).
+
+The frame of the search is where samples that bend the objective are near the origin, and its axes are theirs. Boxes are
+products of intervals, so what they cost depends on the coordinates. Samples matter through the curvature of their loss
+at the optimum: with their mean at the origin no coordinate of w is worth much more than another, and along the
+principal axes of their second moments a box is as long as the objective is flat.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -8,14 +14,14 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import AsinhCertificate, CertificateError
-from hypermargin.certificates.asinh.frame import Frame
-from hypermargin.geometry.isometries import inverse
+from hypermargin.certificates.asinh.proof import Frame
+from hypermargin.geometry.isometries import boost, inverse, rotation
+from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status
 from hypermargin.solvers.exact.asinh.box import LEAF, SETTLED, Box, Objective
-from hypermargin.solvers.exact.asinh.frames import frame_around, margins_matrix
-from hypermargin.solvers.exact.asinh.outside import Pieces, find_half_side
-from hypermargin.solvers.exact.asinh.search import Search, polish
+from hypermargin.solvers.exact.asinh.search import Pieces, Search, find_half_side, polish
 from hypermargin.solvers.exact.finish import best_along_axes
 from hypermargin.solvers.exact.frames import first_frame
 
@@ -25,6 +31,12 @@ AIM = 0.9
 CHECK_COST, CLOSE_COST = 1.0, 1.0
 #: Searches to make at most until the check proves the gap.
 MOST_SEARCHES = 3
+#: The share of the cost with which every sample counts, so that there is a mean where none bends the objective.
+EVERY = 1e-9
+#: Samples at the kink, up to the accuracy of the point, bend the objective as well.
+KINK = 1.0 + 1e-3
+#: Radians by which axes are turned off those of the samples: in few samples faces of boxes would meet zeros of margins.
+TURN = 0.01
 
 
 def solve_asinh(
@@ -46,8 +58,8 @@ def solve_asinh(
     # A search that ends with a better point than it began with has proofs for several cutoffs, of which the check knows
     # the last only. Where that spoils the check another search, from the better point and in its frame, may not.
     for _ in range(MOST_SEARCHES):
-        outwards, Z = _in_frame(problem, min(points, key=lambda w: problem.objective(w, "asinh")))
-        objective = Objective(Z, costs, problem.allow_timelike)
+        outwards, Z, doubt = _in_frame(problem, min(points, key=lambda w: problem.objective(w, "asinh")))
+        objective = Objective(Z, doubt, costs, problem.allow_timelike)
         for point in points:
             objective.offer(inverse(outwards) @ point)
         polish(objective, objective.best, tol)
@@ -58,15 +70,18 @@ def solve_asinh(
     return outcome
 
 
-def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array]:
-    """The frame around what matters at w and the points there; that of the problem where doubles hold no such frame."""
+def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array, Array]:
+    """The frame around what matters at w, or that of the problem where doubles hold no such frame.
+
+    With it come the points there, and bounds on the errors of their entries.
+    """
     outwards = frame_around(problem, w)
     try:
         frame = Frame(margins_matrix(outwards))
     except CertificateError:
         outwards = np.eye(problem.dim + 1)
         frame = Frame(margins_matrix(outwards))
-    return outwards, frame.samples(problem)[0]
+    return outwards, *frame.samples(problem)
 
 
 def _search(
@@ -118,6 +133,7 @@ def _certificate(frame: Array, search: Search, half_side: float, directions: lis
         directions=tuple(map(tuple, directions)),
         tree=tuple(tree),
         leaves=tuple(leaves),
+        whole_intervals=True,
     )
 
 
@@ -169,3 +185,24 @@ def _proved_bound(problem: MarginProblem, certificate: AsinhCertificate) -> floa
         return certificate.verify(problem)
     except CertificateError:
         return -np.inf
+
+
+def frame_around(problem: MarginProblem, w: Array) -> Array:
+    """An isometry, shape (d + 1, d + 1): normals of the frame times it are normals of the problem."""
+    m = problem.margins(w)
+    bend = problem.costs * (np.where(m < KINK, np.abs(m) * (1.0 + m * m) ** -1.5, 0.0) + EVERY)
+    axes = np.eye(problem.dim + 1)
+    with np.errstate(all="ignore"):
+        outwards = boost(lorentz_centroid(problem.X, bend))
+        space = (problem.X @ inverse(outwards).T)[:, 1:]
+    if not np.isfinite(space).all():  # so far out that doubles hold no such frame
+        return axes
+    axes[1:, 1:] = np.linalg.eigh((space * (bend / bend.sum())[:, None]).T @ space)[1]
+    for axis in range(2, problem.dim + 1):
+        axes = axes @ rotation(TURN, problem.dim, (axis - 1, axis))
+    return outwards @ axes
+
+
+def margins_matrix(outwards: Array) -> Array:
+    """F of ``margins = y x'Fw`` for normals w of the frame."""
+    return covector(outwards.T).T
