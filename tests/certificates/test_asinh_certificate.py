@@ -6,11 +6,12 @@ from math import asinh
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 
 from hypermargin import Certificate, MarginProblem, solve
+from hypermargin.arithmetic import in_arb
 from hypermargin.certificates import AsinhCertificate, CertificateError
-from hypermargin.certificates.asinh.arb import PRECISION, ArbLosses
+from hypermargin.certificates.asinh.arb import ArbLosses
 from hypermargin.certificates.asinh.certificate import OPERATIONS
 from hypermargin.certificates.asinh.compiled.losses import BoxLosses, asinh_near, least_offset, loss_below
 from hypermargin.certificates.asinh.proof import Frame
@@ -61,7 +62,7 @@ def test_sums_on_a_box_are_below_the_losses_of_exact_points(radius, by_arb):
     problem = MarginProblem(X, np.resize([1.0, -1.0], 20))
     frame = Frame(covector(boost(centre).T).T)
     Z, doubt = frame.samples(problem)
-    with ctx.workprec(PRECISION):
+    with in_arb():
         starts, everything = np.full(20, -1e300), np.arange(20, dtype=np.intc)
         plain = BoxLosses(Z, np.ones(20), doubt, starts, np.ones(2))
         losses = ArbLosses(problem, frame, starts) if by_arb else plain

@@ -8,11 +8,12 @@ import pytest
 from exact_bound import exact_cut, framed_row, root
 
 from hypermargin import MarginProblem, solve
-from hypermargin.certificates import CertificateError, SoftMarginCertificate, sums
+from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.certificates.compiled import blocked_sums
 from hypermargin.certificates.compiled import sums as split_sums
+from hypermargin.certificates.core import sums
+from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.objective import enclose_objective
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.lorentz import fixed_order_product
 from interpreted import load_source

@@ -13,8 +13,9 @@ from exact_bound import exact_cut
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError, Combination, RegionProof, SharedCut, SoftMarginCertificate
+from hypermargin.certificates.core import soft_margin
+from hypermargin.certificates.core.sums import CutSums, cut_sums
 from hypermargin.certificates.fingerprints import sample_names
-from hypermargin.certificates.sums import CutSums, cut_sums
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
 from reference.brute import brute_force
 from reference.objective import lift
@@ -45,7 +46,7 @@ def far_apart(noise=None):
 def believed(problem, proof, monkeypatch):
     """What the proof is worth to a checker that takes every cut for one of one class."""
     with monkeypatch.context() as patch:
-        patch.setattr("hypermargin.certificates.verify.cut_sums", lambda *args: _of_one_class(cut_sums(*args)))
+        patch.setattr(soft_margin, "cut_sums", lambda *args: _of_one_class(cut_sums(*args)))
         return proof.bound_for(problem)
 
 

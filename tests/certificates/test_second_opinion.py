@@ -9,7 +9,7 @@ from partial_proof import partial_certificate
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
-from hypermargin.certificates.compiled import intervals as compiled_intervals
+from hypermargin.certificates.core.compiled import intervals as compiled_intervals
 from hypermargin.compilation import is_compiled
 from hypermargin.datasets import fetch_embedding
 from hypermargin.problems import Ball, Box, GeodesicBall

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from partial_proof import partial_certificate
 
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.certificates import CertificateError, SoftMarginCertificate, verify
-from hypermargin.certificates.sums import cut_sums
+from hypermargin.certificates import CertificateError, SoftMarginCertificate
+from hypermargin.certificates.core import soft_margin
+from hypermargin.certificates.core.sums import cut_sums
 from hypermargin.geometry.lorentz import fixed_order_product
 from reference.brute import brute_force
 from reference.instances import make_instance
@@ -181,7 +182,7 @@ def test_half_a_proof_would_deceive_a_checker_that_ignores_the_cover(monkeypatch
         assert {region.sign for region in regions} == {-1, 1}
     with pytest.raises(CertificateError, match="cover"):
         partial.bound_for(problem)
-    monkeypatch.setattr(verify, check, careless)
+    monkeypatch.setattr(soft_margin, check, careless)
     assert partial.bound_for(problem) > best
 
 
@@ -201,7 +202,7 @@ def test_a_chord_of_other_directions_would_deceive_a_checker_that_ignores_whose_
     broken = replace(partial, regions=tuple(claimed))
     with pytest.raises(CertificateError, match="chord"):
         broken.bound_for(problem)
-    monkeypatch.setattr(verify, "_contains", lambda outer, inner: True)
+    monkeypatch.setattr(soft_margin, "_contains", lambda outer, inner: True)
     assert broken.bound_for(problem) > best
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hypermargin import MarginProblem, solve
-from hypermargin.certificates.objective import enclose_objective
+from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.certificates.two_regions import enclosed_two_regions
 from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.method import Exact

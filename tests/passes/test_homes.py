@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 from hypermargin import GeodesicBall, MarginProblem, Status, solve, solve_path
 from hypermargin.certificates import CertificateError
-from hypermargin.certificates.objective import enclose_objective
-from hypermargin.certificates.sums import cut_sums
+from hypermargin.certificates.core.objective import enclose_objective
+from hypermargin.certificates.core.sums import cut_sums
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import quadratic_form

@@ -8,8 +8,8 @@ import pytest
 
 from hypermargin import Certificate, GeodesicBall, HyperbolicSVC, MarginProblem, Status, solve, solve_path
 from hypermargin.certificates import CertificateError
+from hypermargin.certificates.core.sums import cut_sums
 from hypermargin.certificates.fingerprints import sample_names
-from hypermargin.certificates.sums import cut_sums
 from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import lift
 from hypermargin.passes import ArrayChunks, Resident, SpreadProblem, Streamed

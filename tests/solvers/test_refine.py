@@ -10,7 +10,7 @@ from scipy.linalg import expm
 from scipy.optimize import minimize
 
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.certificates.objective import enclose_objective
+from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.geometry import boost
 from hypermargin.solvers.refine import refine, refine_solution
 from reference.brute import brute_force

@@ -10,12 +10,12 @@ from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF, in_arb, rounding_factor
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import Certificate, CertificateError
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
+from hypermargin.certificates.core.certificate import Certificate, CertificateError
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.metric import distance
 from hypermargin.kernels.double_double import from_product, time_coordinates
@@ -23,10 +23,6 @@ from hypermargin.problems.curve import CurveProblem
 
 #: How far apart two computations of one mean may be, for each unit of its time coordinate (its rounding grows so).
 SAME_CENTRE = 256.0 * UNIT_ROUNDOFF
-
-
-#: Bits of Arb: two doubles have 106, and far from the origin up to 60 of them cancel.
-PRECISION = 192
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +57,7 @@ class CurveCertificate(Certificate):
         self._check(problem)
         space, weights = problem.X[self.samples, 1:], self.weights
         time, doubt = time_coordinates(space)
-        with ctx.workprec(PRECISION):
+        with in_arb():
             total = _sum(np.abs(weights))
             P0 = _sum(*from_product(weights, time.high), *from_product(weights, time.low))
             P0 += arb(0, doubt * float(np.abs(weights) @ time.high))
@@ -121,7 +117,7 @@ def objective_above(problem: CurveProblem, w: Array, intercept: float) -> float:
     rounding = 1.01 * (rounding_factor(2 * w.size + 8) * (1.0 + sizes))
     hinges = np.maximum(0.0, (1.0 - margins) + rounding)
     risk = float(problem.costs @ hinges) * (1.0 + float(rounding_factor(problem.n_samples + 8)))
-    with ctx.workprec(PRECISION):
+    with in_arb():
         length = _length_squared([arb(float(v)) for v in w], problem.centre)
         objective = float((length / 2 + arb(risk)).upper())
     return float(np.nextafter(objective, np.inf)) if np.isfinite(objective) else np.inf

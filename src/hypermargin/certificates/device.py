@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from hypermargin.arrays import Array
 from hypermargin.certificates import fused
 from hypermargin.certificates.compiled.sums import power_of_two_above
+from hypermargin.certificates.core.proof import EnvelopeProof
 from hypermargin.certificates.fingerprints import are_named
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.geometry.lorentz import lift
 from hypermargin.passes.device import DeviceSamples, to_numpy
 from hypermargin.passes.fused import is_available, partial_sums

@@ -19,8 +19,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arrays import Array
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.geometry.compiled.frames import frame_entry as enter_frame
 from hypermargin.geometry.isometries import (
     MATRIX_UP_TO,

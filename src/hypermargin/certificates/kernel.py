@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.core.certificate import Certificate, CertificateError
 from hypermargin.certificates.kernel_sums import enclosed_objectives
 from hypermargin.problems.kernel import DualProblem, KernelProblem
 

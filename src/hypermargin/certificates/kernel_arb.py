@@ -9,14 +9,15 @@ from contextlib import contextmanager
 import numpy as np
 from flint import arb, arb_series, ctx
 
+from hypermargin.arithmetic import ARB_BITS, in_arb
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.core.certificate import CertificateError
 from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel, Kernel, LaplacianKernel
 from hypermargin.problems.kernel import KernelProblem
 
-#: Bits to begin with, and at most. Near points and derivatives of high order cancel; a value that is not sharp is
-#: computed again with four times the bits. The nearest doubles, at the origin, need about 2,200 for each derivative.
-PRECISION, MOST_BITS = 320, 320 << 8
+#: The most bits. Near points and derivatives of high order cancel; a value that is not sharp is computed again with
+#: four times the bits. The nearest doubles, at the origin, need about 2,200 for each derivative.
+MOST_BITS = 64 * ARB_BITS
 #: The relative accuracy of a value, in bits, or else its absolute one.
 SHARP = 64
 
@@ -25,7 +26,7 @@ def enclosed_by_arb(problem: KernelProblem, beta: Array, intercept: float) -> tu
     """As `kernel_sums.enclosed_objectives`."""
     if not isinstance(problem.kernel, Kernel):
         raise CertificateError("Arb computes the kernels of this package only, not a callable of one's own")
-    with ctx.workprec(PRECISION):
+    with in_arb():
         return _enclosed(problem, problem.space, beta, intercept)
 
 
@@ -55,9 +56,9 @@ def kernel_of_pairs(kernel: Kernel | Callable, dim: int) -> Callable[[list[float
     def value(x: list[float], y: list[float]) -> arb:
         if x == y:
             return at_zero
-        bits = PRECISION
+        bits = ARB_BITS
         while bits <= MOST_BITS:
-            with ctx.workprec(bits), _terms(order + 1):
+            with in_arb(bits), _terms(order + 1):
                 S = _half_chord(x, y)
                 found = profile(S) if S > 0 else arb("nan")
                 if found.is_finite() and found.rad() <= arb(2) ** -SHARP * abs(found).max(arb(2) ** -SHARP):

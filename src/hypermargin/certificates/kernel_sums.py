@@ -4,9 +4,9 @@ from math import isfinite
 
 import numpy as np
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled.kernel_bounds import Family, enclose_family, form_bounds, risk_above
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.kernels import Kernel
 from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem
 from hypermargin.problems.kernel_family import KernelProblemFamily

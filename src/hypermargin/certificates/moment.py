@@ -20,20 +20,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
-from math import comb, inf, isfinite
+from math import comb, isfinite
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 
+from hypermargin.arithmetic import in_arb, round_down
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import Certificate, CertificateError
+from hypermargin.certificates.core.certificate import Certificate, CertificateError
 from hypermargin.certificates.exact_data import ExactData, dot, half_root, matrix_of
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.safe_io import as_numbers
 
-#: Bits of the arithmetic: doubles squared, and room for data far from the origin.
-PRECISION = 192
 #: Most monomials of a square. Checking takes memory for all pairs of them (some 50 MB), whatever little a file says of
 #: each; the largest of a solver, order 8 in w and one slack in the plane, have 495.
 MOST_MONOMIALS = 500
@@ -128,17 +127,14 @@ class MomentCertificate(Certificate):
         if problem.uncertainty is not None or problem.allow_timelike:
             raise CertificateError("this certificate is for nominal margins and hyperplanes")
         self._check_form(problem)
-        before = ctx.prec
         try:
-            ctx.prec = PRECISION
-            data = ExactData(problem)
-            check_ball(data, self.level, self.centre, self.basis, self.frame, self.extents)
-            self._check_slacks(data)
-            return max(0.0, min(self.level, _round_down(self.scale * self._least(data))))
+            with in_arb():
+                data = ExactData(problem)
+                check_ball(data, self.level, self.centre, self.basis, self.frame, self.extents)
+                self._check_slacks(data)
+                return max(0.0, min(self.level, round_down(self.scale * self._least(data))))
         except ZeroDivisionError as error:
             raise CertificateError("the basis of the certificate is singular") from error
-        finally:
-            ctx.prec = before
 
     def _check_form(self, problem: MarginProblem) -> None:
         """Sizes and indices; numbers must be finite, and no sample may be used twice."""
@@ -300,11 +296,6 @@ class MomentCertificate(Certificate):
             ),
             linear=tuple(int(i) for i in data["linear"]),
         )
-
-
-def _round_down(value: arb) -> float:
-    nearest = float(value.lower())
-    return float(np.nextafter(nearest, -inf)) if isfinite(nearest) else -inf
 
 
 # -- 1: the ball -------------------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import rounding_factor
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled.two_regions import bounds_and_risk
+from hypermargin.certificates.core.objective import enclose_form, objective_above
+from hypermargin.certificates.core.proof import Combination, RegionProof
+from hypermargin.certificates.core.soft_margin import SoftMarginCertificate
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.objective import enclose_form, objective_above
-from hypermargin.certificates.proof import Combination, RegionProof
-from hypermargin.certificates.rounding import rounding_factor
-from hypermargin.certificates.soft_margin import SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 
 Indices = NDArray[np.intp]

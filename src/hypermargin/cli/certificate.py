@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from hypermargin.certificates import Certificate, CertificateError, Statement
-from hypermargin.certificates.statement import CURVES, Problem
+from hypermargin.certificates.core.statement import Problem
+from hypermargin.certificates.identity import CURVES
 from hypermargin.cli.console import CommandError, make_folder, say
 from hypermargin.cli.options import (
     add_data_arguments,

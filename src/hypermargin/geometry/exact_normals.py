@@ -4,17 +4,15 @@ At radius r a change of w by its last bit moves products with points by ``eps e^
 as many digits. It is moved between frames in double-double or ball arithmetic, a vector at a time.
 """
 
-from fractions import Fraction
 from math import inf
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
+from hypermargin.arithmetic import dot, exact_form, in_arb, middle_and_radius
 from hypermargin.arrays import Array
 from hypermargin.geometry.compiled import double_double
 
-#: Bits that normals are moved with.
-PRECISION = 256
 #: What a normal of one vector has for `low`.
 EMPTY = np.zeros(0)
 #: A form that is more than this share of ``|w|^2`` has the sign that doubles give it.
@@ -37,56 +35,39 @@ def normal_to_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, 
 
 
 def _to_frame_in_balls(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:
-    """``w0' = T w0 - c.wr`` and ``wr' = wr + c (c.wr/(1 + T) - w0)``."""
-    with ctx.workprec(PRECISION):
-        normal = [arb(value) for value in w.tolist()]
-        if low is not None:
-            normal = [a + b for a, b in zip(normal, low.tolist(), strict=True)]
-        space = [arb(value) for value in centre.tolist()]
-        time = (1 + sum((c * c for c in space), arb(0))).sqrt()
-        along = sum((a * b for a, b in zip(normal[1:], space, strict=True)), arb(0))
-        factor = along / (1 + time) - normal[0]
-        moved = [time * normal[0] - along, *(v + c * factor for v, c in zip(normal[1:], space, strict=True))]
-        middles = [float(value.mid()) for value in moved]
-        errors = [
-            float((value - middle).abs_upper()) * (1.0 + 2.0**-50) + 1e-300
-            for value, middle in zip(moved, middles, strict=True)
-        ]
-    return np.array(middles), np.array(errors)
+    with in_arb():
+        found = [middle_and_radius(value) for value in _boosted(w, low, -centre)]
+    return np.array([middle for middle, _ in found]), np.array([error + 1e-300 for _, error in found])
 
 
 def normal_from_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:
     """The inverse for ``w + low`` of the frame: the exact image rounded to two doubles per entry."""
-    with ctx.workprec(PRECISION):
-        normal = [arb(value) for value in w.tolist()]
-        if low is not None:
-            normal = [a + b for a, b in zip(normal, low.tolist(), strict=True)]
-        space = [arb(value) for value in centre.tolist()]
-        time = (1 + sum((c * c for c in space), arb(0))).sqrt()
-        along = sum((a * b for a, b in zip(normal[1:], space, strict=True)), arb(0))
-        factor = along / (1 + time) + normal[0]
-        moved = [time * normal[0] + along, *(v + c * factor for v, c in zip(normal[1:], space, strict=True))]
-        high = [float(value.mid()) for value in moved]
-        rest = [float((value - top).mid()) for value, top in zip(moved, high, strict=True)]
+    with in_arb():
+        return _two_doubles(_boosted(w, low, centre))
+
+
+def _boosted(w: Array, low: Array | None, centre: Array) -> list[arb]:
+    """``w + low`` after the boost that takes the origin to (T, c): ``w0' = T w0 + c.wr``, ``wr' = wr + c (...)``."""
+    normal = [arb(value) for value in w.tolist()]
+    if low is not None:
+        normal = [a + b for a, b in zip(normal, low.tolist(), strict=True)]
+    space = [arb(value) for value in centre.tolist()]
+    time, along = (1 + dot(space, space)).sqrt(), dot(normal[1:], space)
+    factor = along / (1 + time) + normal[0]
+    return [time * normal[0] + along, *(v + c * factor for v, c in zip(normal[1:], space, strict=True))]
+
+
+def _two_doubles(entries: list[arb]) -> tuple[Array, Array]:
+    """The nearest doubles, and what is left of the midpoints, rounded to doubles."""
+    high = [float(value.mid()) for value in entries]
+    rest = [float((value - top).mid()) for value, top in zip(entries, high, strict=True)]
     return np.array(high), np.array(rest)
 
 
 def scaled_normal(w: Array, low: Array, factor: float) -> tuple[Array, Array]:
     """``factor (w + low)`` as two doubles per entry, up to the rounding of the second."""
-    with ctx.workprec(PRECISION):
-        entries = [(arb(a) + b) * factor for a, b in zip(w.tolist(), low.tolist(), strict=True)]
-        high = [float(value.mid()) for value in entries]
-        rest = [float((value - top).mid()) for value, top in zip(entries, high, strict=True)]
-    return np.array(high), np.array(rest)
-
-
-def exact_form(w: Array, low: Array | None = None) -> Fraction:
-    """``q(w + low) = |wr|^2 - t^2`` in rational arithmetic: doubles are rational numbers."""
-    entries = [Fraction(value) for value in w.tolist()]
-    if low is not None:
-        entries = [a + Fraction(b) for a, b in zip(entries, low.tolist(), strict=True)]
-    time, *space = entries
-    return sum((value * value for value in space), Fraction(0)) - time * time
+    with in_arb():
+        return _two_doubles([(arb(a) + b) * factor for a, b in zip(w.tolist(), low.tolist(), strict=True)])
 
 
 def onto_cone(w: Array, low: Array) -> tuple[Array, Array]:

@@ -6,9 +6,9 @@ either. Sums over samples are sums over pieces, so an answer is a few numbers pe
 | who asks | question | answer of a piece |
 |---|---|---|
 | `solvers.exact.spread_oracle` | the risk and the cut at several w | ``(risk, b, g)`` of each |
-| `certificates.sums` | the rigorous sums of all cuts | midpoints and error bounds |
-| `certificates.objective` | the risk at w, enclosed | two sums and the least margin |
-| `certificates.statement` | which samples are these | fingerprints, which add up |
+| `certificates.core.sums` | the rigorous sums of all cuts | midpoints and error bounds |
+| `certificates.core.objective` | the risk at w, enclosed | two sums and the least margin |
+| `certificates.core.statement` | which samples are these | fingerprints, which add up |
 | `passes.spread` | how many, how far out, around which centre | sums and maxima |
 """
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import Combination, DirectionBox, RegionProof, SoftMarginCertificate
-from hypermargin.certificates.sums import cut_sums
+from hypermargin.certificates.core.sums import cut_sums
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import quadratic_form
 from hypermargin.problems.losses import SQRT2

@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hypermargin.arithmetic import exact_form
 from hypermargin.arrays import Array
 from hypermargin.certificates import Certificate
-from hypermargin.certificates.objective import Enclosure, enclose_objective
-from hypermargin.certificates.statement import Problem
-from hypermargin.geometry.exact_normals import exact_form
+from hypermargin.certificates.core.objective import Enclosure, enclose_objective
+from hypermargin.certificates.core.statement import Problem
 from hypermargin.problems.margin import MarginProblem
 
 #: Relative: a bound that lies further above the objective than this is no rounding, and one of the two is wrong.

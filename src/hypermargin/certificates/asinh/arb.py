@@ -10,13 +10,11 @@ from math import asinh, hypot, inf
 import numpy as np
 from flint import arb
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arrays import Array
 from hypermargin.certificates.asinh.proof import Frame
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.problems.margin import MarginProblem
 
-#: Bits. Far from the origin up to 60 of them cancel in the frame.
-PRECISION = 192
 _ONE = arb(1)
 _ROOT_HALF = 0.5**0.5
 

@@ -22,14 +22,14 @@ from math import frexp, inf, isfinite
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import ctx
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
+from hypermargin.arithmetic import in_arb
 from hypermargin.arrays import Array
-from hypermargin.certificates.asinh.arb import PRECISION, ArbLosses
+from hypermargin.certificates.asinh.arb import ArbLosses
 from hypermargin.certificates.asinh.compiled.losses import BoxLosses, loss_below
 from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf, BoxProof, Frame
-from hypermargin.certificates.base import Certificate, CertificateError
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
+from hypermargin.certificates.core.certificate import Certificate, CertificateError
 from hypermargin.problems.margin import MarginProblem
 
 #: Halvings of a side at most: centres and half sides of boxes are then doubles without rounding.
@@ -100,7 +100,7 @@ def verified_lower_bound(proof: BoxProof, problem: MarginProblem, by_arb: bool =
     Z, doubt = frame.samples(problem)
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     starts = _margins_from(costs, proof.cutoff)
-    with np.errstate(all="ignore"), ctx.workprec(PRECISION):  # what overflows proves nothing
+    with np.errstate(all="ignore"), in_arb():  # what overflows proves nothing
         losses = ArbLosses(problem, frame, starts) if by_arb else BoxLosses(Z, costs, doubt, starts, ends_of_chords())
         checker = _Checker(proof, losses, frame.defect, problem)
         return max(0.0, min(proof.cutoff, checker.outside(), checker.inside()))

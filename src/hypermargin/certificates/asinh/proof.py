@@ -6,13 +6,14 @@ computed exactly.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
+from flint import fmpq
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
+from hypermargin.arithmetic import rationals
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
+from hypermargin.certificates.core.certificate import CertificateError
 from hypermargin.kernels.double_double import add, from_product, time_coordinates
 from hypermargin.problems.margin import MarginProblem
 
@@ -90,7 +91,7 @@ class Frame:
         if not np.isfinite(matrix).all():
             raise CertificateError("the certificate holds numbers that are not finite")
         self.matrix = matrix
-        self.defect = float(max(map(abs, _defects(self.matrix)))) * (1.0 + 1e-15)
+        self.defect = float(max(abs(value) for value in _defects(self.matrix))) * (1.0 + 1e-15)
         if not self.defect * len(self.matrix) < 0.25:  # then G + E is invertible, and F with it
             raise CertificateError("the frame of the certificate is no isometry, or too far out for doubles")
 
@@ -116,13 +117,13 @@ class Frame:
         return Z, doubt
 
 
-def _defects(matrix: Array) -> list[Fraction]:
+def _defects(matrix: Array) -> list[fmpq]:
     """The entries of ``F'GF - G``, exactly."""
-    rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
+    rows = [rationals(row) for row in matrix.tolist()]
     k = len(rows)
     signs = [-1] + [1] * (k - 1)
     return [
-        sum((signs[i] * rows[i][a] * rows[i][b] for i in range(k)), Fraction(-signs[a] if a == b else 0))
+        sum((signs[i] * rows[i][a] * rows[i][b] for i in range(k)), fmpq(-signs[a] if a == b else 0))
         for a in range(k)
         for b in range(a, k)
     ]

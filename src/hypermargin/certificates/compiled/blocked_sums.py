@@ -20,7 +20,7 @@ Compiled by Cython at installation, without fused operations.
 import cython
 import numpy as np
 
-from hypermargin.certificates.rounding import rounding_factor
+from hypermargin.arithmetic import rounding_factor
 
 if cython.compiled:
     from cython.cimports.hypermargin.geometry.compiled.frames import covector_columns

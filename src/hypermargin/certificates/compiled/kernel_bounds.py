@@ -2,7 +2,7 @@
 """Sums over the samples of a kernel problem, bounded on the safe side of rounding.
 
 Every sum is in the order of the samples and is charged ``gamma_n`` times the sum of its sizes (see
-`certificates/rounding.py`). Compiled by Cython at installation, without fused operations; where there is no compiler
+`arithmetic.py`). Compiled by Cython at installation, without fused operations; where there is no compiler
 the interpreter runs the same file.
 """
 

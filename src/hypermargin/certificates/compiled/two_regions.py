@@ -9,13 +9,13 @@ import numpy as np
 
 if cython.compiled:
     from cython.cimports.hypermargin.certificates.compiled.blocked_sums import cut_sums
-    from cython.cimports.hypermargin.certificates.compiled.intervals import Intervals
     from cython.cimports.hypermargin.certificates.compiled.sums import enclosed_risk
+    from cython.cimports.hypermargin.certificates.core.compiled.intervals import Intervals
     from cython.cimports.hypermargin.geometry.compiled.double_double import move_normal
 else:
     from hypermargin.certificates.compiled.blocked_sums import cut_sums
-    from hypermargin.certificates.compiled.intervals import Intervals
     from hypermargin.certificates.compiled.sums import enclosed_risk
+    from hypermargin.certificates.core.compiled.intervals import Intervals
     from hypermargin.geometry.compiled.double_double import move_normal
 
 NOTHING = np.zeros(0)

@@ -8,10 +8,10 @@ number per sample, which ``sum |z_k|`` multiplies. The sum itself has d terms.
 import numpy as np
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arrays import Array
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.members import StepMembers
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.problems.linearised import image_sizes
 from hypermargin.problems.margin import MarginProblem
 

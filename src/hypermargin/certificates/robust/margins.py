@@ -6,10 +6,10 @@ images of the Jacobians of linearised sets.
 
 import numpy as np
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.core.certificate import CertificateError
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet, OriginJacobian

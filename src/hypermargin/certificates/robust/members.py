@@ -46,8 +46,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arrays import Array
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
 from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import (
     BLUR,

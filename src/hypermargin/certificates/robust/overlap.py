@@ -5,21 +5,19 @@ w has ``z'_k.w >= 1`` for all of them (Farkas). The certificate names each membe
 at a normal. The check computes it, and the a_k, in ball arithmetic: d + 2 members of R^(d + 1) have one relation.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 
+from hypermargin.arithmetic import dot, in_arb
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import Certificate, CertificateError, require_hard_margin
+from hypermargin.certificates.core.certificate import Certificate, CertificateError, require_hard_margin
 from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, LinearisedSet
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.safe_io import as_numbers
-
-PRECISION = 192
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class RobustOverlapCertificate(Certificate):
             raise CertificateError("the certificate names samples that the problem does not have")
         if self.centre is not None and self.centre.shape != (problem.dim,):
             raise CertificateError(f"the certificate is not for dimension {problem.dim}")
-        with ctx.workprec(PRECISION):
+        with in_arb():
             normals = [_outside([arb(v) for v in w], self.centre) for w in self.normals.tolist()]
             rows = [_member(problem, i, w) for i, w in zip(self.samples, normals, strict=True)]
             columns = arb_mat([[row[k] for row in rows[:-1]] for k in range(problem.dim + 1)])
@@ -75,8 +73,8 @@ def _outside(w: list[arb], centre: Array | None) -> list[arb]:
     if centre is None:
         return w
     space = [arb(v) for v in centre.tolist()]
-    time = (1 + _dot(space, space)).sqrt()
-    along = _dot(space, w[1:])
+    time = (1 + dot(space, space)).sqrt()
+    along = dot(space, w[1:])
     factor = along / (1 + time) + w[0]
     return [time * w[0] + along, *(v + c * factor for v, c in zip(w[1:], space, strict=True))]
 
@@ -98,12 +96,12 @@ def _member(problem: MarginProblem, i: int, normal: list[arb]) -> list[arb]:
 
 def _ball_point(rho: arb, y: int, x: list[arb], normal: list[arb]) -> list[arb]:
     """The worst point of the ball: the normal itself where it is timelike and in the ball, else on the sphere."""
-    product = x[0] * normal[0] - _dot(x[1:], normal[1:])
-    q = _dot(normal[1:], normal[1:]) - normal[0] * normal[0]
+    product = x[0] * normal[0] - dot(x[1:], normal[1:])
+    q = dot(normal[1:], normal[1:]) - normal[0] * normal[0]
     if q < 0 and y * product > 0 and y * product <= (-q).sqrt() * rho.cosh():
         return [y * v / (-q).sqrt() for v in normal]
     tangent = [v - product * u for v, u in zip(normal, x, strict=True)]
-    square = _dot(tangent[1:], tangent[1:]) - tangent[0] * tangent[0]
+    square = dot(tangent[1:], tangent[1:]) - tangent[0] * tangent[0]
     if not square > 0:
         raise CertificateError("a normal of the certificate has no part tangent at its sample")
     across = y * rho.sinh() / square.sqrt()
@@ -112,18 +110,18 @@ def _ball_point(rho: arb, y: int, x: list[arb], normal: list[arb]) -> list[arb]:
 
 def _noise(noise: LinearisedSet, i: int, rho: arb, y: int, x: list[arb], normal: list[arb]) -> list[arb]:
     """``J z`` with the worst z of the set."""
-    sinh = _dot(x[1:], x[1:]).sqrt()
+    sinh = dot(x[1:], x[1:]).sqrt()
     at_origin = bool(sinh == 0)
     unit = [arb(0) for _ in x[1:]] if at_origin else [v / sinh for v in x[1:]]
     stretch = arb(1) if at_origin else sinh / sinh.asinh()
 
     def push(z: list[arb]) -> list[arb]:
-        along = _dot(unit, z)
+        along = dot(unit, z)
         return [sinh * along, *[stretch * v + (x[0] - stretch) * along * n for v, n in zip(z, unit, strict=True)]]
 
     axes = [[arb(int(j == k)) for j in range(len(unit))] for k in range(len(unit))]
     columns = [push(axis) for axis in axes]
-    pulled = [y * (c[0] * normal[0] - _dot(c[1:], normal[1:])) for c in columns]
+    pulled = [y * (c[0] * normal[0] - dot(c[1:], normal[1:])) for c in columns]
     if isinstance(noise, Box):  # any choice of signs is a corner; which one is worst need not be known for sure
         return push([-rho if float(a) > 0.0 else rho for a in pulled])
     if isinstance(noise, CrossPolytope):
@@ -135,18 +133,14 @@ def _noise(noise: LinearisedSet, i: int, rho: arb, y: int, x: list[arb], normal:
     if isinstance(noise, Ellipsoid):
         shape = noise.shape[i] if noise.shape.ndim == 3 else noise.shape
         matrix = [[arb(v) for v in row] for row in shape.tolist()]
-        turned = _shortened([_dot([row[k] for row in matrix], pulled) for k in range(len(pulled))])
-        return push([rho * _dot(row, turned) for row in matrix])
+        turned = _shortened([dot([row[k] for row in matrix], pulled) for k in range(len(pulled))])
+        return push([rho * dot(row, turned) for row in matrix])
     return push([rho * v for v in _shortened(pulled)])
 
 
 def _shortened(a: list[arb]) -> list[arb]:
     """``-a/|a|``; the balls contain a vector of length 1 exactly, that of the exact a."""
-    length = _dot(a, a).sqrt()
+    length = dot(a, a).sqrt()
     if not length > 0:
         raise CertificateError("a normal of the certificate names no direction of its set")
     return [-v / length for v in a]
-
-
-def _dot(a: Sequence[arb], b: Sequence[arb]) -> arb:
-    return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))

@@ -15,10 +15,12 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
+from hypermargin.arithmetic import dot, in_arb, middle_and_radius, rounding_factor
 from hypermargin.arrays import Array
-from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.core.certificate import CertificateError
+from hypermargin.certificates.core.proof import EnvelopeProof
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.proof import EnvelopeProof
 from hypermargin.certificates.robust.compiled import members as compiled_members
 from hypermargin.certificates.robust.image_members import ImageMembers
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
@@ -30,8 +32,6 @@ from hypermargin.certificates.robust.members import (
     LinearisedMembers,
     Members,
 )
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF as U
-from hypermargin.certificates.rounding import rounding_factor
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
@@ -127,21 +127,17 @@ def moved_to_frame(totals: Array, errors: Array, centre: Array) -> tuple[Array, 
 
     z is a covector: ``s0' = T s0 + c.sr`` and ``sr' = sr + c (s0 + c.sr/(1 + T))``.
     """
-    space = [arb(value) for value in centre.tolist()]
-    time = (1 + _dot(space, space)).sqrt()
-    middles, radii = np.empty_like(totals), np.empty_like(totals)
-    for j, (row, error) in enumerate(zip(totals.tolist(), errors.tolist(), strict=True)):
-        b, s0, *sr = (arb(value, radius) for value, radius in zip(row, error, strict=True))
-        along = _dot(space, sr)
-        stretch = s0 + along / (1 + time)
-        moved = [b, time * s0 + along, *(s + c * stretch for s, c in zip(sr, space, strict=True))]
-        middles[j] = [float(value.mid()) for value in moved]
-        radii[j] = [float((value - float(value.mid())).abs_upper()) * (1.0 + 2.0**-50) for value in moved]
-    return middles, radii
-
-
-def _dot(a: list[arb], b: list[arb]) -> arb:
-    return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
+    balls = np.empty((2, *totals.shape))
+    with in_arb():
+        space = [arb(value) for value in centre.tolist()]
+        time = (1 + dot(space, space)).sqrt()
+        for j, (row, error) in enumerate(zip(totals.tolist(), errors.tolist(), strict=True)):
+            b, s0, *sr = (arb(value, radius) for value, radius in zip(row, error, strict=True))
+            along = dot(space, sr)
+            stretch = s0 + along / (1 + time)
+            moved = [b, time * s0 + along, *(s + c * stretch for s, c in zip(sr, space, strict=True))]
+            balls[:, j] = np.transpose([middle_and_radius(value) for value in moved])
+    return balls[0], balls[1]
 
 
 def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:

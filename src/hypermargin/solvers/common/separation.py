@@ -8,13 +8,14 @@ What comes of it is checked elsewhere, so that nothing rests on when a number co
 from typing import NamedTuple
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 
+from hypermargin.arithmetic import in_arb
 from hypermargin.arrays import Array
 from hypermargin.problems.margin import MarginProblem
 
-#: Bits to compute with, and what is 0: margins between doubles, in the frame of any, are far larger.
-PRECISION, ZERO = 600, 2.0**-250
+#: What is 0: margins between doubles, in the frame of any, are far larger.
+ZERO = 2.0**-250
 #: Most pivots, and how many of them choose the constraint that is violated most (then the first, which cannot cycle).
 PIVOTS, GREEDY = 400, 200
 #: Most samples for which it is tried, and for which it is quicker than a linear programme in doubles.
@@ -34,7 +35,7 @@ def separation(problem: MarginProblem) -> Separation | None:
     used = np.flatnonzero(problem.costs > 0.0)
     if used.size > MOST_SAMPLES:
         return None
-    with ctx.workprec(PRECISION):
+    with in_arb():
         centre = [arb(v) for v in problem.centre[1:].tolist()]
         rows = [_constraint(problem.X[i, 1:].tolist(), int(problem.y[i]), centre) for i in used]
         found = _maximum(rows, problem.dim + 2)

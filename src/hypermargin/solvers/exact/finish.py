@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import Combination, RegionProof, SharedCut, SoftMarginCertificate
-from hypermargin.certificates.objective import enclose_objective
+from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.certificates.two_regions import TwoRegionProof, enclosed_two_regions
 from hypermargin.geometry.exact_normals import onto_cone, pushed_out
 from hypermargin.geometry.lorentz import lift

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hypermargin.arithmetic import exact_form
 from hypermargin.arrays import Array
-from hypermargin.geometry.exact_normals import exact_form, normal_to_frame
+from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.geometry.isometries import move_from_origin
 from hypermargin.geometry.lorentz import lift, quadratic_form
 from hypermargin.geometry.mean import onto_hyperboloid

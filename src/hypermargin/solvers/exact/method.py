@@ -14,7 +14,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
-from hypermargin.certificates.objective import Enclosure
+from hypermargin.certificates.core.objective import Enclosure
 from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.objective import Enclosure
+from hypermargin.certificates.core.objective import Enclosure
 from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
 from hypermargin.geometry.lorentz import covector, lift
 from hypermargin.geometry.mean import onto_hyperboloid

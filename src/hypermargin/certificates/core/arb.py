@@ -1,25 +1,21 @@
 """What the intervals of a certificate prove, in the ball arithmetic of Arb (python-flint).
 
-A second opinion on `compiled_intervals`, whose compiled balls are several times quicker, by a library that many others
-have tested; and what is used where there was no compiler.
+A second opinion on `compiled.intervals`, whose compiled balls are several times quicker, by a library that many others
+have tested.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
-from hypermargin.certificates.base import CertificateError
-from hypermargin.certificates.proof import Combination, DirectionBox, EnvelopeProof
-from hypermargin.certificates.sums import CutSums
-
-#: Bits. Where some samples are far heavier than others the cuts of a combination cancel most of what a double has.
-PRECISION = 192
+from hypermargin.arithmetic import dot, in_arb, round_down
+from hypermargin.certificates.core.certificate import CertificateError
+from hypermargin.certificates.core.proof import Combination, DirectionBox, EnvelopeProof
+from hypermargin.certificates.core.sums import CutSums
 
 
 def least_bound(proof: EnvelopeProof, sums: CutSums) -> float:
     """The least bound that the intervals prove, at least 0."""
-    with ctx.workprec(PRECISION):
+    with in_arb():
         return _least_bound(proof, sums)
 
 
@@ -44,7 +40,7 @@ def _least_bound(proof: EnvelopeProof, sums: CutSums) -> float:
             for s in ends:
                 value = b + (a * s).lower() + _phi(s, length)
                 bound = bound.min(value.max(b + (rise * s).lower()) if s > length and rise > 0 else value)
-    return max(0.0, _round_down(bound))  # neither the margin term nor the risk is ever negative
+    return max(0.0, round_down(bound))  # neither the margin term nor the risk is ever negative
 
 
 def _combination(minorant: Combination, cuts: list[list[arb]], dim: int) -> list[arb]:
@@ -68,7 +64,7 @@ def _rounded(combined: list[arb], sign: int, minorant: Combination, one_class: b
         kappa, u = _chord(minorant.box)
         a += minorant.chord * kappa
         gr = [g - minorant.chord * v for g, v in zip(gr, u, strict=True)]
-    length = _dot(gr, gr).upper().sqrt().upper()  # Arb's root of a wide ball is a little wider than it need be
+    length = dot(gr, gr).upper().sqrt().upper()  # Arb's root of a wide ball is a little wider than it need be
     if one_class and not minorant.chord and b > 0 and a > 0:
         rise = (b * b / (a + length)).lower()
     return b.lower(), a.lower(), length, rise
@@ -80,25 +76,15 @@ def _phi(s: arb, A: arb) -> arb:
 
 
 def _chord(box: DirectionBox | None) -> tuple[arb, list[arb]]:
-    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `compiled_intervals`)."""
+    """kappa and u with ``u.v >= kappa |v|`` for all directions v of the box (see `compiled.intervals`)."""
     if box is None:
         raise CertificateError("a chord is used where none holds")
     low, high = [arb(float(v)) for v in box.low], [arb(float(v)) for v in box.high]
     centre = [(p + q) / 2 for p, q in zip(low, high, strict=True)]
     edges = [q - p for p, q in zip(low, high, strict=True)]
-    square = _dot(centre, centre)
-    ratio = _dot(edges, edges) / (4 * square)
+    square = dot(centre, centre)
+    ratio = dot(edges, edges) / (4 * square)
     if not ratio < 1:
         raise CertificateError("a chord is used for a box that is too wide for one")
     length = square.sqrt()
     return (1 - ratio).sqrt(), [c / length for c in centre]
-
-
-def _dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
-    return sum((p * q for p, q in zip(x, y, strict=True)), arb(0))
-
-
-def _round_down(value: arb) -> float:
-    """The largest double not above `value`, or its neighbour."""
-    nearest = float(value.lower())
-    return float(np.nextafter(nearest, -np.inf)) if np.isfinite(nearest) else -np.inf

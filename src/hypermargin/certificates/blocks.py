@@ -1,9 +1,9 @@
-"""Long sums over the data in floating point, with proven bounds on their errors (see `rounding` and `frame`).
+"""The sums of the core over blocks in memory and on devices, in floating point with proven bounds on their errors.
 
 Sums of selected terms, which is what cuts are, can be had almost exactly: split each term into a multiple of a common
 power of two, large enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate
-floating-point summation, 2008). `compiled_sums` does so in one compiled pass, and arrays do where there is no compiler.
-Where samples are moved to the frame in doubles, they lose more than sums by blocks do (`blocked_sums`).
+floating-point summation, 2008). `compiled.sums` does so in one pass. Where samples are moved to the frame in doubles,
+they lose more than sums by blocks do (`compiled.blocked_sums`).
 """
 
 from collections.abc import Sequence
@@ -13,71 +13,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.arrays import Array
 from hypermargin.certificates import device
-from hypermargin.certificates.base import CertificateError
 from hypermargin.certificates.compiled import blocked_sums
-from hypermargin.certificates.compiled import sums as compiled_sums
+from hypermargin.certificates.compiled import sums as split_sums
+from hypermargin.certificates.core.proof import EnvelopeProof, SharedCut
+from hypermargin.certificates.core.sums import CutSums, RiskBounds, summed_by, together
 from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.proof import EnvelopeProof, SharedCut
+from hypermargin.certificates.robust.margins import worst_margin_bounds
 from hypermargin.certificates.robust.sums import robust_cut_sums
-from hypermargin.certificates.rounding import UNIT_ROUNDOFF, rounding_factor
-from hypermargin.compilation import is_compiled
-from hypermargin.geometry.lorentz import fixed_order_product
+from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.passes.device import DeviceSamples, on_host
-from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 
 BLOCK = 8192
 
 
-class CutSums(NamedTuple):
-    """The cuts of a certificate times sqrt2, in its frame: midpoints and error bounds, each of shape (cuts, d + 2).
-
-    Row j holds ``sqrt2 b`` and then ``-sqrt2 g``: the sums of ``c_i`` and of ``c_i z_i`` over the samples of cut j; for
-    explicit weights, of ``sqrt2 a_i`` capped at ``c_i``. `one_class`, shape (cuts,), marks the cuts whose samples are
-    all of one class: their slopes are sums of vectors in one light cone.
-    """
-
-    totals: Array
-    errors: Array
-    one_class: NDArray[np.bool_]
-
-
-def cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
-    """The sums of all cuts; in a robust problem those at points take worst-case points (`robust_sums`).
-
-    They are made where the samples are, a piece at a time, and put together here.
-    """
-    by_row = proof.duals is not None or any(not cut.named for cut in proof.shared)
-    if by_row and isinstance(problem, SpreadProblem):
-        raise CertificateError(
-            "a certificate that names samples by their rows can be checked on samples in memory only"
-        )
-    parts = problem.ask(piece_sums, proof, problem.farthest)
-    return parts[0] if len(parts) == 1 else _together(parts)
-
-
-def _together(parts: list[CutSums]) -> CutSums:
-    """The sums over all pieces. Cuts are of one class if all pieces agree; those that take no sample have no say."""
-    middles = np.stack([part.totals for part in parts])
-    gamma = rounding_factor(len(parts) + 2)
-    errors = sum((part.errors for part in parts), np.zeros_like(middles[0]))
-    errors = (errors + gamma * np.abs(middles).sum(axis=0)) * (1.0 + 4.0 * gamma)
-    empty = ~np.any(middles, axis=2) & np.stack([~np.any(part.errors, axis=1) for part in parts])
-    alone = np.stack([part.one_class for part in parts]) | empty
-    signs = np.where(empty, 0.0, np.sign(middles[:, :, 1]))
-    agree = np.abs(signs.sum(axis=0)) == np.abs(signs).sum(axis=0)
-    return CutSums(middles.sum(axis=0), errors, alone.all(axis=0) & agree)
-
-
-def piece_sums(piece: MarginProblem | DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
-    """`cut_sums` of one piece; explicit weights are for the nominal points, which belong to every set."""
-    if not isinstance(piece, DeviceSamples):
-        return _problem_sums(proof, piece)
+def device_cuts(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
+    """`core.sums.cuts_of_block` on a device; explicit weights are for samples in memory."""
     if proof.precise or piece.uncertainty is not None:  # there is no device code for these
-        return _together([_problem_sums(proof, problem) for problem in on_host(piece)])
+        return together([host_cuts(problem, proof, farthest) for problem in on_host(piece)])
     at_points = _device_sums(piece, proof, farthest)
     if not proof.shared:
         return at_points
@@ -87,10 +44,11 @@ def piece_sums(piece: MarginProblem | DeviceSamples, proof: EnvelopeProof, farth
     if named.n_samples:
         samples = FramedSamples(named, proof.centre)
         parts.append(_shared_sums(_by_row(proof, samples), samples))
-    return _one_after_the_other([at_points, _together(parts)])
+    return _one_after_the_other([at_points, together(parts)])
 
 
-def _problem_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
+def host_cuts(problem: MarginProblem, proof: EnvelopeProof, farthest: float) -> CutSums:
+    """`core.sums.cuts_of_block` in memory; explicit weights are for the nominal points, which belong to every set."""
     samples = FramedSamples(problem, proof.centre, proof.precise)
     if problem.uncertainty is not None:
         at_points = CutSums(*robust_cut_sums(proof, problem))
@@ -126,7 +84,7 @@ def _sums_at_points(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart 
     """The cuts at the points, each without the samples that are set apart."""
     if apart is None:
         apart = _Apart(np.zeros(0, dtype=np.intp), np.zeros(len(proof.points) + 1, dtype=np.intp))
-    return (_compiled_sums if is_compiled(compiled_sums, blocked_sums) else _array_sums)(proof, samples, apart)
+    return _compiled_sums(proof, samples, apart)
 
 
 def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:
@@ -151,7 +109,7 @@ def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) 
             )
         )
     return CutSums(
-        *compiled_sums.cut_sums(
+        *split_sums.cut_sums(
             samples.rows,
             problem.y,
             problem.costs,
@@ -176,33 +134,8 @@ def _device_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) ->
     factor = 1.0 if weighted else piece.C
     found = device.selected_sums(piece, proof, farthest)
     return CutSums(
-        *compiled_sums.assembled(*found, factor, weighted, frame.roundings, frame.reach_factor, piece.n_samples)
+        *split_sums.assembled(*found, factor, weighted, frame.roundings, frame.reach_factor, piece.n_samples)
     )
-
-
-def _array_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:
-    """`_compiled_sums` without a compiler, block by block."""
-    points, problem = proof.points, samples.problem
-    totals = np.zeros((points.shape[0], problem.dim + 2))
-    errors = np.zeros_like(totals)
-    classes = np.zeros((points.shape[0], 2))
-    uniform = problem.sample_weight is None
-    cut_of = np.repeat(np.arange(len(points)), np.diff(apart.starts))
-    for start in range(0, problem.n_samples, BLOCK):
-        rows = slice(start, start + BLOCK)
-        terms, reaches = _terms(samples, rows, weighted=not uniform)
-        margins = fixed_order_product(samples.covectors(rows), points.T)
-        chosen = np.less(margins, proof.threshold, out=margins).T  # ones and zeros, in the memory of the margins
-        here = (start <= apart.samples) & (apart.samples < start + BLOCK)
-        chosen[cut_of[here], apart.samples[here] - start] = 0.0
-        classes += np.stack([chosen @ (problem.y[rows] == label) for label in (-1.0, 1.0)], axis=1)
-        sums, slack = _selected_sums(chosen, terms)
-        slack += (samples.roundings + (0.0 if uniform else UNIT_ROUNDOFF)) * (chosen @ np.abs(terms))
-        slack[:, 1:] += (chosen @ reaches)[:, None]
-        if uniform:  # the common cost is multiplied last
-            sums, slack = problem.C * sums, problem.C * slack + UNIT_ROUNDOFF * np.abs(problem.C * sums)
-        _accumulate(totals, errors, sums, slack)
-    return CutSums(totals, _rounded_up(errors, problem.n_samples), classes.min(axis=1) == 0.0)
 
 
 def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
@@ -280,21 +213,6 @@ def _terms(samples: FramedSamples, rows: slice | NDArray[np.intp], weighted: boo
     return terms, reaches
 
 
-def _selected_sums(chosen: Array, terms: Array) -> tuple[Array, Array]:
-    """``chosen @ terms`` for a matrix of zeros and ones, and an error bound, both of shape (cuts, width).
-
-    With sigma a power of two of at least ``n max |terms|``, ``high = (terms + sigma) - sigma`` is a multiple of
-    ``sigma 2^-53``, so sums of at most n of them are exact; ``low = terms - high`` is exact and tiny.
-    """
-    largest = np.abs(terms).max(axis=0)
-    sigma = np.where(largest > 0.0, 2.0 ** np.ceil(np.log2(np.maximum(largest, 1e-290) * terms.shape[0]) + 1.0), 0.0)
-    high = (terms + sigma) - sigma
-    low = terms - high
-    both = chosen @ np.hstack([high, low])
-    sums = both[:, : terms.shape[1]] + both[:, terms.shape[1] :]
-    return sums, UNIT_ROUNDOFF * np.abs(sums) + rounding_factor(terms.shape[0] + 2) * np.abs(low).sum(axis=0)
-
-
 def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None:
     """Add the sums of a block in place; the addition itself is rounded once."""
     totals += sums
@@ -307,3 +225,48 @@ def _rounded_up(errors: Array, n_samples: int) -> Array:
     A sum of no terms is exactly 0; others may have lost something to underflow.
     """
     return np.where(errors > 0.0, errors * (1.0 + rounding_factor(n_samples + BLOCK + 16)) + 1e-300, 0.0)
+
+
+# -- the risk of an answer ---------------------------------------------------------------------------------------------
+
+
+def host_risk(
+    problem: MarginProblem, centre: Array, precise: bool, w: Array, low: Array | None, form: tuple[float, float]
+) -> RiskBounds:
+    """`core.sums.risk_of_block` in memory."""
+    moved, errors = normal_to_frame(w, low, centre)
+    samples = FramedSamples(problem, centre, precise)
+    costs = (problem.costs > 0.0).astype(np.float64) if problem.is_hard else problem.costs
+    if problem.uncertainty is not None:
+        least, most = worst_margin_bounds(samples, moved, errors, *form)
+        used = costs > 0.0
+        lower, upper = (float(costs[used] @ np.maximum(0.0, 1.0 - margins[used])) for margins in (most, least))
+        return lower, upper if not np.isnan(upper) else np.inf, float(np.min(least[used], initial=np.inf))
+    return split_sums.enclosed_risk(
+        samples.rows,
+        problem.y,
+        costs,
+        samples.reaches,
+        samples.entry,
+        moved,
+        samples.roundings + 2.0 * rounding_factor(problem.dim + 4),
+        samples.reach_factor,
+        errors,
+    )
+
+
+def device_risk(
+    piece: DeviceSamples, centre: Array, precise: bool, w: Array, low: Array | None, form: tuple[float, float]
+) -> RiskBounds:
+    """`core.sums.risk_of_block` on a device."""
+    if precise or piece.uncertainty is not None:  # there is no device code for these
+        parts = [host_risk(problem, centre, precise, w, low, form) for problem in on_host(piece)]
+        lower, upper, least = zip(*parts, strict=True)
+        return sum(lower), sum(upper), min(least)
+    moved, errors = normal_to_frame(w, low, centre)
+    frame = FramedSamples(piece, centre)  # type: ignore[arg-type]
+    return device.enclosed_risk(piece, frame, moved, 2.0 * rounding_factor(piece.dim + 4), errors)
+
+
+summed_by(MarginProblem, host_cuts, host_risk)
+summed_by(DeviceSamples, device_cuts, device_risk)

@@ -10,7 +10,7 @@ What overflows has a radius that is infinite or no number, and proves nothing.
 import cython
 import numpy as np
 
-from hypermargin.certificates.base import CertificateError
+from hypermargin.certificates.core.certificate import CertificateError
 
 if cython.compiled:
     from cython.cimports.libc.math import fabs, sqrt

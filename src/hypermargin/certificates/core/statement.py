@@ -7,22 +7,23 @@ apart. Arrays are known by fingerprints, so a statement is a few hundred bytes w
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-import numpy as np
 
-from hypermargin.certificates.fingerprints import array_fingerprint, fingerprints, sample_fingerprints
-from hypermargin.kernels import Kernel
-from hypermargin.problems.curve import CurveProblem
-from hypermargin.problems.kernel import FeatureProblem, KernelProblem
-from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import UncertaintySet
+class Problem(Protocol):
+    """What may be proved something about: `identified_by` says which facts tell such problems apart."""
 
-#: What may be proved.
-Problem = MarginProblem | CurveProblem | KernelProblem | FeatureProblem
-#: How a statement about boundaries that are curves begins.
-CURVES = "generalised hyperplanes"
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def C(self) -> float: ...
+
 
 #: Bounds are recomputed by compiled code, by arrays or by Arb, which round differently; relative to the objective.
 BOUND_ROUNDING = 1e-9
@@ -80,12 +81,12 @@ class Statement:
         from hypermargin import __version__  # a fact about the package, which is not complete before its parts are
 
         return cls(
-            **_identity(problem), loss=loss, objective=float(objective), bound=_proved(bound), version=__version__
+            **identity(problem), loss=loss, objective=float(objective), bound=_proved(bound), version=__version__
         )
 
     def differences(self, problem: Problem) -> list[str]:
         """What tells `problem` from the one stated, a clause each; nothing where they are the same."""
-        stated, given = asdict(self), _identity(problem)
+        stated, given = asdict(self), identity(problem)
         if (self.n_samples, self.dim) != (problem.n_samples, problem.dim):
             sizes = f"{self.n_samples} points in dimension {self.dim}"
             return [f"it is about {sizes}, this problem has {problem.n_samples} in dimension {problem.dim}"]
@@ -161,42 +162,22 @@ _CLAUSES = {
 }
 
 
-def _identity(problem: Problem) -> dict[str, Any]:
+def identity(problem: Problem) -> dict[str, Any]:
     """The facts that make a problem this one."""
-    return _COMMON | {"C": problem.C, "n_samples": problem.n_samples, "dim": problem.dim} | _facts(problem)
+    facts = next((_FACTS[kind] for kind in type(problem).__mro__ if kind in _FACTS), None)
+    if facts is None:
+        raise TypeError(f"a certificate cannot state a problem of the type {type(problem).__name__}")
+    return _COMMON | {"C": problem.C, "n_samples": problem.n_samples, "dim": problem.dim} | facts(problem)
 
 
 #: What most problems have in common.
 _COMMON: dict[str, Any] = {"uncertainty": None, "allow_timelike": False, "model": None}
+_FACTS: dict[type, Callable[[Any], dict[str, Any]]] = {}
 
 
-def _facts(problem: Problem) -> dict[str, Any]:
-    if isinstance(problem, CurveProblem):
-        return _facts(problem.margin) | {"model": f"{CURVES} around the centre {array_fingerprint(problem.centre)}"}
-    if isinstance(problem, KernelProblem):
-        kernel = repr(problem.kernel) if isinstance(problem.kernel, Kernel) else "a kernel of the user's own"
-        return _named(sample_fingerprints(problem.space, problem.y, problem.sample_weight)) | {"model": kernel}
-    if isinstance(problem, FeatureProblem):
-        found = sample_fingerprints(problem.identity, problem.y, problem.sample_weight)
-        return _named(found) | {"model": problem.origin}
-    noise = problem.uncertainty
-    return _named(fingerprints(problem)) | {
-        "uncertainty": None if noise is None else _described(noise),
-        "allow_timelike": bool(problem.allow_timelike),
-    }
-
-
-def _named(found: tuple[str, str, str | None]) -> dict[str, Any]:
-    return dict(zip(("points", "labels", "weights"), found, strict=True))
-
-
-def _described(noise: UncertaintySet) -> str:
-    """The set as Python writes it, with fingerprints for arrays."""
-    content = [(field.name, getattr(noise, field.name)) for field in fields(noise)]
-    written = [
-        f"{name}={value!r}" if np.ndim(value) == 0 else f"{name}={array_fingerprint(value)}" for name, value in content
-    ]
-    return f"{type(noise).__name__}({', '.join(written)})"
+def identified_by(kind: type, facts: Callable[[Any], dict[str, Any]]) -> None:
+    """Let `facts` say what tells problems of this type apart: the fields of a `Statement` that describe a problem."""
+    _FACTS[kind] = facts
 
 
 def _proved(bound: float | None) -> float | None:

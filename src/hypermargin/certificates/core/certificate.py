@@ -1,6 +1,7 @@
 """What all certificates share: a statement, a check against the problem it names, and a file format."""
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,8 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from hypermargin.certificates.statement import Problem, Statement
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.certificates.core.statement import Problem, Statement
 from hypermargin.safe_io import FileError, read_json, reason
 
 #: What may be wrong where a proof names samples by their rows.
@@ -166,7 +166,7 @@ def _with_one_error(check: Callable[..., float]) -> Callable[..., float]:
     return guarded
 
 
-def require_hard_margin(problem: MarginProblem) -> None:
+def require_hard_margin(problem: Problem) -> None:
     """Refuse soft margins: every w satisfies them at some cost, and a statement about separators does not bound it."""
-    if not problem.is_hard:
+    if not math.isinf(problem.C):
         raise CertificateError("this certificate is for the hard margin; the problem has a soft margin")

@@ -1,0 +1,1 @@
+"""Inner loops in Cython."""
