@@ -11,7 +11,7 @@ from hypermargin.cli import main
 from hypermargin_studies.reproduction import figures, report
 from hypermargin_studies.reproduction.methods import METHODS
 
-COMMAND = ("reproduce", "--quick", "--datasets", "gaussian_1", "--jobs", "2")
+COMMAND = ("reproduce", "--quick", "--datasets", "gaussian_1", "--jobs", "1")
 #: Sorts the table of everything by a column and says what the reader would then see.
 SORTED = """(() => {
   const table = document.querySelector("#everything table");
