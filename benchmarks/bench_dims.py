@@ -22,7 +22,7 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers import solve
-from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.common.conic import minimise_hinges
 
 TOL = 1e-6
 #: Relative objective to which LinearSVC is timed, the fewest iterations it is given, and the most.

@@ -16,7 +16,7 @@ from hypermargin.geometry import (
     transform_points,
 )
 from hypermargin.problems.curve import CurveProblem
-from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.common.conic import minimise_hinges
 from hypermargin.solvers.curve import solve_curve
 
 

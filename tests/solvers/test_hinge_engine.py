@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from hypermargin.solvers.common.conic import minimise_hinges
 from hypermargin.solvers.common.hinge_engine import HingeEngine
-from hypermargin.solvers.common.hinge_program import minimise_hinges
 
 
 def overlapping(n, m, seed=0, shift=0.3):

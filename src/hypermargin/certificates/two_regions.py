@@ -71,18 +71,7 @@ def enclosed_two_regions(problem: MarginProblem, proof: TwoRegionProof, w: Array
     objective is infinite where w is timelike and must not be, or double-double arithmetic does not move it well enough.
     """
     samples = FramedSamples(problem, proof.centre)
-    lower, risk = bounds_and_risk(
-        samples.rows,
-        problem.y,
-        problem.costs,
-        problem.sample_weight is not None,
-        samples.entry,
-        samples.stretch,
-        samples.reach_factor,
-        2.0 * rounding_factor(problem.dim + 4),
-        *proof,
-        w,
-    )
+    lower, risk = bounds_and_risk(samples, 2.0 * rounding_factor(problem.dim + 4), proof, w)
     if not risk < inf:
         return lower, inf
     form = enclose_form(w)

@@ -1,8 +1,8 @@
 """Solve and calibrate all binary problems of a scheme."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from hypermargin.geometry.lorentz import covector
 from hypermargin.passes.home import Home, Together
 from hypermargin.passes.lockstep import in_step
 from hypermargin.problems.curve import CurveProblem
+from hypermargin.problems.margin import MarginProblem
 from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, solve_path
 from hypermargin.solvers.curve import solve_curve_path
@@ -165,3 +166,47 @@ def calibrate_normals(samples: TrainingSet, code: np.ndarray, w: Array, intercep
     """The same for problems whose answers are hyperplanes: normals (n_problems, d + 1), intercepts (n_problems,)."""
     normals = covector(w)
     return calibrate(samples, code, lambda k, rows: samples.X[rows] @ normals[k] + intercepts[k])
+
+
+@dataclass(eq=False)
+class LazyAnswers:
+    """The results of all binary problems for one C, of which certificates and calibration are computed when needed.
+
+    They would take longer than many small problems take to solve.
+
+    Parameters
+    ----------
+    samples : TrainingSet
+    code : (n_problems, n_classes) array
+    problem_of : callable
+        The problem of a row of the code matrix, as certificates state it.
+    answers : list
+        In the order of the rows.
+    """
+
+    samples: TrainingSet
+    code: np.ndarray
+    problem_of: Callable[[np.ndarray], MarginProblem]
+    answers: list[Answer]
+
+    @cached_property
+    def solutions(self) -> list[Solution]:
+        """One for each problem, in order."""
+        return [
+            answer if isinstance(answer, Solution) else answer.solution(self.problem_of(row))
+            for answer, row in zip(self.answers, self.code, strict=True)
+        ]
+
+    @cached_property
+    def platt(self) -> tuple[Array, Array]:
+        """Platt coefficients of the scores of the training points, each shape (n_problems,)."""
+        intercepts = np.array([answer.intercept for answer in self.answers])
+        return calibrate_normals(self.samples, self.code, np.stack([answer.w for answer in self.answers]), intercepts)
+
+    @property
+    def platt_A(self) -> Array:
+        return self.platt[0]
+
+    @property
+    def platt_B(self) -> Array:
+        return self.platt[1]

@@ -18,10 +18,9 @@ from hypermargin.estimators.kernel_choice import (
     require_definite,
 )
 from hypermargin.estimators.kernel_fitting import KernelProblems, make_landmarks
-from hypermargin.estimators.late import Late
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.estimators.solved import SolvedClassifier
+from hypermargin.estimators.solved import LazyAttribute, SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.kernels.near import NearPoints, is_local
@@ -97,9 +96,9 @@ class HyperbolicKernelSVC(SolvedClassifier):
     """
 
     kernel_: Any
-    solutions_: Any = Late("solutions")
-    probA_: Any = Late("platt_A")
-    probB_: Any = Late("platt_B")
+    solutions_: Any = LazyAttribute("solutions")
+    probA_: Any = LazyAttribute("platt_A")
+    probB_: Any = LazyAttribute("platt_B")
 
     def __init__(
         self,

@@ -22,8 +22,22 @@ WORTH_A_WARNING = (
     Status.INFEASIBLE,
     Status.FAILED,
 )
-#: Attributes that some fits leave to be made when first asked for (`late.Late`).
-LATE = {"solutions_", "probA_", "probB_"}
+#: Attributes that some fits leave to be computed when they are first read (`LazyAttribute`).
+LAZY = {"solutions_", "probA_", "probB_"}
+
+
+class LazyAttribute:
+    """A fitted attribute that `_answers` computes when it is first read, under another name."""
+
+    def __init__(self, source: str):
+        self.source = source
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        if "_answers" not in vars(model):
+            raise AttributeError(f"this {type(model).__name__} is not fitted, so it has no {self.source}")
+        return getattr(model._answers, self.source)
 
 
 class SolvedClassifier(SchemeClassifier):
@@ -100,9 +114,9 @@ class SolvedClassifier(SchemeClassifier):
         self.n_iter_ = np.array([answer.n_iter for answer in answers], dtype=np.int64)
 
     def _set_answers(self, answers: Any) -> None:
-        """Keep what `LATE` attributes will be made of, in the place of those of an earlier fit."""
+        """Keep what `LAZY` attributes will be made of, in the place of those of an earlier fit."""
         self._answers = answers
-        for name in LATE & vars(self).keys():
+        for name in LAZY & vars(self).keys():
             delattr(self, name)
 
     def _warn_of_statuses(self) -> None:
@@ -119,7 +133,7 @@ class SolvedClassifier(SchemeClassifier):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if state.pop("_answers", None) is not None:
-            state |= {name: getattr(self, name) for name in LATE}
+            state |= {name: getattr(self, name) for name in LAZY}
         if "solutions_" in state:
             state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
             del state["statuses_"]

@@ -11,15 +11,19 @@ from sklearn.utils import check_random_state
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
 from hypermargin.estimators.blocked_calibration import calibrate_blocks
-from hypermargin.estimators.fitting import Answer, calibrate_normals, solve_curves, solve_problems
+from hypermargin.estimators.fitting import (
+    Answer,
+    LazyAnswers,
+    calibrate_normals,
+    solve_curves,
+    solve_problems,
+)
 from hypermargin.estimators.inputs import TrainingSet, training_set
-from hypermargin.estimators.late import Late
-from hypermargin.estimators.margin_answers import MarginAnswers
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
-from hypermargin.estimators.solved import SolvedClassifier
+from hypermargin.estimators.solved import LazyAttribute, SolvedClassifier
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import PointError
 from hypermargin.passes.inputs import home_of, lives_elsewhere
@@ -116,9 +120,9 @@ class HyperbolicSVC(SolvedClassifier):
     included. `hypermargin.estimators.save_model` needs no such list.
     """
 
-    solutions_: Any = Late("solutions")
-    probA_: Any = Late("platt_A")
-    probB_: Any = Late("platt_B")
+    solutions_: Any = LazyAttribute("solutions")
+    probA_: Any = LazyAttribute("platt_A")
+    probB_: Any = LazyAttribute("platt_B")
 
     def __init__(
         self,
@@ -189,7 +193,7 @@ class HyperbolicSVC(SolvedClassifier):
         self.classes_ = classes
         if isinstance(samples, TrainingSet) and any(isinstance(answer, QuickResult) for answer in answers):
             problem_of = partial(samples.problem, C=float(self.C), allow_timelike=self.allow_timelike)
-            self._set_answers(MarginAnswers(samples, scheme.code, problem_of, answers))
+            self._set_answers(LazyAnswers(samples, scheme.code, problem_of, answers))
             self._read_off(answers)
         else:
             self._set_solutions([answer for answer in answers if isinstance(answer, Solution)])

@@ -27,7 +27,7 @@ from hypermargin.geometry.validation import PointError
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solution, Status, make_solution, recomputed_objective
-from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.common.conic import minimise_hinges
 from hypermargin.solvers.pgd import project
 
 _LARGEST_CURVATURE = 10.0  # of the asinh loss it is at most 2/sqrt(27) = 0.39, of taylor3 at most 1/2

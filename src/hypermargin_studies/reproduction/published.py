@@ -29,8 +29,7 @@ from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems import MarginProblem
 from hypermargin.problems.losses import SQRT2, get_loss
 from hypermargin.solvers import Solution
-from hypermargin.solvers.common.conic import solve_conic
-from hypermargin.solvers.common.hinge_program import minimise_hinges
+from hypermargin.solvers.common.conic import minimise_hinges, solve_conic
 from hypermargin.solvers.paper.extraction import candidates, paper_eta
 from hypermargin.solvers.paper.sdp import smat, svec, triangle
 from hypermargin.solvers.pgd import project

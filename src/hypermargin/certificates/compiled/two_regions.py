@@ -22,30 +22,21 @@ NOTHING = np.zeros(0)
 NONE_APART = np.zeros(0, dtype=np.intp)
 
 
-def bounds_and_risk(
-    X: cython.const[cython.double][:, ::1],
-    y: cython.const[cython.double][:],
-    costs: cython.const[cython.double][:],
-    weighted: cython.bint,
-    entry: cython.const[cython.double][:, ::1],
-    stretch: cython.double,
-    reach_factor: cython.double,
-    product_roundings: cython.double,
-    centre: cython.const[cython.double][::1],
-    threshold: cython.double,
-    points: cython.const[cython.double][:, ::1],
-    above: cython.Py_ssize_t,
-    nodes: cython.const[cython.double][::1],
-    starts: cython.const[cython.Py_ssize_t][::1],
-    cuts: cython.const[cython.Py_ssize_t][::1],
-    weights: cython.const[cython.double][::1],
-    w: cython.const[cython.double][::1],
-):
+def bounds_and_risk(samples, product_roundings: cython.double, proof, w: cython.const[cython.double][::1]):
     """What a `TwoRegionProof` proves, and the risk of w over its weights from above, but for the rounding of that sum.
 
-    `entry` to `product_roundings` are those of `FramedSamples` and `enclosed_risk`. A normal that double-double
-    arithmetic has not digits enough for has an infinite risk here. What is for another dimension proves nothing.
+    The samples are `FramedSamples` around the centre of the proof, `product_roundings` is that of `enclosed_risk`. A
+    normal that double-double arithmetic has not digits enough for has an infinite risk here. What is for another
+    dimension proves nothing.
     """
+    problem = samples.problem
+    X: cython.const[cython.double][:, ::1] = samples.rows
+    y: cython.const[cython.double][:] = problem.y
+    costs: cython.const[cython.double][:] = problem.costs
+    entry: cython.const[cython.double][:, ::1] = samples.entry
+    reach_factor: cython.double = samples.reach_factor
+    centre: cython.const[cython.double][::1] = proof.centre
+    points: cython.const[cython.double][:, ::1] = proof.points
     width: cython.Py_ssize_t = X.shape[1]
     if w.shape[0] != width or centre.shape[0] != width - 1 or points.shape[1] != width:
         return -float("inf"), float("inf")
@@ -54,17 +45,19 @@ def bounds_and_risk(
         X,
         y,
         costs,
-        weighted,
+        problem.sample_weight is not None,
         entry,
         points,
-        threshold,
+        proof.threshold,
         NONE_APART,
         np.zeros(points.shape[0] + 1, dtype=np.intp),
-        stretch,
+        samples.stretch,
         reach_factor,
     )
     intervals: Intervals = Intervals(totals, errors, one_class.view(np.uint8), width - 1)
-    bound: cython.double = intervals.least_bound_of_halves(above, nodes, starts, cuts, weights)
+    bound: cython.double = intervals.least_bound_of_halves(
+        proof.above, proof.nodes, proof.starts, proof.cuts, proof.weights
+    )
     room: cython.double[:, ::1] = np.empty((2, width))
     if not move_normal(w, NOTHING, centre, room[0], room[1]):
         return bound, float("inf")

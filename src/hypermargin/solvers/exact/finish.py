@@ -31,10 +31,10 @@ from hypermargin.solvers.exact.separators import ALL, Costs
 PROVED = 0.5
 #: What the last bits of w do to its q, relative to ``|w|^2``.
 LAST_BITS = 2.0**-50
-#: Relative, above the least a that will do: margins must not be below 1 by rounding.
-ABOVE = 1e-9
+#: Relative, above the least length that will do: margins must not be below 1 by rounding.
+ABOVE_LEAST_LENGTH = 1e-9
 #: Where margins are all positive any multiple that is large enough costs nothing.
-LONGER = 2.0
+LENGTHENED = 2.0
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def best_along_axes(problem: MarginProblem, frame: Frame) -> tuple[Array, Frame]
     for direction, around in ((w, near), *((axis, frame) for axis in directions)):
         least = enclose_objective(problem, direction, None, around.centre[1:], around.precise).least_margin
         if least > 0.0:
-            return LONGER / least * direction, around
+            return LENGTHENED / least * direction, around
     scaled = [_scaled(problem.margins(w)[used], problem.costs[used]) * w for w in directions]
     return min(scaled, key=problem.objective), frame
 
@@ -100,7 +100,7 @@ def _long_enough(problem: MarginProblem, used: NDArray[np.bool_], directions: li
         samples.append(int(np.argmin(margins)))
         least.append(float(margins[samples[-1]]))
     best = int(np.argmax(least))
-    return LONGER / least[best] * directions[best], int(np.flatnonzero(used)[samples[best]])
+    return LENGTHENED / least[best] * directions[best], int(np.flatnonzero(used)[samples[best]])
 
 
 def _scaled(margins: Array, costs: Array) -> float:
@@ -115,7 +115,7 @@ def _scaled(margins: Array, costs: Array) -> float:
     rises = -float(costs[~positive] @ margins[~positive])
     if falls.sum() <= rises:
         return 0.0
-    return (1.0 + ABOVE) / float(m[np.argmax(still <= rises)])
+    return (1.0 + ABOVE_LEAST_LENGTH) / float(m[np.argmax(still <= rises)])
 
 
 # -- the proof ---------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ BLURRED, LONGER = 1e-9, (2.0**-48, 2.0**-44, 2.0**-40)
 #: The most samples for which a linear programme is solved, and for which it is solved in many digits.
 MOST_ROWS, QUICK = 2000, 200
 #: Costs kept, as a multiple of what multipliers can be: so much more than they need is well scaled.
-ROOM = 2.0
+SPARE_COSTS = 2.0
 
 
 class Costs(NamedTuple):
@@ -70,7 +70,7 @@ ALL = Costs()
 def clipped_costs(problem: MarginProblem, enclosure: Enclosure) -> Costs:
     """Costs that leave the optimum as it is, which is at most the upper end given; all where they are no less."""
     multipliers = (2.0 if enclosure.least_margin >= 1.0 else 3.0) * enclosure.upper
-    weight = ROOM * SQRT2 * multipliers / problem.C
+    weight = SPARE_COSTS * SQRT2 * multipliers / problem.C
     least, most = problem.weight_range
     if not (np.isfinite(weight) and 0.0 < weight < most):
         return ALL
@@ -237,5 +237,5 @@ def scale_to_unit_margin(problem: MarginProblem, outcome: Outcome) -> tuple[Outc
 
 def sufficient_share_of_C(problem: MarginProblem, objective: float) -> float:
     """The share of C that a problem needs whose optimum separates and is at most `objective`; 1 where it needs all."""
-    C = ROOM * 2.0 * SQRT2 * objective / problem.weight_range[0]
+    C = SPARE_COSTS * 2.0 * SQRT2 * objective / problem.weight_range[0]
     return min(1.0, C / problem.C) if np.isfinite(C) and C > 0.0 else 1.0

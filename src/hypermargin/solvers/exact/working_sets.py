@@ -21,15 +21,15 @@ from hypermargin.arrays import Array
 from hypermargin.solvers.common.hinge_engine import Affine
 
 #: Fewer samples than this times the dimension are all looked at, and a working set has no fewer.
-SMALL = 40
+LEAST_PER_DIMENSION = 40
 #: A first look takes so many samples of each class, times the dimension, at least, and this share where one is small.
 FIRST_LOOK, SHARE_OF_LARGER = 10, 1 / 32
 #: A class is small if all samples below the margin, with so many times that of others, are few.
-ROOM = 2
+SPARE = 2
 #: How far margins may move, in standard deviations of what so many samples below the margin leave open.
 DEVIATIONS = 2.0
 #: A working set of more than this share of the samples has all of them.
-MOST = 0.5
+MOST_OF_SAMPLES = 0.5
 #: The share of samples whose margins tell how far margins move.
 ALL_BUT_FEW = 0.99
 
@@ -68,9 +68,9 @@ def shares_of_look(width: int, sizes: tuple[int, int]) -> tuple[float, float] | 
     The time for it and that for the working set it leads to are about the same.
     """
     n = sum(sizes)
-    if n <= SMALL * width:
+    if n <= LEAST_PER_DIMENSION * width:
         return None
-    one_is_small = ROOM * 2 * min(sizes) <= MOST * n
+    one_is_small = SPARE * 2 * min(sizes) <= MOST_OF_SAMPLES * n
     share = SHARE_OF_LARGER if one_is_small else (width / n) ** (1 / 3)
     first, second = (min(1.0, max(FIRST_LOOK * width / max(size, 1), share)) for size in sizes)
     return first, second
@@ -105,14 +105,14 @@ def window(margins: Array, reach: float, width: int, stands_for: Array | None = 
     It has the samples that are below the margin at some point, and as many again of those next above it. Where that
     would be too many: those whose margin is within `reach` of 1. Each of `margins` may stand for several samples.
     """
-    n, least = float(_count(np.ones_like(margins, dtype=bool), stands_for)), SMALL * width
-    size = max(ROOM * _count(margins < 1.0, stands_for), least)
-    if size <= MOST * n:
+    n, least = float(_count(np.ones_like(margins, dtype=bool), stands_for)), LEAST_PER_DIMENSION * width
+    size = max(SPARE * _count(margins < 1.0, stands_for), least)
+    if size <= MOST_OF_SAMPLES * n:
         return -np.inf, _at_rank(margins, size, stands_for)
     distance = np.abs(margins - 1.0)
     if _count(distance <= reach, stands_for) < least < n:
         reach = _at_rank(distance, least, stands_for)
-    if _count(distance <= reach, stands_for) > MOST * n:
+    if _count(distance <= reach, stands_for) > MOST_OF_SAMPLES * n:
         return -np.inf, np.inf
     return 1.0 - reach, 1.0 + reach
 
@@ -134,7 +134,7 @@ def around_margin(columns: Array, costs: Array, margins: Array, reach: float) ->
     """The samples in the `window` of these margins, and the others below it as an affine term."""
     low, high = window(margins, reach, len(columns))
     samples = np.flatnonzero((low <= margins) & (margins <= high))
-    if samples.size > MOST * costs.size:
+    if samples.size > MOST_OF_SAMPLES * costs.size:
         return everything(columns, costs)
     below = margins < low
     pull = np.where(below, costs, 0.0)

@@ -1,11 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Passes over the data with the worst-case margins of geodesic balls: risk and cut at a point.
 
-Compiled by Cython at installation, like `evaluator`; `robust_oracle` does the same in NumPy where there is no compiler.
-Selections and arithmetic are in different loops where compilers would make branches of them.
+Compiled by Cython at installation, like `evaluator`; without a compiler the interpreter runs this file. Selections and
+arithmetic are in different loops where compilers would make branches of them.
 """
 
 import cython
+
+from hypermargin.problems import uncertainty
 
 if cython.compiled:
     from cython.cimports.hypermargin.solvers.exact.compiled.passes import Pass
@@ -15,10 +17,9 @@ else:
 
     from hypermargin.solvers.exact.compiled.passes import Pass
 
-# Those of `problems.uncertainty`, as constants that the compiler sees.
-CANCELLING = cython.declare(cython.double, 1e-4)
-FLOOR = cython.declare(cython.double, 1e-7)
-FLAT = cython.declare(cython.double, 2.0**-24)
+CANCELLING = cython.declare(cython.double, uncertainty.CANCELLING)
+FLOOR = cython.declare(cython.double, uncertainty.FLOOR)
+FLAT = cython.declare(cython.double, uncertainty.FLAT)
 
 # A divisor where lengths are 0; others are square roots, so that none is as small.
 TINY = cython.declare(cython.double, 1e-200)

@@ -13,6 +13,8 @@ them.
 import cython
 import numpy as np
 
+from hypermargin.problems import linearised, uncertainty
+
 if cython.compiled:
     from cython.cimports.hypermargin.solvers.exact.compiled.passes import Pass
     from cython.cimports.libc.math import fabs
@@ -26,10 +28,9 @@ L1 = 0
 MAX = 1
 L2 = 2
 
-# Those of `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
-TIED = cython.declare(cython.double, 1e-9)
-BLUR = cython.declare(cython.double, 1e-9)
-BLUR_ROUND = cython.declare(cython.double, 1e-8)
+TIED = cython.declare(cython.double, uncertainty.TIED)
+BLUR = cython.declare(cython.double, linearised.BLUR)
+BLUR_ROUND = cython.declare(cython.double, linearised.BLUR_ROUND)
 
 # A divisor where lengths are 0; others are square roots, so that none is as small.
 TINY = cython.declare(cython.double, 1e-200)
