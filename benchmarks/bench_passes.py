@@ -8,7 +8,7 @@ python benchmarks/bench_passes.py --only dims          the rows of many dimensio
 Times are of `HyperbolicSVC.fit`, certificate checked and probabilities calibrated. Dask runs on processes with one
 thread each: strong scaling keeps the points, weak scaling the points per process. What more workers would do is
 computed from the parts of a pass, which are measured: how many points a worker gets through in a second, and what a
-pass over nothing takes where one worker after the other gets the message from one place, as on every level of the tree.
+pass over nothing takes, in which one worker after the other gets the message from one place.
 Those workers share one process and speak TCP; on machines of their own they would not take turns.
 """
 
@@ -21,12 +21,13 @@ import numpy as np
 
 from harness import TABLES, Row, best_of, seconds, write_table
 from hypermargin import HyperbolicSVC, MarginProblem
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.cluster import dask_home
+from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.passes import ArrayChunks, SpreadProblem
-from hypermargin.passes.cluster import BRANCHES, dask_home
+from hypermargin.solvers.exact.blocked_oracle import BlockOracle
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.setup import make_oracle
-from hypermargin.solvers.exact.spread_oracle import PieceOracle
 
 ROWS_PER_CHUNK = 1 << 18
 PIECES_PER_WORKER = 4
@@ -34,6 +35,8 @@ PIECES_PER_WORKER = 4
 DIMENSIONS = ((2_000_000, 2), (20_000, 32), (100_000, 32), (20_000, 128))
 #: A normal at which passes are timed.
 WHERE = np.array([[0.1, 0.3, -0.2]])
+#: Workers that a message is timed for.
+MANY_WORKERS = 10
 #: Points that are thought of where more workers are.
 LARGE = 10**9
 
@@ -146,11 +149,11 @@ def _cluster(X, y, memory: float, truth: HyperbolicSVC) -> list[Row]:
     strong, weak = times[1, 1.0] / times[2, 1.0], times[1, 0.5] / times[2, 1.0]
     rows.append(Row("Dask, strong scaling, 1 to 2 processes", f"{strong:.2f}x", "", "", "", "2.00x would be perfect"))
     rows.append(Row("Dask, weak scaling, 1 to 2 processes", f"{weak:.2f}", "", "", "", "1.00 would be perfect"))
-    for workers in (2, BRANCHES):
+    for workers in (2, MANY_WORKERS):
         message, tasks = _empty_pass(workers)
         what = f"Dask, a pass over nothing, {workers} workers of {PIECES_PER_WORKER} pieces"
         rows.append(Row(what, seconds(message), f"as tasks {seconds(tasks)}", f"{tasks / message:.1f}x", "", ""))
-    return rows + _on_paper(message, _rate(X, y), int(truth.n_iter_[0]))
+    return rows + _on_paper(message / MANY_WORKERS, _rate(X, y), int(truth.n_iter_[0]))
 
 
 def _empty_pass(workers: int) -> tuple[float, float]:
@@ -169,7 +172,7 @@ def _empty_pass(workers: int) -> tuple[float, float]:
         while len(client.nthreads()) < workers:
             time.sleep(0.05)
         rows = dask_home(da.from_array(X, chunks=(2, 3)), da.from_array(np.arange(len(X)) % 2, chunks=2))
-        problem = SpreadProblem(rows.map(_problem), 1.0)
+        problem = BlockedProblem(rows.map(_problem), 1.0)
         oracle = make_oracle(problem, Frame(problem.centre))
         home = rows.map(_oracle, Frame(problem.centre))
 
@@ -187,15 +190,15 @@ def _rate(X, y) -> float:
     return len(X) / best_of(lambda: alone(WHERE), 5)[0]
 
 
-def _oracle_of(problem: MarginProblem, frame: Frame) -> PieceOracle:
-    return PieceOracle(problem, frame, 1.0)
+def _oracle_of(problem: MarginProblem, frame: Frame) -> BlockOracle:
+    return BlockOracle(problem, frame, 1.0)
 
 
-def _oracle(rows, frame: Frame) -> PieceOracle:
+def _oracle(rows, frame: Frame) -> BlockOracle:
     return _oracle_of(_problem(rows), frame)
 
 
-def _ask_cuts(oracle: PieceOracle):
+def _ask_cuts(oracle: BlockOracle):
     return oracle(WHERE)
 
 
@@ -203,16 +206,14 @@ def _problem(rows) -> MarginProblem:
     return MarginProblem.unchecked(rows.X, 2.0 * rows.y - 1.0, 1.0)
 
 
-def _on_paper(level: float, rate: float, passes: int) -> list[Row]:
+def _on_paper(message: float, rate: float, passes: int) -> list[Row]:
     """A billion points by the parts of a pass, with as many passes as were made here."""
-    note = f"{passes} passes of {seconds(level)} for each level of the tree, and {rate:.2g} points a second and worker"
-    rows, levels, reached = [], 1, BRANCHES
+    note = f"{passes} passes of {seconds(message)} for each worker, and {rate:.2g} points a second and worker"
+    rows = []
     for workers in (1, 10, 100):
-        while reached < workers:
-            levels, reached = levels + 1, BRANCHES * (reached + 1)
         busy = LARGE / (workers * rate)
-        whole = passes * (levels * level + busy)
-        what = f"on paper: {LARGE:.0e} points, {workers} worker(s), {levels} level(s)"
+        whole = passes * (workers * message + busy)
+        what = f"on paper: {LARGE:.0e} points, {workers} worker(s)"
         rows.append(Row(what, seconds(whole), "", f"{passes * busy / whole:.0%} of it busy", "", note))
         note = ""
     return rows

@@ -57,10 +57,11 @@ def points(n: int, dim: int):
 
 
 def spread(X, side, C: float = 1.0):
-    from hypermargin.passes import Resident, SpreadProblem
-    from hypermargin.passes.device import DeviceSamples
+    from hypermargin.data.blocked_problem import BlockedProblem
+    from hypermargin.data.device import DeviceSamples
+    from hypermargin.data.executors import InMemory
 
-    return SpreadProblem(Resident([DeviceSamples(X[:, 1:], side)]), C)
+    return BlockedProblem(InMemory([DeviceSamples(X[:, 1:], side)]), C)
 
 
 def solved(X, side, *, verify: bool):
@@ -298,7 +299,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU here")
     if arguments.no_triton:
-        from hypermargin.passes import fused
+        from hypermargin.data import fused
 
         fused.DIMENSIONS = ()
     start = time.perf_counter()

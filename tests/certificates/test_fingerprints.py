@@ -5,8 +5,8 @@ import pytest
 
 from hypermargin import MarginProblem
 from hypermargin.certificates import fingerprints
+from hypermargin.data.compiled import hashes
 from hypermargin.geometry.lorentz import lift
-from hypermargin.passes.compiled import hashes
 from interpreted import load_source
 
 

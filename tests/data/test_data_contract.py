@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from hypermargin import GeodesicBall, HyperbolicSVC
+from hypermargin.data import inputs
+from hypermargin.data.readers import ArrayChunks, CsvFile, ParquetFile
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.geometry import from_lorentz
 from hypermargin.geometry.lorentz import lift
-from hypermargin.passes import ArrayChunks, CsvFile, ParquetFile
-from hypermargin.passes import inputs as passes_inputs
 
 ROWS = 17  # of a chunk, so that bad rows are in late chunks and the last chunk is short
 
@@ -39,7 +39,7 @@ def _chunks(X, y, weight, folder, monkeypatch):
 
 def _memmap(X, y, weight, folder, monkeypatch):
     np.save(folder / "X.npy", X)
-    monkeypatch.setattr(passes_inputs, "free_memory", lambda: 100.0)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 100.0)
     return np.load(folder / "X.npy", mmap_mode="r"), y, weight
 
 
@@ -78,7 +78,7 @@ def _tensor(X, y, weight, folder, monkeypatch):
 def _device(X, y, weight, folder, monkeypatch):
     """A tensor of the processor that goes the way of those on a card."""
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr(passes_inputs, "is_on_device", lambda X: isinstance(X, torch.Tensor))
+    monkeypatch.setattr(inputs, "is_on_device", lambda X: isinstance(X, torch.Tensor))
     return torch.from_numpy(X.copy()), y, weight
 
 

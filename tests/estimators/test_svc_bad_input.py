@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from hypermargin.data.ingest import RadiusWarning
+from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.models import from_lorentz
-from hypermargin.passes import ArrayChunks
 from hypermargin.problems import MarginProblem
 
 

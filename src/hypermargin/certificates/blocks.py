@@ -24,8 +24,8 @@ from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.certificates.robust.margins import worst_margin_bounds
 from hypermargin.certificates.robust.sums import robust_cut_sums
+from hypermargin.data.device import DeviceSamples, on_host
 from hypermargin.geometry.exact_normals import normal_to_frame
-from hypermargin.passes.device import DeviceSamples, on_host
 from hypermargin.problems.margin import MarginProblem
 
 BLOCK = 8192

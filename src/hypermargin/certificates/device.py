@@ -17,9 +17,9 @@ from hypermargin.certificates.compiled.sums import power_of_two_above
 from hypermargin.certificates.core.proof import EnvelopeProof
 from hypermargin.certificates.fingerprints import are_named
 from hypermargin.certificates.frame import FramedSamples
+from hypermargin.data.device import DeviceSamples, to_numpy
+from hypermargin.data.fused import is_available, partial_sums
 from hypermargin.geometry.lorentz import lift
-from hypermargin.passes.device import DeviceSamples, to_numpy
-from hypermargin.passes.fused import is_available, partial_sums
 from hypermargin.problems.margin import MarginProblem
 
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.compilation import is_compiled
-from hypermargin.passes.compiled import hashes
-from hypermargin.passes.device import DeviceSamples, to_numpy
-from hypermargin.passes.fused import is_available, partial_sums
+from hypermargin.data.compiled import hashes
+from hypermargin.data.device import DeviceSamples, to_numpy
+from hypermargin.data.fused import is_available, partial_sums
 from hypermargin.problems.margin import MarginProblem
 
 #: Odd multipliers (from the golden ratio and from MurmurHash3), as signed numbers of 64 bits.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.passes.device import DeviceSamples, to_numpy
+from hypermargin.data.device import DeviceSamples, to_numpy
 
 BLOCK = 2048
 #: Copies of the table of sums, so that programs do not wait for each other.
@@ -14,7 +14,7 @@ def selected_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold:
     """`device._array_sums`: (points, 2 (d + 2) + 3)."""
     import torch
 
-    from hypermargin.passes import triton_kernels
+    from hypermargin.data import triton_kernels
 
     d, n_points = piece.dim, len(points)
     columns = 2 * (d + 2) + 3

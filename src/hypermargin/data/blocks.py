@@ -12,7 +12,10 @@ from array_api_compat import array_namespace, is_numpy_array
 from sklearn.utils import check_array, check_consistent_length
 
 from hypermargin.arrays import Array
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.device import DeviceSamples, to_numpy
 from hypermargin.data.device_points import device_space
+from hypermargin.data.executors import DataSource
 from hypermargin.data.ingest import (
     MissingLabels,
     Rim,
@@ -24,13 +27,10 @@ from hypermargin.data.ingest import (
     warn_of_column,
     warn_of_radius,
 )
+from hypermargin.data.readers import Rows
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.validation import PointError
-from hypermargin.passes.device import DeviceSamples, to_numpy
-from hypermargin.passes.home import Home
-from hypermargin.passes.rows import Rows
-from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem, WeightError, block_weights
 from hypermargin.problems.uncertainty import GeodesicBall
 
@@ -94,16 +94,16 @@ class LabelledBlock:
 class BlockedSamples:
     """The training samples of a classifier in blocks; it stands where `TrainingSet` does."""
 
-    home: Home
+    home: DataSource
     uncertainty: Any = None
 
-    def problem(self, code: np.ndarray, C: float, allow_timelike: bool) -> SpreadProblem:
+    def problem(self, code: np.ndarray, C: float, allow_timelike: bool) -> BlockedProblem:
         """The binary problem in which class k is on the side ``code[k]``, or sits out where that is 0."""
-        return SpreadProblem(self.home.map(_binary, code, self.uncertainty), C, self.uncertainty, allow_timelike)
+        return BlockedProblem(self.home.map(_binary, code, self.uncertainty), C, self.uncertainty, allow_timelike)
 
 
 def ingest_blocks(
-    rows: Home, model: Any, uncertainty: Any = None, *, reset: bool = True
+    rows: DataSource, model: Any, uncertainty: Any = None, *, reset: bool = True
 ) -> tuple[np.ndarray, int, BlockedSamples]:
     """Classes, width of X, and samples from blocks of rows; the first thing wrong with them is a `ValueError`.
 

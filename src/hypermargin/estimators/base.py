@@ -19,9 +19,9 @@ from hypermargin.data.ingest import (
     to_unit,
     unit_points,
 )
+from hypermargin.data.inputs import column_names, is_collection
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import check_geometry
-from hypermargin.passes.inputs import column_names, is_collection
 
 
 class HyperbolicClassifier(ClassifierMixin, BaseEstimator):

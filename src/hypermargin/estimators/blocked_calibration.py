@@ -11,10 +11,10 @@ from array_api_compat import array_namespace
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import LabelledBlock
+from hypermargin.data.device import to_numpy
+from hypermargin.data.executors import DataSource
 from hypermargin.estimators.calibration import fit_logistic, logistic_sums, minimise_logistic
 from hypermargin.geometry.lorentz import covector
-from hypermargin.passes.device import to_numpy
-from hypermargin.passes.home import Home
 
 #: Scores that are looked at together in NumPy, and on a device. Workers of Dask give memory back to the system as soon
 #: as 64 KiB of it are free, and to get it again takes longer than these sums do: so blocks are small.
@@ -23,7 +23,7 @@ HOST_BLOCK, DEVICE_BLOCK = 1 << 11, 1 << 22
 SENT_SCORES = 1 << 11
 
 
-def calibrate_blocks(home: Home, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
+def calibrate_blocks(home: DataSource, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
     """Platt coefficients A and B of every problem, each shape (n_problems,), from the scores of its own samples."""
     planes = covector(coef)
     moments, sent = zip(*home.ask(_moments, code, planes, intercept), strict=True)

@@ -6,17 +6,16 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from hypermargin.arrays import Array
+from hypermargin.data import inputs
+from hypermargin.data.cluster import is_dask
+from hypermargin.data.device import to_numpy
 from hypermargin.data.device_points import device_space
 from hypermargin.data.ingest import warn_of_radius
+from hypermargin.data.inputs import home_of, source_of
+from hypermargin.data.readers import Rows, TableFile
 from hypermargin.estimators.multiclass import OneVsOne, TwoClasses
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.validation import PointError
-from hypermargin.passes import inputs
-from hypermargin.passes.cluster import is_dask
-from hypermargin.passes.device import to_numpy
-from hypermargin.passes.inputs import home_of, source_of
-from hypermargin.passes.rows import Rows
-from hypermargin.passes.sources import TableFile
 
 #: Entries of the largest temporary array on a device.
 DEVICE_ENTRIES = 1 << 25

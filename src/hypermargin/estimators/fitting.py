@@ -10,12 +10,12 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from hypermargin.arrays import Array
+from hypermargin.data.batching import run_batched
 from hypermargin.data.blocks import BlockedSamples
+from hypermargin.data.executors import BatchPolicy, DataSource
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.geometry.lorentz import covector
-from hypermargin.passes.home import Home, Together
-from hypermargin.passes.lockstep import in_step
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.progress import tracked
@@ -62,7 +62,7 @@ def solve_problems(
     if isinstance(samples, BlockedSamples) and _in_step_pays(samples, code, options):
         solve_row = partial(_solve_elsewhere, samples, Cs, allow_timelike, method, tol)
         works = [partial(solve_row, row, choice) for row, choice in zip(code, choices, strict=True)]
-        solutions = in_step(samples.home, works)
+        solutions = run_batched(samples.home, works)
     elif workers == 1:
         solutions = _solve_rows(samples, code, choices, Cs, allow_timelike, method, tol)
     else:
@@ -117,7 +117,7 @@ def _solve_elsewhere(
     tol: float,
     row: np.ndarray,
     options: dict[str, Any],
-    home: Home,
+    home: DataSource,
 ) -> list[Solution]:
     """The problem of one row, with the samples in a home that puts its questions together with those of others."""
     problem = replace(samples, home=home).problem(row, Cs[0], allow_timelike)
@@ -130,7 +130,7 @@ def _in_step_pays(samples: BlockedSamples, code: np.ndarray, options: dict[str, 
         return False
     same_points = samples.uncertainty is None and bool(np.all(code))
     together = samples.home.together
-    return together is Together.ALWAYS or (together is Together.SAME_POINTS and same_points)
+    return together is BatchPolicy.ALWAYS or (together is BatchPolicy.SAME_POINTS and same_points)
 
 
 def _solve_piece(*arguments) -> list[list[Answer]]:

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
+from hypermargin.data.inputs import lives_elsewhere
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.blocked_prediction import blocked_labels, predict_blocks, score_blocks
 from hypermargin.estimators.multiclass import Platt, Scheme, make_scheme
 from hypermargin.geometry.lorentz import covector
-from hypermargin.passes.inputs import lives_elsewhere
 
 #: Entries of the largest array that prediction makes at a time.
 CHUNK_ENTRIES = 1 << 21

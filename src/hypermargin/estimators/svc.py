@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
+from hypermargin.data.inputs import home_of, lives_elsewhere
 from hypermargin.estimators.blocked_calibration import calibrate_blocks
 from hypermargin.estimators.fitting import (
     Answer,
@@ -26,7 +27,6 @@ from hypermargin.estimators.radius import Coordinates, certified_radius, nearest
 from hypermargin.estimators.solved import LazyAttribute, SolvedClassifier
 from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.validation import PointError
-from hypermargin.passes.inputs import home_of, lives_elsewhere
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, get_solver, make_solver

@@ -1,11 +1,12 @@
-"""Where samples live, and how they are asked: memory, files read in chunks, other array libraries, a cluster.
+"""The public names of `hypermargin.data`: where samples may lie, and how they are read.
 
-The exact method asks the data one kind of question, and the checker of its certificates two or three. Questions travel
-to the samples, and only small answers come back (`home.Home`). docs/large-data.md says which array suits which size.
+docs/large-data.md says which array suits which size.
 """
 
-from hypermargin.passes.home import Home, Resident, Streamed
-from hypermargin.passes.sources import ArrayChunks, CsvFile, ParquetFile, Source
-from hypermargin.passes.spread import SpreadProblem
+from hypermargin.data.blocked_problem import BlockedProblem as SpreadProblem
+from hypermargin.data.executors import DataSource as Home
+from hypermargin.data.executors import InMemory as Resident
+from hypermargin.data.executors import OutOfCore as Streamed
+from hypermargin.data.readers import ArrayChunks, CsvFile, ParquetFile, Source
 
 __all__ = ["ArrayChunks", "CsvFile", "Home", "ParquetFile", "Resident", "Source", "SpreadProblem", "Streamed"]

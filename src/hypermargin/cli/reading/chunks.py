@@ -11,9 +11,8 @@ from hypermargin.cli.console import CommandError, say
 from hypermargin.cli.reading.points import Points
 from hypermargin.cli.reading.reader import kind_of, read_labels
 from hypermargin.cli.reading.table import INDEX_NAMES, LABEL
-from hypermargin.passes.inputs import SHARE_OF_MEMORY, free_memory
-from hypermargin.passes.labels import MISSING, as_labels
-from hypermargin.passes.sources import ArrayChunks, Source, TableFile, open_table
+from hypermargin.data.inputs import SHARE_OF_MEMORY, free_memory
+from hypermargin.data.readers import MISSING, ArrayChunks, Source, TableFile, as_labels, open_table
 
 #: Kinds of files that can be read so.
 CHUNKED = (".npy", ".csv", ".parquet", ".pq")

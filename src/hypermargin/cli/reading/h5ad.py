@@ -6,7 +6,7 @@ import numpy as np
 
 from hypermargin.cli.console import CommandError
 from hypermargin.cli.reading.points import Points
-from hypermargin.passes.labels import as_labels
+from hypermargin.data.readers import as_labels
 
 #: What may stand before the name of a column of obs.
 PREFIX = "obs:"

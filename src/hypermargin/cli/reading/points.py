@@ -7,8 +7,8 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError
+from hypermargin.data.readers import as_labels
 from hypermargin.geometry.validation import PointError, check_points
-from hypermargin.passes.labels import as_labels
 
 #: Names a row as its owner would: "line 7", "X[5]", "cell 'AAACCTG'".
 Place = Callable[[int], str]

@@ -12,7 +12,7 @@ from hypermargin.cli.reading.parquet import read_parquet
 from hypermargin.cli.reading.points import Points, array_place
 from hypermargin.cli.reading.table import Wanted
 from hypermargin.cli.reading.text import read_lines, read_text
-from hypermargin.passes.labels import MISSING, as_labels
+from hypermargin.data.readers import MISSING, as_labels
 
 FORMATS = ".csv, .tsv, .parquet, .h5ad, .npz (arrays X and y), .npy (with --labels) or .vec (word2vec text)"
 #: Files of text, with or without .gz behind.

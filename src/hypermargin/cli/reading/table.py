@@ -7,7 +7,7 @@ import numpy as np
 
 from hypermargin.cli.console import CommandError, warn
 from hypermargin.cli.reading.points import Place, Points
-from hypermargin.passes.labels import MISSING, as_labels
+from hypermargin.data.readers import MISSING, as_labels
 
 #: What columns of ids are called, in lower case; pandas and R leave the name of theirs empty.
 INDEX_NAMES = ("", "unnamed: 0", "__index_level_0__", "index", "id", "ids", "node", "name", "cell_id", "barcode", "key")

@@ -8,12 +8,12 @@ from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import ingest_blocks
-from hypermargin.estimators.forest.elsewhere import USUAL_SAMPLES, centre_of, grow_elsewhere
+from hypermargin.data.inputs import home_of, lives_elsewhere
+from hypermargin.estimators.forest.blocked import USUAL_SAMPLES, centre_of, grow_elsewhere
 from hypermargin.estimators.forest.ensemble import TreeEnsemble
 from hypermargin.estimators.forest.growing import LARGEST_SEED, GrowthPlan, grow_trees
 from hypermargin.estimators.forest.tree import Tree
 from hypermargin.estimators.model_file import storable
-from hypermargin.passes.inputs import home_of, lives_elsewhere
 
 
 @storable

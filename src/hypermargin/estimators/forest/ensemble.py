@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.data.ingest import unit_points
+from hypermargin.data.inputs import lives_elsewhere
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.blocked_prediction import blocked_labels, predict_blocks, score_blocks
 from hypermargin.estimators.forest.growing import BOUNDARIES, CRITERIA, GROUPINGS, SPLITS, CertifiedSplit, GrowthPlan
@@ -19,7 +20,6 @@ from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.isometries import boost, move_from_origin, move_to_origin, transform_normal
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import lorentz_centroid
-from hypermargin.passes.inputs import lives_elsewhere
 
 #: Depth that no tree reaches: what ``max_depth=None`` means.
 UNLIMITED = 2**62

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.data import fused
+from hypermargin.data.device import Block, DeviceSamples, to_numpy
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
-from hypermargin.passes import fused
-from hypermargin.passes.device import Block, DeviceSamples, to_numpy
 from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.frames import Frame
 

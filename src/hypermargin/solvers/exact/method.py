@@ -15,8 +15,8 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.certificates.core.objective import Enclosure
+from hypermargin.data.blocked_problem import BlockedProblem
 from hypermargin.geometry.exact_normals import normal_to_frame
-from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
@@ -196,7 +196,10 @@ class Exact(Solver):
             best = last = best.with_answer(*separator)
         tried = 1
         while tried < MOST_FRAMES and best.gap > tol and last.outcome.status not in LIMITS:
-            before, costs = costs, ALL if isinstance(problem, SpreadProblem) else clipped_costs(problem, best.enclosure)
+            before, costs = (
+                costs,
+                ALL if isinstance(problem, BlockedProblem) else clipped_costs(problem, best.enclosure),
+            )
             less = costs.largest(problem) / before.largest(problem)
             halfway = None if last is best else between(best.frame, last.frame)
             frame = halfway or best.next_frame() or between(best.frame, Frame(problem.centre, precise=True))
@@ -281,7 +284,7 @@ class Exact(Solver):
         limit = self._close_gap(deadline, tol, oracle, search)
         w, low = to_original_coordinates(problem, oracle, search)
         free = (
-            None if search.n_regions or isinstance(problem, SpreadProblem) else best_along_axes(problem, oracle.frame)
+            None if search.n_regions or isinstance(problem, BlockedProblem) else best_along_axes(problem, oracle.frame)
         )
         judged_in = oracle.frame
         if free is not None and problem.objective(free[0]) <= search.upper:

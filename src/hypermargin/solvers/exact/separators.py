@@ -22,11 +22,11 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.core.objective import Enclosure
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.device import DeviceSamples, on_host
 from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
 from hypermargin.geometry.lorentz import covector, lift
 from hypermargin.geometry.mean import onto_hyperboloid
-from hypermargin.passes.device import DeviceSamples, on_host
-from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective
@@ -133,7 +133,7 @@ def widest_separator(problem: MarginProblem) -> tuple[Outcome, Enclosure] | None
     """
     from hypermargin.solvers.common.separation import separation  # needs Arb, and few problems need it
 
-    found = None if isinstance(problem, SpreadProblem) else separation(problem)
+    found = None if isinstance(problem, BlockedProblem) else separation(problem)
     if found is None or found.w is None:
         return None
     around = Frame(problem.centre, precise=True)

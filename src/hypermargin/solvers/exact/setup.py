@@ -2,9 +2,10 @@
 
 from threading import local
 
-from hypermargin.passes.home import Together
-from hypermargin.passes.spread import SpreadProblem
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.executors import BatchPolicy
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.exact.blocked_oracle import BlockedOracle
 from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.interior_point import InteriorPointCuts
@@ -12,7 +13,6 @@ from hypermargin.solvers.exact.journal import Journal
 from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.pass_cuts import LEAST_SAMPLES, PassCuts, has_many_samples
 from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
-from hypermargin.solvers.exact.spread_oracle import SpreadOracle
 
 #: Where cuts come from: one pass each, the interior-point method, or whichever is quicker by the rule below.
 CUTS = ("auto", "plain", "deep")
@@ -68,13 +68,13 @@ def is_small(problem: MarginProblem) -> bool:
 
 def deep_is_quicker(problem: MarginProblem) -> bool:
     """Whether the interior-point method is the quicker one."""
-    anew = isinstance(problem, SpreadProblem) and problem.home.together is Together.ALWAYS
+    anew = isinstance(problem, BlockedProblem) and problem.home.together is BatchPolicy.ALWAYS
     bounds = DEEP_FROM_ANEW if anew else DEEP_FROM
     return any(problem.dim >= dim and problem.n_samples >= samples for dim, samples in bounds)
 
 
 def make_oracle(problem: MarginProblem, frame: Frame) -> HingeOracle:
     """The oracle that suits where the samples are and what their margins are."""
-    if isinstance(problem, SpreadProblem):
-        return SpreadOracle(problem, frame)
+    if isinstance(problem, BlockedProblem):
+        return BlockedOracle(problem, frame)
     return HingeOracle(problem, frame) if problem.uncertainty is None else make_robust_oracle(problem, frame)

@@ -5,11 +5,11 @@ either. Sums over samples are sums over pieces, so an answer is a few numbers pe
 
 | who asks | question | answer of a piece |
 |---|---|---|
-| `solvers.exact.spread_oracle` | the risk and the cut at several w | ``(risk, b, g)`` of each |
+| `solvers.exact.blocked_oracle` | the risk and the cut at several w | ``(risk, b, g)`` of each |
 | `certificates.core.sums` | the rigorous sums of all cuts | midpoints and error bounds |
 | `certificates.core.objective` | the risk at w, enclosed | two sums and the least margin |
 | `certificates.core.statement` | which samples are these | fingerprints, which add up |
-| `passes.spread` | how many, how far out, around which centre | sums and maxima |
+| `data.blocked_problem` | how many, how far out, around which centre | sums and maxima |
 """
 
 import pickle
@@ -33,7 +33,7 @@ SHARE_OF_MEMORY = 0.2
 SHARE_OF_DISK = 0.5
 
 
-class Together(Enum):
+class BatchPolicy(Enum):
     """Which problems over the samples of a home should put their questions together (`lockstep`)."""
 
     NEVER = "questions cost no more than the work they ask for"
@@ -41,31 +41,31 @@ class Together(Enum):
     ALWAYS = "every question reads the samples anew"
 
 
-class Home(ABC):
+class DataSource(ABC):
     """Pieces of samples, in a fixed order."""
 
     #: Which problems should put their questions together.
-    together: ClassVar["Together"] = Together.NEVER
+    together: ClassVar["BatchPolicy"] = BatchPolicy.NEVER
 
     @abstractmethod
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
         """``question(piece, *arguments)`` of every piece, in their order; the function and its answers may travel."""
 
     @abstractmethod
-    def map(self, change: Question, *arguments: Any) -> "Home":
+    def map(self, change: Question, *arguments: Any) -> "DataSource":
         """The home with the pieces ``change(piece, *arguments)``.
 
         They are made once and kept, where pieces are kept at all.
         """
 
-    def persist(self, to_disk: bool = True) -> "Home | None":
+    def persist(self, to_disk: bool = True) -> "DataSource | None":
         """The same pieces, made once and kept for all questions; None where there is no room for them.
 
         Pieces that are quick to make again are not worth a file: they say so by ``to_disk=False``.
         """
         return self
 
-    def kept(self) -> "Home":
+    def kept(self) -> "DataSource":
         """The same pieces, kept where there is room for them."""
         return self.persist() or self
 
@@ -88,7 +88,7 @@ class Home(ABC):
         return done
 
 
-class Resident(Home):
+class InMemory(DataSource):
     """Pieces in the memory of this process, or of a device that it works on."""
 
     def __init__(self, pieces: Sequence[Any]):
@@ -106,17 +106,17 @@ class Resident(Home):
                 "hypermargin.passes.ArrayChunks(X, rows=...), which are read from the memory of the host"
             ) from error
 
-    def map(self, change: Question, *arguments: Any) -> "Resident":
-        return Resident(self.ask(change, *arguments))
+    def map(self, change: Question, *arguments: Any) -> "InMemory":
+        return InMemory(self.ask(change, *arguments))
 
 
-class Streamed(Home):
+class OutOfCore(DataSource):
     """Pieces that are read again for every question, one in memory at a time.
 
     `source` gives a fresh iterator over the same pieces each time; changes are made on the way.
     """
 
-    together = Together.ALWAYS
+    together = BatchPolicy.ALWAYS
 
     def __init__(self, source: Iterable[Any], changes: tuple[tuple[Question, tuple[Any, ...]], ...] = ()):
         self.source, self.changes = source, changes
@@ -124,7 +124,7 @@ class Streamed(Home):
     def ask(self, question: Question, *arguments: Any) -> list[Any]:
         return [question(piece, *arguments) for piece in self._pieces()]
 
-    def persist(self, to_disk: bool = True) -> Home | None:
+    def persist(self, to_disk: bool = True) -> DataSource | None:
         """In memory as far as that goes, else in files of a temporary folder."""
         kept, room = [], SHARE_OF_MEMORY * free_memory()
         pieces = self._pieces()
@@ -134,14 +134,14 @@ class Streamed(Home):
             if room < 0.0:
                 break
         else:
-            return Resident(kept)
+            return InMemory(kept)
         if not to_disk and getattr(self.source, "slow_bytes", 0) == 0:
             return None
-        spool = Spool()
+        spool = DiskCache()
         for piece in chain(kept, pieces):
             if not spool.add(piece):
                 return None
-        return Streamed(spool)
+        return OutOfCore(spool)
 
     def _pieces(self) -> Iterator[Any]:
         for piece in self.source:
@@ -149,11 +149,11 @@ class Streamed(Home):
                 piece = change(piece, *given)
             yield piece
 
-    def map(self, change: Question, *arguments: Any) -> "Streamed":
-        return Streamed(self.source, (*self.changes, (change, arguments)))
+    def map(self, change: Question, *arguments: Any) -> "OutOfCore":
+        return OutOfCore(self.source, (*self.changes, (change, arguments)))
 
 
-class Spool:
+class DiskCache:
     """Pieces in files of a temporary folder, which goes with this object."""
 
     def __init__(self) -> None:

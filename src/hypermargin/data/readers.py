@@ -8,20 +8,61 @@ import csv
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hypermargin.passes.labels import MISSING, as_labels
-from hypermargin.passes.rows import Rows
-
 #: Numbers in a chunk: 64 MiB of doubles, large beside the cost of reading one and small beside the memory.
 CHUNK_NUMBERS = 1 << 23
 
+#: What stands for a missing label in text.
+MISSING = frozenset(("", "nan", "NaN", "NA", "<NA>", "None", "null"))
+
 #: Columns by name.
 Table = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Coordinates, shape (rows, width), labels and weights (rows,) of a piece, of any library and any dtype."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+    def __sizeof__(self) -> int:
+        """Bytes with the arrays: a cluster that takes pieces for small moves them about."""
+        return object.__sizeof__(self) + sum(getattr(v, "nbytes", 0) for v in (self.X, self.y, self.weight))
+
+    def __len__(self) -> int:
+        return self.X.shape[0]
+
+
+def check_lengths(n: int, y: Any = None, sample_weight: Any = None) -> None:
+    """Refuse labels and weights of another number than the rows, as for arrays in memory."""
+    if y is not None and _length(y) != n:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n, _length(y)]}")
+    if sample_weight is not None and _length(sample_weight) != n:
+        shape = tuple(getattr(sample_weight, "shape", None) or np.shape(sample_weight))
+        raise ValueError(f"sample_weight must have shape ({n},), got {shape}")
+
+
+def _length(values: Any) -> int:
+    return int(values.shape[0]) if hasattr(values, "shape") else len(values)
+
+
+def as_labels(texts: list[str]) -> np.ndarray:
+    """Integers where all labels are (``1.0``, as pandas writes integers beside missing ones, is one), else strings."""
+    try:
+        numbers = [float(text) for text in texts]
+        if all(number.is_integer() and abs(number) < 2**53 for number in numbers):
+            return np.array([int(number) for number in numbers])
+    except ValueError:
+        pass
+    return np.array(texts, dtype=str)
 
 
 class Source(ABC):

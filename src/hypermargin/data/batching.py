@@ -13,13 +13,13 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hypermargin.passes.home import Home, Question
+from hypermargin.data.executors import DataSource, Question
 
 #: Problems that are in step at a time: each is a thread that waits, and has its cuts.
 AT_A_TIME = 128
 
 #: What one problem does with the home that it is given.
-Work = Callable[[Home], Any]
+Work = Callable[[DataSource], Any]
 
 
 class Request(NamedTuple):
@@ -35,7 +35,7 @@ class _Stopped(BaseException):
 
 
 @dataclass(frozen=True, eq=False)
-class _View(Home):
+class _View(DataSource):
     """The home as one of the problems sees it; changes are made on the way to every answer."""
 
     ask_for: Callable[[Request], list[Any]]
@@ -94,7 +94,7 @@ class _Coroutine:
         return answers
 
 
-def in_step(home: Home, works: Sequence[Work]) -> Iterator[Any]:
+def run_batched(home: DataSource, works: Sequence[Work]) -> Iterator[Any]:
     """The results of all works, in their order, each as soon as those before it are there.
 
     A work that fails ends the others, and its error is raised here.

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from hypermargin import HyperbolicSVC
+from hypermargin.data import executors, inputs
+from hypermargin.data.inputs import lives_elsewhere
+from hypermargin.data.readers import ArrayChunks, CsvFile, ParquetFile
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.passes import ArrayChunks, CsvFile, ParquetFile, home
-from hypermargin.passes import inputs as passes_inputs
-from hypermargin.passes.inputs import lives_elsewhere
 
 KINDS = np.array(["ant", "bee", "cat"])
 COLUMNS = ["t", "a", "b"]
@@ -78,7 +78,7 @@ def test_files_give_the_classifier_of_the_arrays(files, data, reference, name):
     path = str(files / name)
     frame = pd.read_csv(files / "points.csv", float_precision="round_trip")
     np.testing.assert_array_equal(frame[COLUMNS].to_numpy(), data[0])
-    source = type(passes_inputs.open_table(path))(path, label="kind", columns=COLUMNS, rows=40)
+    source = type(inputs.open_table(path))(path, label="kind", columns=COLUMNS, rows=40)
     model = HyperbolicSVC().fit(source, None)
     assert close(model, reference)
     assert model.feature_names_in_.tolist() == COLUMNS
@@ -102,8 +102,8 @@ def test_text_is_read_once(files, reference, monkeypatch, tmp_path):
     assert close(HyperbolicSVC().fit(source, None), reference)
     assert len(read) == 1
     made = []
-    monkeypatch.setattr(home, "free_memory", lambda: 0.0)
-    monkeypatch.setattr(home, "Spool", lambda kind=home.Spool: made.append(kind()) or made[-1])
+    monkeypatch.setattr(executors, "free_memory", lambda: 0.0)
+    monkeypatch.setattr(executors, "DiskCache", lambda kind=executors.DiskCache: made.append(kind()) or made[-1])
     assert close(HyperbolicSVC().fit(source, None), reference)
     assert len(read) == 2
     assert len(made) == 1
@@ -119,7 +119,7 @@ def test_a_large_memory_map_is_read_in_chunks(data, reference, tmp_path, monkeyp
     np.save(tmp_path / "X.npy", data[0])
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert not lives_elsewhere(X)  # it fits into memory
-    monkeypatch.setattr(passes_inputs, "free_memory", lambda: 1000.0)
+    monkeypatch.setattr(inputs, "free_memory", lambda: 1000.0)
     assert lives_elsewhere(X)
     model = HyperbolicSVC().fit(X, data[1])
     assert close(model, reference)

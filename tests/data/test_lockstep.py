@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 from hypermargin import GeodesicBall, HyperbolicSVC
+from hypermargin.data import batching, executors
+from hypermargin.data.batching import run_batched
+from hypermargin.data.executors import InMemory
+from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import fitting
-from hypermargin.passes import ArrayChunks, home, lockstep
-from hypermargin.passes.home import Resident
-from hypermargin.passes.lockstep import in_step
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.exact.batched_pass import joint_cuts, same_points
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.joint_pass import joint_cuts, same_points
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 
-class CountedHome(Resident):
+class CountedSource(InMemory):
     asked = 0
 
     def ask(self, question, *arguments):
@@ -42,9 +43,9 @@ def sums(rounds, home):
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 100])
 def test_every_work_gets_its_own_answers_in_as_few_questions_as_there_are_rounds(monkeypatch, at_a_time):
-    monkeypatch.setattr(lockstep, "AT_A_TIME", at_a_time)
-    home, rounds = CountedHome([[1, 2], [3]]), [4, 0, 7, 2, 7]
-    found = list(in_step(home, [partial(sums, n) for n in rounds]))
+    monkeypatch.setattr(batching, "AT_A_TIME", at_a_time)
+    home, rounds = CountedSource([[1, 2], [3]]), [4, 0, 7, 2, 7]
+    found = list(run_batched(home, [partial(sums, n) for n in rounds]))
     assert found == [[6 * k for k in range(1, n + 1)] for n in rounds]
     if at_a_time == 100:
         assert home.asked == max(rounds)
@@ -59,7 +60,7 @@ def test_an_error_in_one_work_ends_all_of_them():
 
     before = threading.active_count()
     with pytest.raises(KeyError, match="of its own"):
-        list(in_step(Resident([[1]]), [partial(sums, 9), fails, partial(sums, 9)]))
+        list(run_batched(InMemory([[1]]), [partial(sums, 9), fails, partial(sums, 9)]))
     assert threading.active_count() == before
 
 
@@ -69,13 +70,13 @@ def test_an_error_in_a_piece_is_raised_and_nothing_waits_on():
 
     before = threading.active_count()
     with pytest.raises(OSError, match="gone"):
-        list(in_step(Resident([[1]]), [partial(sums, 9), lambda home: home.ask(refuse)]))
+        list(run_batched(InMemory([[1]]), [partial(sums, 9), lambda home: home.ask(refuse)]))
     assert threading.active_count() == before
 
 
 def test_results_come_one_by_one_and_the_rest_can_be_given_up():
     before = threading.active_count()
-    results = in_step(Resident([[5]]), [partial(sums, 1), partial(sums, 50)])
+    results = run_batched(InMemory([[5]]), [partial(sums, 1), partial(sums, 50)])
     assert next(results) == [5]
     results.close()
     assert threading.active_count() == before
@@ -107,7 +108,7 @@ def reads(monkeypatch):
         return iterate(chunks)
 
     monkeypatch.setattr(ArrayChunks, "__iter__", counted)
-    monkeypatch.setattr(home, "free_memory", lambda: 0.0)  # so that chunks are not kept
+    monkeypatch.setattr(executors, "free_memory", lambda: 0.0)  # so that chunks are not kept
     return count
 
 

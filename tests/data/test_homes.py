@@ -12,11 +12,13 @@ from hypermargin import GeodesicBall, MarginProblem, Status, solve, solve_path
 from hypermargin.certificates import CertificateError
 from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.certificates.core.sums import cut_sums
+from hypermargin.data import device
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.device import DeviceSamples
+from hypermargin.data.executors import InMemory, OutOfCore
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import quadratic_form
-from hypermargin.passes import Resident, SpreadProblem, Streamed, device
-from hypermargin.passes.device import DeviceSamples
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.setup import make_oracle
 
@@ -49,18 +51,18 @@ def on_device(library, X, y, weight, ball) -> DeviceSamples:
     return DeviceSamples(space, convert(side), 1.0, None if weight is None else convert(weight), ball)
 
 
-def homes(X, y, weight, ball) -> dict[str, Resident | Streamed]:
+def homes(X, y, weight, ball) -> dict[str, InMemory | OutOfCore]:
     parts = pieces(X, y, weight, ball)
     found = {
-        "resident": Resident(parts),
-        "streamed": Streamed(parts),
-        "array API": Resident([on_device(np, X, y, weight, ball)]),
+        "resident": InMemory(parts),
+        "streamed": OutOfCore(parts),
+        "array API": InMemory([on_device(np, X, y, weight, ball)]),
     }
     try:
         import torch
     except ImportError:
         return found
-    return {**found, "torch": Resident([on_device(torch, X, y, weight, ball)])}
+    return {**found, "torch": InMemory([on_device(torch, X, y, weight, ball)])}
 
 
 CASES = {
@@ -77,7 +79,7 @@ def case(request):
     dim, weighted, ball = CASES[request.param]
     X, y, weight = samples(dim, weighted)
     problem = MarginProblem(X, y, C, weight, ball)
-    return problem, {name: SpreadProblem(home, C, ball) for name, home in homes(X, y, weight, ball).items()}
+    return problem, {name: BlockedProblem(home, C, ball) for name, home in homes(X, y, weight, ball).items()}
 
 
 def test_risk_and_cut_are_those_of_the_problem(case):
@@ -124,7 +126,7 @@ def test_enclosures_of_all_homes_hold_the_sums_in_rational_arithmetic():
     problem = MarginProblem(X, y, C, weight)
     proof = solve(problem).certificate
     for name, home in homes(X, y, weight, None).items():
-        sums = cut_sums(proof, SpreadProblem(home, C))
+        sums = cut_sums(proof, BlockedProblem(home, C))
         exact_costs = [Fraction(float(c)) for c in problem.costs]
         near = cut_sums(proof, problem)
         assert np.all(np.abs(sums.totals - near.totals) <= sums.errors + near.errors), name
@@ -142,7 +144,7 @@ def test_objectives_are_enclosed_in_every_home():
     w, centre = np.array([0.2, 0.9, -0.4]), problem.centre[1:]
     truth = problem.objective(w)
     for name, home in homes(X, y, weight, None).items():
-        enclosure = enclose_objective(SpreadProblem(home, C), w, None, centre)
+        enclosure = enclose_objective(BlockedProblem(home, C), w, None, centre)
         assert enclosure.lower <= truth <= enclosure.upper, name
         assert enclosure.upper - enclosure.lower <= 1e-10 * truth
 
@@ -153,14 +155,14 @@ def test_far_data_is_proved_in_every_home():
     X = transform_points(X, random_isometry(2, 9.0, np.random.default_rng(5)))
     reference = solve(MarginProblem(X, y, C))
     for name, home in homes(X, y, None, None).items():
-        solution = solve(SpreadProblem(home, C))
+        solution = solve(BlockedProblem(home, C))
         assert solution.status is Status.OPTIMAL, name
         assert solution.objective == pytest.approx(reference.objective, rel=1e-6)
 
 
 def test_a_path_over_C_carries_its_cuts():
     X, y, _ = samples(2)
-    problem = SpreadProblem(Resident(pieces(X, y, None, None)), 1.0)
+    problem = BlockedProblem(InMemory(pieces(X, y, None, None)), 1.0)
     path = solve_path(problem, [0.1, 1.0, 10.0])
     for solution, C_ in zip(path, (0.1, 1.0, 10.0), strict=True):
         assert solution.objective == pytest.approx(solve(MarginProblem(X, y, C_)).objective, rel=1e-8)
@@ -177,21 +179,21 @@ def test_the_least_risk_of_a_spread_problem_is_that_of_a_linear_program():
         A_ub=np.hstack([-Z, Z, -np.eye(n)]),
         b_ub=-np.ones(n),
     )
-    solution = solve(SpreadProblem(Resident(pieces(X, y, None, None)), 1e6), allow_timelike=True)
+    solution = solve(BlockedProblem(InMemory(pieces(X, y, None, None)), 1e6), allow_timelike=True)
     assert solution.objective / 1e6 == pytest.approx(program.fun, rel=1e-4)
 
 
 def test_methods_that_read_samples_say_so():
     X, y, _ = samples(2)
-    problem = SpreadProblem(Resident(pieces(X, y, None, None)), C)
+    problem = BlockedProblem(InMemory(pieces(X, y, None, None)), C)
     with pytest.raises(TypeError, match="use solver='exact'"):
         solve(problem, "euclidean")
     with pytest.raises(ValueError, match="hard margin"):
-        SpreadProblem(problem.home, np.inf)
+        BlockedProblem(problem.home, np.inf)
     with pytest.raises(ValueError, match="both classes"):
-        SpreadProblem(Resident(pieces(X, np.ones_like(y), None, None)))
+        BlockedProblem(InMemory(pieces(X, np.ones_like(y), None, None)))
     with pytest.raises(ValueError, match="every piece is empty"):
-        SpreadProblem(Resident([MarginProblem.unchecked(X[:0], y[:0], 1.0)]))
+        BlockedProblem(InMemory([MarginProblem.unchecked(X[:0], y[:0], 1.0)]))
 
 
 def test_certificates_with_weights_of_samples_need_samples_in_memory():
@@ -199,7 +201,7 @@ def test_certificates_with_weights_of_samples_need_samples_in_memory():
     certificate = solve(MarginProblem(X, y, C)).certificate
     explicit = replace(certificate, duals=np.zeros((1, len(y))))
     with pytest.raises(CertificateError, match="in memory"):
-        explicit.bound_for(SpreadProblem(Resident(pieces(X, y, None, None)), C))
+        explicit.bound_for(BlockedProblem(InMemory(pieces(X, y, None, None)), C))
 
 
 def test_a_full_device_says_what_was_needed_and_offers_chunks():
@@ -207,7 +209,7 @@ def test_a_full_device_says_what_was_needed_and_offers_chunks():
         raise RuntimeError("CUDA out of memory. Tried to allocate 48.00 GiB.\nmore")
 
     with pytest.raises(MemoryError, match=r"48\.00 GiB.*chunks"):
-        Resident([1]).ask(question)
+        InMemory([1]).ask(question)
 
 
 def test_blocks_of_a_device_add_up(monkeypatch):
@@ -217,4 +219,4 @@ def test_blocks_of_a_device_add_up(monkeypatch):
     monkeypatch.setattr(device, "HOST_NUMBERS", 64)
     piece = on_device(np, X, y, weight, None)
     assert array_namespace(piece.space) is piece.xp
-    assert solve(SpreadProblem(Resident([piece]), C)).objective == pytest.approx(solve(problem).objective, rel=1e-8)
+    assert solve(BlockedProblem(InMemory([piece]), C)).objective == pytest.approx(solve(problem).objective, rel=1e-8)

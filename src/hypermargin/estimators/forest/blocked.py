@@ -16,13 +16,13 @@ from array_api_compat import array_namespace
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import LabelledBlock
+from hypermargin.data.device import to_numpy
+from hypermargin.data.executors import DataSource
 from hypermargin.estimators.forest.growing import CertifiedSplit, GrowthPlan
 from hypermargin.estimators.forest.tree import Tree
 from hypermargin.geometry.isometries import move_to_origin
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import onto_hyperboloid
-from hypermargin.passes.device import to_numpy
-from hypermargin.passes.home import Home
 
 #: Samples that a tree grows on unless `max_samples` says how many.
 USUAL_SAMPLES = 100_000
@@ -34,7 +34,7 @@ ROWS_AT_A_TIME = 1 << 22
 Drawn = tuple[Array, np.ndarray, Array]
 
 
-def centre_of(home: Home) -> tuple[int, float, Array]:
+def centre_of(home: DataSource) -> tuple[int, float, Array]:
     """The number of samples, their weight, and the centroid of the points, shape (d + 1,)."""
     sizes, weights, sums = zip(*home.ask(_sums), strict=True)
     known = [total for size, total in zip(sizes, sums, strict=True) if size]
@@ -42,7 +42,7 @@ def centre_of(home: Home) -> tuple[int, float, Array]:
 
 
 def grow_elsewhere(
-    home: Home, plan: GrowthPlan, frame: Array, rate: float, seeds: Sequence[int], n_jobs: int | None
+    home: DataSource, plan: GrowthPlan, frame: Array, rate: float, seeds: Sequence[int], n_jobs: int | None
 ) -> list[tuple[Tree, list[CertifiedSplit]]]:
     """A tree for each seed from samples that are drawn `rate` times for each unit of their weight.
 

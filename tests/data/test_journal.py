@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from hypermargin import HyperbolicSVC, MarginProblem, solve
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.executors import InMemory
+from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.passes import ArrayChunks, Resident, SpreadProblem
 
 
 class Interrupted(Exception):
     """Somebody pulled the plug."""
 
 
-class Fragile(Resident):
+class Fragile(InMemory):
     """A home that counts its questions, and fails at one of them."""
 
     asked, fails_at = 0, None
@@ -32,7 +34,7 @@ def problem():
     X, y = make_gaussian_mixture(100, 2, scale=0.9, random_state=0, return_X_y=True)
     pieces = [MarginProblem(X[k::2], 2.0 * y[k::2] - 1.0) for k in range(2)]
     Fragile.asked, Fragile.fails_at = 0, None
-    return SpreadProblem(Fragile(pieces), 3.0)
+    return BlockedProblem(Fragile(pieces), 3.0)
 
 
 def test_an_interrupted_fit_resumes(problem, tmp_path):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, MarginProblem, Status, solve
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.cluster import Cluster, dask_home
+from hypermargin.data.readers import ArrayChunks, Rows
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.passes import ArrayChunks, SpreadProblem
-from hypermargin.passes.cluster import Cluster, dask_home
-from hypermargin.passes.rows import Rows
 
 da = pytest.importorskip("dask.array")
 pd = pytest.importorskip("pandas")
@@ -172,7 +172,7 @@ def test_a_worker_killed_in_the_middle_of_a_fit_costs_a_retry(data, client):
     rows = dask_home(da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40))
     assert isinstance(rows, Cluster)
     pieces = Watched(client, rows.map(_problem).bundles)
-    solution = solve(SpreadProblem(pieces, 2.0))
+    solution = solve(BlockedProblem(pieces, 2.0))
     reference = solve(MarginProblem(X, np.where(y == "bee", 1.0, -1.0), 2.0))
     assert killed
     assert len(asked) > 20
@@ -194,7 +194,7 @@ def test_a_worker_killed_while_working_sets_are_collected(client):
             return super().ask(question, *arguments)
 
     rows = dask_home(da.from_array(X, chunks=(400, 13)), da.from_array(KINDS[y], chunks=400))
-    solution = solve(SpreadProblem(Watched(client, rows.map(_problem).bundles), 2.0))
+    solution = solve(BlockedProblem(Watched(client, rows.map(_problem).bundles), 2.0))
     reference = solve(MarginProblem(X, 2.0 * y - 1.0, 2.0), cuts="plain")
     assert 5 < len(asked) < 40
     assert solution.status is reference.status is Status.OPTIMAL

@@ -10,11 +10,13 @@ from hypermargin import Certificate, GeodesicBall, HyperbolicSVC, MarginProblem,
 from hypermargin.certificates import CertificateError
 from hypermargin.certificates.core.sums import cut_sums
 from hypermargin.certificates.fingerprints import sample_names
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.device import DeviceSamples
+from hypermargin.data.executors import InMemory, OutOfCore
+from hypermargin.data.readers import ArrayChunks
 from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import lift
-from hypermargin.passes import ArrayChunks, Resident, SpreadProblem, Streamed
-from hypermargin.passes.device import DeviceSamples
-from hypermargin.solvers.exact import spread_samples
+from hypermargin.solvers.exact import blocked_samples
 
 
 def overlapping(d, n, seed=0, share=0.5, separation=0.6, **options):
@@ -33,7 +35,7 @@ def piece(problem, rows):
     return MarginProblem.unchecked(problem.X[rows], problem.y[rows], 1.0, None if weight is None else weight[rows])
 
 
-class Reads(Streamed):
+class Reads(OutOfCore):
     """Unequal pieces, one of a single class and one without samples; counts how often they are read."""
 
     def __init__(self, source, changes=(), count=None):
@@ -53,7 +55,7 @@ def in_pieces(problem, **options):
     one_class = np.flatnonzero(problem.y > 0.0)[: n // 10]
     rest = np.setdiff1d(np.arange(n), one_class)
     parts = [one_class, rest[:0], rest[: n // 4], rest[n // 4 :]]
-    return SpreadProblem(Reads([piece(problem, rows) for rows in parts]), problem.C, **options)
+    return BlockedProblem(Reads([piece(problem, rows) for rows in parts]), problem.C, **options)
 
 
 CASES = {
@@ -108,10 +110,10 @@ def test_equal_samples_in_different_pieces_share_a_name_and_a_weight():
 def test_without_room_for_a_working_set_plain_cuts_do_it(monkeypatch, free):
     """With hardly any room, or with room for some sets and not for others, or for what has turned."""
     problem = overlapping(10, 2000, seed=4)
-    monkeypatch.setattr(spread_samples, "free_memory", lambda: free)
-    gathered, together = [], spread_samples.Some.together
+    monkeypatch.setattr(blocked_samples, "free_memory", lambda: free)
+    gathered, together = [], blocked_samples.Some.together
     monkeypatch.setattr(
-        spread_samples.Some,
+        blocked_samples.Some,
         "together",
         lambda parts: gathered.append(sum(p.costs.size for p in parts)) or together(parts),
     )
@@ -170,7 +172,7 @@ def test_a_proof_holds_in_every_home_and_order(proved, tmp_path):
     for other in (problem, shuffled, in_pieces(problem), in_pieces(shuffled)):
         assert copy.verify(other) == pytest.approx(solution.lower_bound, rel=1e-10)
     for name, samples in devices(problem):
-        bound = copy.verify(SpreadProblem(Resident([samples]), problem.C))
+        bound = copy.verify(BlockedProblem(InMemory([samples]), problem.C))
         assert bound == pytest.approx(solution.lower_bound, rel=1e-9), name
 
 
@@ -249,7 +251,7 @@ def test_damaged_names_are_told(proved):
 
 def test_many_samples_of_the_plane_are_read_few_times_where_every_pass_reads_them_anew():
     problem = overlapping(2, 120_000, seed=7)
-    read_anew, kept = in_pieces(problem), SpreadProblem(Resident([piece(problem, slice(None))]), 1.0)
+    read_anew, kept = in_pieces(problem), BlockedProblem(InMemory([piece(problem, slice(None))]), 1.0)
     solution, plain = solve(read_anew), solve(kept)
     assert solution.status is plain.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(plain.objective, rel=2e-6)
@@ -259,9 +261,9 @@ def test_many_samples_of_the_plane_are_read_few_times_where_every_pass_reads_the
 def test_balls_and_devices_have_plain_cuts():
     problem = overlapping(10, 400, seed=8)
     (_, samples), *_ = devices(replace(problem, sample_weight=np.ones(400)))
-    on_device = solve(SpreadProblem(Resident([samples]), 1.0), cuts="deep")
+    on_device = solve(BlockedProblem(InMemory([samples]), 1.0), cuts="deep")
     assert on_device.status is Status.OPTIMAL
     assert not on_device.certificate.shared
     ball = GeodesicBall(0.05)
     robust = MarginProblem.unchecked(problem.X, problem.y, 1.0, None, ball)
-    assert not solve(SpreadProblem(Resident([robust]), 1.0, ball), time_limit=3.0).certificate.shared
+    assert not solve(BlockedProblem(InMemory([robust]), 1.0, ball), time_limit=3.0).certificate.shared

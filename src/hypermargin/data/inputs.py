@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_cupy_array, is_numpy_array, is_torch_array
 
-from hypermargin.passes.cluster import dask_home, is_dask
-from hypermargin.passes.home import SHARE_OF_MEMORY, Home, Resident, Streamed, free_memory
-from hypermargin.passes.rows import Rows, check_lengths
-from hypermargin.passes.sources import ArrayChunks, Source, TableFile, open_table
+from hypermargin.data.cluster import dask_home, is_dask
+from hypermargin.data.executors import SHARE_OF_MEMORY, DataSource, InMemory, OutOfCore, free_memory
+from hypermargin.data.readers import ArrayChunks, Rows, Source, TableFile, check_lengths, open_table
 
 
 def is_on_device(X: Any) -> bool:
@@ -36,7 +35,7 @@ def source_of(X: Any) -> Any:
     return ArrayChunks(X) if isinstance(X, np.memmap) else X
 
 
-def home_of(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
+def home_of(X: Any, y: Any = None, sample_weight: Any = None) -> DataSource:
     """The rows of anything that `lives_elsewhere`, with labels and weights where they are given.
 
     For a file y and `sample_weight` are names of columns.
@@ -49,14 +48,14 @@ def home_of(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
             if column is not None and not isinstance(column, str):
                 raise TypeError(f"{name} must be the name of a column of {X.path}, got {type(column).__name__}")
         labelled = X.labelled(y, sample_weight) if y is not None and X.label is None else X
-        return Streamed(labelled)
+        return OutOfCore(labelled)
     if isinstance(X, ArrayChunks):
         check_lengths(X.X.shape[0], y, sample_weight)
-        return Streamed(X if y is None else X.labelled(y, sample_weight))
+        return OutOfCore(X if y is None else X.labelled(y, sample_weight))
     if isinstance(X, Source):
-        return Streamed(X)
+        return OutOfCore(X)
     check_lengths(X.shape[0], y, sample_weight)
-    return Resident([Rows(X, *(None if v is None else _beside(X, v) for v in (y, sample_weight)))])
+    return InMemory([Rows(X, *(None if v is None else _beside(X, v) for v in (y, sample_weight)))])
 
 
 def _beside(X: Any, values: Any) -> Any:

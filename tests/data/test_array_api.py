@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from hypermargin import GeodesicBall, HyperbolicSVC, MarginProblem, Status, solve
+from hypermargin.data import inputs
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.device import DeviceSamples, to_numpy
+from hypermargin.data.executors import InMemory
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.geometry import from_lorentz, to_lorentz
 from hypermargin.geometry.lorentz import covector
-from hypermargin.passes import Resident, SpreadProblem, inputs
-from hypermargin.passes.device import DeviceSamples, to_numpy
 
 xp = pytest.importorskip("array_api_strict")
 
@@ -73,7 +75,7 @@ def test_problems_have_the_certificates_of_numpy_arrays(dim, ball):
     X, y = make_gaussian_mixture(200, 2, dim=dim, scale=0.9, random_state=0, return_X_y=True)
     y = 2.0 * y - 1.0
     piece = DeviceSamples(xp.asarray(X)[:, 1:], xp.asarray(y.astype(np.int8)), 1.0, None, ball)
-    problem, other = MarginProblem(X, y, 2.0, None, ball), SpreadProblem(Resident([piece]), 2.0, ball)
+    problem, other = MarginProblem(X, y, 2.0, None, ball), BlockedProblem(InMemory([piece]), 2.0, ball)
     reference, solution = solve(problem, cuts="plain"), solve(other)
     assert solution.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(reference.objective, rel=1e-6)
@@ -84,10 +86,10 @@ def test_problems_have_the_certificates_of_numpy_arrays(dim, ball):
 def test_certificates_that_name_samples_are_checked():
     X, y = make_gaussian_mixture(400, 2, dim=12, scale=0.9, random_state=0, return_X_y=True)
     y = 2.0 * y - 1.0
-    solution = solve(SpreadProblem(Resident([MarginProblem(X[:300], y[:300]), MarginProblem(X[300:], y[300:])]), 1.0))
+    solution = solve(BlockedProblem(InMemory([MarginProblem(X[:300], y[:300]), MarginProblem(X[300:], y[300:])]), 1.0))
     assert solution.certificate.shared
     piece = DeviceSamples(xp.asarray(X)[:, 1:], xp.asarray(y.astype(np.int8)), 1.0)
-    bound = solution.certificate.verify(SpreadProblem(Resident([piece]), 1.0))
+    bound = solution.certificate.verify(BlockedProblem(InMemory([piece]), 1.0))
     assert bound == pytest.approx(solution.lower_bound, rel=1e-9)
 
 

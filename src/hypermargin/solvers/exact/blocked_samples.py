@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import sample_names
-from hypermargin.passes.inputs import free_memory
+from hypermargin.data.inputs import free_memory
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.working_sets import Margins, Turned, WorkingSet, reach_of, shares_of_look, window
 
@@ -51,7 +51,7 @@ class Some(NamedTuple):
         return cls(names, columns, costs, marks)
 
 
-class SpreadSamples:
+class BlockedWorkingSets:
     """The samples of a problem in pieces; `ask` puts a question to every piece in the frame.
 
     `sizes` are the numbers of positive and negative samples, `factor` is that of all costs. `remember` is told the cut

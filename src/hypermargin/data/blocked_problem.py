@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
+from hypermargin.data import fused
+from hypermargin.data.device import DeviceSamples, to_numpy
+from hypermargin.data.executors import DataSource
 from hypermargin.geometry.mean import onto_hyperboloid
-from hypermargin.passes import fused
-from hypermargin.passes.device import DeviceSamples, to_numpy
-from hypermargin.passes.home import Home
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import UncertaintySet
 
@@ -30,14 +30,14 @@ class Extent(NamedTuple):
     on_device: bool = False  # whether a piece is not in the memory of who is asked
 
 
-class SpreadProblem(MarginProblem):
+class BlockedProblem(MarginProblem):
     """The problem of all samples in the pieces of a home.
 
     It is asked like any other problem, and solved by the exact method; nobody can read its samples.
 
     Parameters
     ----------
-    home : Home
+    home : DataSource
         Its pieces are `MarginProblem` or `DeviceSamples`, with ``C = 1`` and the uncertainty set of the problem; pieces
         without samples are passed over.
     C, uncertainty, allow_timelike
@@ -46,7 +46,7 @@ class SpreadProblem(MarginProblem):
 
     def __init__(
         self,
-        home: Home,
+        home: DataSource,
         C: float = 1.0,
         uncertainty: UncertaintySet | None = None,
         allow_timelike: bool = False,
@@ -66,7 +66,7 @@ class SpreadProblem(MarginProblem):
             extent=extent,
         )
 
-    home: Home
+    home: DataSource
     extent: Extent
 
     def __sizeof__(self) -> int:
@@ -92,7 +92,7 @@ class SpreadProblem(MarginProblem):
         return self.extent.lightest, self.extent.heaviest
 
     def __repr__(self) -> str:
-        return f"SpreadProblem of {self.n_samples} samples in dimension {self.dim}, C={self.C:g}"
+        return f"BlockedProblem of {self.n_samples} samples in dimension {self.dim}, C={self.C:g}"
 
     @property
     def sample_weight(self) -> Any:
@@ -105,18 +105,18 @@ class SpreadProblem(MarginProblem):
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
         return math.fsum(self.ask(_risk, np.asarray(w, dtype=np.float64), loss, intercept))
 
-    def with_C(self, C: float) -> "SpreadProblem":
+    def with_C(self, C: float) -> "BlockedProblem":
         if C == self.C:
             return self
         if not 0.0 < C < math.inf:
             raise ValueError(f"C must be positive and finite for samples in pieces, got {C!r}")
         return self._with(C=float(C))
 
-    def with_timelike(self, allowed: bool) -> "SpreadProblem":
+    def with_timelike(self, allowed: bool) -> "BlockedProblem":
         return self._with(allow_timelike=allowed)
 
-    def _with(self, **facts: Any) -> "SpreadProblem":
-        other = object.__new__(SpreadProblem)
+    def _with(self, **facts: Any) -> "BlockedProblem":
+        other = object.__new__(BlockedProblem)
         vars(other).update({**vars(self), **facts})
         return other
 

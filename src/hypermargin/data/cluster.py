@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hypermargin.passes.home import Home, Question, Streamed, Together
-from hypermargin.passes.rows import Rows, check_lengths
+from hypermargin.data.executors import BatchPolicy, DataSource, OutOfCore, Question
+from hypermargin.data.readers import Rows, check_lengths
 
 #: How often a question is repeated when workers die, and the seconds to wait before.
 RETRIES, PAUSE = 5, 0.5
@@ -35,10 +35,10 @@ class Bundle(NamedTuple):
     worker: str
 
 
-class Cluster(Home):
+class Cluster(DataSource):
     """Pieces in the bundles of a `distributed.Client`."""
 
-    together = Together.SAME_POINTS
+    together = BatchPolicy.SAME_POINTS
 
     def __init__(self, client: Any, bundles: Iterable[Bundle]):
         self.client, self.bundles = client, list(bundles)
@@ -210,7 +210,7 @@ def is_dask(X: Any) -> bool:
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
-def dask_home(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
+def dask_home(X: Any, y: Any = None, sample_weight: Any = None) -> DataSource:
     """The rows of Dask collections, a partition per piece, as a home of `Rows`.
 
     X is an array or a dataframe; y and weights are Dask collections with the partitions of X, or NumPy arrays as long.
@@ -221,7 +221,9 @@ def dask_home(X: Any, y: Any = None, sample_weight: Any = None) -> Home:
     beside = [_aligned(values, name, blocks) for values, name in ((y, "y"), (sample_weight, "sample_weight"))]
     tasks = [dask.delayed(_rows)(X, *(None if v is None else v[k] for v in beside)) for k, X in enumerate(blocks)]
     client = _client()
-    return Streamed(Partitions(tasks)) if client is None else Cluster.of(client, client.compute(tasks, retries=RETRIES))
+    return (
+        OutOfCore(Partitions(tasks)) if client is None else Cluster.of(client, client.compute(tasks, retries=RETRIES))
+    )
 
 
 def _client() -> Any:

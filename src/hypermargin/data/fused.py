@@ -5,7 +5,7 @@ PyTorch would read and write the memory of the card for every operation; these k
 
 from typing import Any
 
-from hypermargin.passes.device import DeviceSamples, triton_runs
+from hypermargin.data.device import DeviceSamples, triton_runs
 
 #: Points of a program are BLOCK times STEPS; dimensions that there are kernels for.
 BLOCK, STEPS = 1024, 32
@@ -24,7 +24,7 @@ def partial_sums(kernel: str, piece: DeviceSamples, numbers: Any, columns: int) 
     """
     import torch
 
-    from hypermargin.passes import triton_kernels
+    from hypermargin.data import triton_kernels
 
     n = piece.space.shape[0]
     programs = -(-n // (BLOCK * STEPS))

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from hypermargin import GeodesicBall, HyperbolicSVC, MarginProblem, Status, solve
+from hypermargin.data import inputs
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.device import DeviceSamples
+from hypermargin.data.executors import InMemory
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import save_model
-from hypermargin.passes import Resident, SpreadProblem, inputs
-from hypermargin.passes.device import DeviceSamples
 
 torch = pytest.importorskip("torch")
 
@@ -74,7 +76,7 @@ def test_problems_on_a_device_have_the_certificates_of_the_host(device, dim, bal
     space, side = torch.from_numpy(X).to(device)[:, 1:], torch.from_numpy(y.astype(np.int8)).to(device)
     problem, other = (
         MarginProblem(X, y, 2.0, None, ball),
-        SpreadProblem(Resident([DeviceSamples(space, side, 1.0, None, ball)]), 2.0, ball),
+        BlockedProblem(InMemory([DeviceSamples(space, side, 1.0, None, ball)]), 2.0, ball),
     )
     reference, solution = solve(problem), solve(other)
     assert solution.status is Status.OPTIMAL

@@ -11,22 +11,22 @@ from typing import Any, cast
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.data.blocked_problem import BlockedProblem
+from hypermargin.data.device import DeviceSamples, on_host
 from hypermargin.geometry.isometries import boost
-from hypermargin.passes.device import DeviceSamples, on_host
-from hypermargin.passes.spread import SpreadProblem
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.exact.batched_pass import joint_cuts, same_points
+from hypermargin.solvers.exact.blocked_samples import BlockedWorkingSets
 from hypermargin.solvers.exact.device_oracle import DeviceOracle
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.joint_pass import joint_cuts, same_points
 from hypermargin.solvers.exact.oracle import MARGIN_SLACK, HingeOracle
 from hypermargin.solvers.exact.robust_oracle import has_cone_cuts, make_robust_oracle
-from hypermargin.solvers.exact.spread_samples import SpreadSamples
 
 #: ``(risk, b, g)`` at one w.
 Cut = tuple[float, float, Array]
 
 
-class PieceOracle:
+class BlockOracle:
     """The pass over one piece, for several w at once; made from its parts again where it is sent elsewhere."""
 
     def __init__(self, piece: MarginProblem | DeviceSamples, frame: Frame, threshold: float, cone_cuts: bool = False):
@@ -41,7 +41,7 @@ class PieceOracle:
         return object.__sizeof__(self) + 2 * sys.getsizeof(self.piece)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PieceOracle, (self.piece, self.frame, self.threshold, self.cone_cuts)
+        return BlockOracle, (self.piece, self.frame, self.threshold, self.cone_cuts)
 
     @property
     def shared_points(self) -> tuple[Any, ...] | None:
@@ -89,13 +89,13 @@ def _host_cuts(oracle: HingeOracle, W: Array) -> list[Cut]:
 SQRT_HALF = sqrt(0.5)
 
 
-class SpreadOracle(HingeOracle):
+class BlockedOracle(HingeOracle):
     """``w -> (risk, b, g)`` summed over the pieces of a problem.
 
     The first three points of every search are known beforehand, so that one pass serves them all.
     """
 
-    def __init__(self, problem: SpreadProblem, frame: Frame):
+    def __init__(self, problem: BlockedProblem, frame: Frame):
         self.frame = frame
         self.threshold = 1.0 - MARGIN_SLACK
         self.cone_cuts = has_cone_cuts(problem)
@@ -105,7 +105,7 @@ class SpreadOracle(HingeOracle):
         extent = problem.extent
         self._sizes = extent.n_positive, extent.n_samples - extent.n_positive
         self._sees_samples = problem.uncertainty is None and not extent.on_device
-        self._pieces = problem.home.map(PieceOracle, frame, self.threshold, self.cone_cuts)
+        self._pieces = problem.home.map(BlockOracle, frame, self.threshold, self.cone_cuts)
         self._clock = {"seconds": 0.0, "passes": 0.0}
         first = np.zeros((3, problem.dim + 1))
         first[1:, 0] = 1.0, -1.0
@@ -120,17 +120,19 @@ class SpreadOracle(HingeOracle):
         return (self._clock["seconds"] / self._clock["passes"]) * (4.0 + cuts / 4.0)
 
     @property
-    def samples(self) -> SpreadSamples | None:
+    def samples(self) -> BlockedWorkingSets | None:
         if not self._sees_samples:
             return None
-        return SpreadSamples(self._ask, self._sizes, len(self._outwards), self._factor, self.threshold, self._remember)
+        return BlockedWorkingSets(
+            self._ask, self._sizes, len(self._outwards), self._factor, self.threshold, self._remember
+        )
 
     @property
     def arrays(self) -> None:
         """The compiled search cannot make these passes by itself."""
         return None
 
-    def scaled(self, factor: float) -> "SpreadOracle":
+    def scaled(self, factor: float) -> "BlockedOracle":
         other = copy(self)
         other._factor *= factor
         return other
@@ -157,7 +159,7 @@ class SpreadOracle(HingeOracle):
         self._known[(w + 0.0).tobytes()] = _sum(tuple(cuts))
 
 
-def _asked(oracle: PieceOracle, question: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _asked(oracle: BlockOracle, question: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return question(oracle, *arguments) if oracle.n_samples else None
 
 
@@ -165,10 +167,10 @@ def _asked(oracle: PieceOracle, question: Callable[..., Any], arguments: tuple[A
 class _Cuts:
     """The question of a pass, which a piece answers for several problems over the same points at once (`lockstep`)."""
 
-    def __call__(self, oracle: PieceOracle, W: Array) -> list[Cut]:
+    def __call__(self, oracle: BlockOracle, W: Array) -> list[Cut]:
         return oracle(W)
 
-    def jointly(self, oracles: Sequence[PieceOracle], arguments: Sequence[tuple[Array]]) -> list[list[Cut]]:
+    def jointly(self, oracles: Sequence[BlockOracle], arguments: Sequence[tuple[Array]]) -> list[list[Cut]]:
         groups: dict[Any, list[int]] = {}
         for k, oracle in enumerate(oracles):
             groups.setdefault(oracle.shared_points or k, []).append(k)
