@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from hypermargin import HyperbolicClassifierCV, HyperbolicKernelSVC, Status, load_model, save_model
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators import KernelMemoryWarning
+from hypermargin.estimators import KernelMemoryWarning, KernelSpreadWarning
 from hypermargin.geometry import from_lorentz, lift, pairwise_distance, random_isometry, transform_points
 from hypermargin.kernels import KERNELS, HeatKernel, heat_kernel
 from hypermargin.solvers.kernel import method
@@ -47,6 +47,44 @@ def test_isometries_curvature_and_coordinates_change_nothing():
     np.testing.assert_allclose(model.predict_proba(poincare), expected, atol=1e-3)
     scaled = HyperbolicKernelSVC(kernel="heat").fit(X, Y).kernel_
     assert HyperbolicKernelSVC(geometry="poincare", curvature=4.0).fit(poincare, Y).kernel_.t == pytest.approx(scaled.t)
+
+
+def blobs(dim, radius):
+    """Four classes in tangent coordinates, at this radius on average, and which points are for training."""
+    rng = np.random.default_rng(dim)
+    centres = rng.normal(size=(4, dim))
+    y = np.repeat(np.arange(4), 40)
+    points = (centres / np.linalg.norm(centres, axis=1)[:, None])[y] + 0.4 * rng.normal(size=(160, dim)) / np.sqrt(dim)
+    return points * (radius / np.linalg.norm(points, axis=1).mean()), y, np.arange(160) % 2 == 0
+
+
+@pytest.mark.parametrize("dim", [8, 48, 128])
+@pytest.mark.parametrize("radius", [0.01, 1.0, 4.0, 12.0])
+def test_auto_works_in_many_dimensions_and_far_out(dim, radius):
+    points, y, train = blobs(dim, radius)
+    model = HyperbolicKernelSVC(kernel="auto", geometry="tangent").fit(points[train], y[train])
+    assert model.score(points[~train], y[~train]) > 0.95
+
+
+def test_auto_is_the_heat_kernel_where_that_works():
+    assert HyperbolicKernelSVC(kernel="auto").fit(X, Y).kernel_ == HyperbolicKernelSVC(kernel="heat").fit(X, Y).kernel_
+    assert HyperbolicKernelSVC(kernel="auto", t=0.05).fit(X, Y).kernel_ == HeatKernel(0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "dim", "message"),
+    [
+        ({}, 8, "nearly diagonal"),
+        ({"kernel": "heat"}, 48, "nearly diagonal"),
+        ({"kernel": "laplacian", "gamma": 100.0}, 8, "nearly diagonal"),
+        ({"kernel": "laplacian", "gamma": 1e-14}, 8, "nearly constant"),
+        ({"kernel": "cosh", "power": 1e-14}, 8, "nearly constant"),
+    ],
+)
+def test_kernels_that_cannot_tell_points_apart_are_warned_of(settings, dim, message):
+    points, y, _ = blobs(dim, 4.0)
+    with pytest.warns(KernelSpreadWarning, match=message):
+        HyperbolicKernelSVC(geometry="tangent", tol=1e-2, **settings).fit(points, y)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

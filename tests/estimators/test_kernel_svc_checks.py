@@ -6,8 +6,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hypermargin.estimators import HyperbolicKernelSVC
 
 
-# Some checks use data around 100, which is drawn in to the largest radius, with a warning.
+# Some checks use data around 100, which is drawn in to the largest radius, and many columns: with warnings.
 @pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.RadiusWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.estimators.KernelSpreadWarning")
 @parametrize_with_checks(
     [
         HyperbolicKernelSVC(geometry="tangent"),

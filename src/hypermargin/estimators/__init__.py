@@ -5,6 +5,7 @@ import sys
 from hypermargin.estimators.auto import HyperbolicClassifierCV
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.forest import HyperbolicForestClassifier, HyperbolicTreeClassifier
+from hypermargin.estimators.kernel_choice import KernelSpreadWarning
 from hypermargin.estimators.kernel_fitting import KernelMemoryWarning
 from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.model_file import load_model, save_model
@@ -20,6 +21,7 @@ __all__ = [
     "HyperbolicSVCCV",
     "HyperbolicTreeClassifier",
     "KernelMemoryWarning",
+    "KernelSpreadWarning",
     "load_model",
     "save_model",
 ]

@@ -16,6 +16,7 @@ from hypermargin.estimators.kernel_choice import (
     checked_callable,
     chosen_kernel,
     require_definite,
+    warn_of_spread,
 )
 from hypermargin.estimators.kernel_fitting import KernelProblems, make_landmarks
 from hypermargin.estimators.model_file import is_plain, storable
@@ -44,9 +45,10 @@ class HyperbolicKernelSVC(SolvedClassifier):
     ----------
     C : float, default=1.0
         Weight of the risk, finite.
-    kernel : {"heat", "cosh", "laplacian", "distance"} or callable, default="heat"
-        docs/kernels.md says what each is. A callable gets two arrays of unit Lorentz points, shapes (n, d + 1) and
-        (m, d + 1), and returns the matrix (n, m) of a positive definite kernel.
+    kernel : {"auto", "heat", "cosh", "laplacian", "distance"} or callable, default="heat"
+        docs/kernels.md says what each is; "auto" is the heat kernel where its scale suits the points, and otherwise, as
+        in more than some six dimensions, the Laplacian one. A callable gets two arrays of unit Lorentz points, shapes
+        (n, d + 1) and (m, d + 1), and returns the matrix (n, m) of a positive definite kernel.
     t, power, gamma : float or "scale", default="scale"
         The parameter of the heat, cosh and Laplacian kernel, in lengths of the space of curvature ``-curvature``. With
         V the mean squared distance of the training points to their mean, "scale" means ``t = V/4``, ``gamma =
@@ -212,6 +214,8 @@ class HyperbolicKernelSVC(SolvedClassifier):
         if not isinstance(kernel, Kernel):
             kernel = checked_callable(kernel)
             require_definite(kernel, samples.X)
+        else:
+            warn_of_spread(kernel, samples.X)
         return kernel
 
     def _draw_landmarks(self, samples: TrainingSet, kernel: KernelFunction) -> Landmarks | None:

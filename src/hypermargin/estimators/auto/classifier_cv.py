@@ -27,6 +27,7 @@ from hypermargin.estimators.auto.families import (
 )
 from hypermargin.estimators.auto.search import Candidate, Folds, Search
 from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.kernel_choice import KernelSpreadWarning
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
 from hypermargin.geometry.curvature import curvature_scale
@@ -215,7 +216,9 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             if isinstance(family, ForestFamily) and "n_estimators" not in parameters:
                 settings["n_estimators"] = FINAL_TREES
             model.set_params(**settings)
-            fitted.append(family.fit(model, X, y, weight))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", KernelSpreadWarning)  # the folds have shown what the kernel is good for
+                fitted.append(family.fit(model, X, y, weight))
         self.best_model_ = fitted[0] if len(fitted) == 1 else HyperbolicBlend.of(fitted, exponents=choice.exponents)
 
     def _folds(self, samples: Samples, seed: int) -> Folds:

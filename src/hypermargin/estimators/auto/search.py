@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.auto.families import MANY_SAMPLES, Family, Parameters, Samples
+from hypermargin.estimators.kernel_choice import KernelSpreadWarning
 from hypermargin.estimators.scoring import Answers, Scorer, is_near, mean_score
 from hypermargin.progress import tracked
 
@@ -98,7 +99,8 @@ class Search:
             each.answers = [None] * len(folds)  # type: ignore[list-item]
         tasks = (delayed(self._answers)(group, [folds[k] for k in part]) for group, part in work)
         with warnings.catch_warnings():  # here, because filters are those of all threads
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            for expected in (ConvergenceWarning, KernelSpreadWarning):
+                warnings.simplefilter("ignore", expected)
             done: Iterable = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(tasks)
             if self.progress:
                 done = tracked(done, what, len(work), closing=True)
