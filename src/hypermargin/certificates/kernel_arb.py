@@ -23,7 +23,7 @@ SHARP = 64
 
 
 def enclosed_by_arb(problem: KernelProblem, beta: Array, intercept: float) -> tuple[float, float]:
-    """As `kernel_sums.enclosed_objectives`."""
+    """As `kernel.enclosed_objectives`."""
     if not isinstance(problem.kernel, Kernel):
         raise CertificateError("Arb computes the kernels of this package only, not a callable of one's own")
     with in_arb():

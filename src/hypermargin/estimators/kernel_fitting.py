@@ -1,10 +1,11 @@
-"""All binary problems of a kernel classifier: where their kernel values come from, and their solutions."""
+"""All binary problems of a kernel classifier: where their kernel values come from, and their results."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,16 +14,24 @@ from rich.progress import track
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint
+from hypermargin.certificates.kernel import KernelCertificate
+from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.inputs import TrainingSet
-from hypermargin.estimators.kernel_answers import KernelAnswers
 from hypermargin.kernels import Kernel
 from hypermargin.kernels.chords import polar_points
-from hypermargin.problems.kernel import FeatureProblem, KernelFunction, KernelProblem
-from hypermargin.problems.kernel_family import KernelProblemFamily
-from hypermargin.solvers import Solution
+from hypermargin.problems.kernel import FeatureProblem, KernelFunction, KernelProblem, KernelProblemFamily
+from hypermargin.solvers import Solution, Status
+from hypermargin.solvers.base import make_solution
 from hypermargin.solvers.common.threads import blas
 from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks, landmark_features
-from hypermargin.solvers.kernel.method import AIM, FamilyAnswers, solve_family, solve_path_with_scores
+from hypermargin.solvers.kernel.method import (
+    AIM,
+    FamilyAnswers,
+    Provable,
+    outcome_of,
+    solve_family,
+    solve_path_with_scores,
+)
 
 #: Problems of fewer samples are solved by one thread each: several would wait for one another more than they work.
 SMALL = 3000
@@ -34,6 +43,103 @@ Answers = list[tuple[Solution, Array]]
 
 class KernelMemoryWarning(UserWarning):
     """The kernel matrix is larger than `cache_size` allows, so that its parts are computed when needed."""
+
+
+@dataclass(eq=False)
+class KernelResults:
+    """The result of every binary problem for one C, as far as a fit needs it.
+
+    Solutions with their certificates, and the Platt coefficients of the scores, take longer to make than dozens of
+    small problems take to solve; they are made when they are first read.
+
+    Parameters
+    ----------
+    samples : TrainingSet
+    code : (n_problems, n_classes) array
+    problem_of : callable
+        The problem of a given number, as certificates state it; kernel values may be missing.
+    batch : FamilyAnswers or None
+        The problems solved in one call.
+    members : (m,) array of int
+        Their numbers.
+    singles : mapping
+        Solution and scores of the other problems by number, and of members that the batch has not proved.
+    """
+
+    samples: TrainingSet
+    code: np.ndarray
+    problem_of: Callable[[int], Provable]
+    batch: FamilyAnswers | None
+    members: np.ndarray
+    singles: Mapping[int, tuple[Solution, Array]]
+
+    def of_all(self, of_family: Callable[[FamilyAnswers], np.ndarray], of_one: Callable[[Solution], Any]) -> np.ndarray:
+        """A number of each problem, shape (n_problems,)."""
+        values = np.zeros(len(self.code))
+        if self.batch is not None:
+            values[self.members] = of_family(self.batch)
+        for k, (solution, _) in self.singles.items():
+            values[k] = of_one(solution)
+        return values
+
+    @property
+    def statuses(self) -> list[Status]:
+        """Unproved problems of the batch have been solved again one by one, so the rest are OPTIMAL."""
+        return [self.singles[k][0].status if k in self.singles else Status.OPTIMAL for k in range(len(self.code))]
+
+    def coefficients(self) -> Array:
+        """Coefficients of all training points in every problem, shape (n_problems, n)."""
+        sizes, bounds = self.samples.sizes, np.asarray(self.samples.bounds)
+        matrix = np.zeros((len(self.code), bounds[-1]))
+        for k, (solution, _) in self.singles.items():
+            matrix[k, np.repeat(self.code[k] != 0.0, sizes)] = solution.w
+        of_members = [k for k in range(len(self.members)) if int(self.members[k]) not in self.singles]
+        if self.batch is not None and of_members:
+            used = np.zeros_like(matrix, dtype=bool)
+            used[self.members[of_members]] = np.repeat(self.code[self.members[of_members]] != 0.0, sizes, axis=1)
+            own = self.batch.beta
+            if len(of_members) < len(self.members):
+                own = np.concatenate([self.batch.own(own, k) for k in of_members])
+            matrix[used] = own
+        return matrix
+
+    @cached_property
+    def solutions(self) -> list[Solution]:
+        """One for each problem, in order."""
+        return [self.singles[k][0] if k in self.singles else self._solution(k) for k in range(len(self.code))]
+
+    def _solution(self, k: int) -> Solution:
+        found, p = self.batch, int(np.searchsorted(self.members, k))
+        assert found is not None
+        certificate = KernelCertificate.of(found.own(found.beta, p), float(found.intercepts[p]))
+        bounds = float(found.lower_bounds[p]), float(found.objectives[p])
+        outcome = outcome_of(certificate, bounds, Status.OPTIMAL, int(found.n_iter[p]))
+        share = found.seconds / len(self.members)  # of a time that was measured for all
+        return make_solution(self.problem_of(k), outcome, bounds[1], np.inf, method="kernel", seconds=share)
+
+    @cached_property
+    def platt(self) -> tuple[Array, Array]:
+        """Platt coefficients of the scores of the training points, each shape (n_problems,)."""
+        return calibrate(self.samples, self.code, self._score)
+
+    @property
+    def platt_A(self) -> Array:
+        return self.platt[0]
+
+    @property
+    def platt_B(self) -> Array:
+        return self.platt[1]
+
+    def _score(self, k: int, rows: slice) -> Array:
+        """Scores of some training points in a problem; they are in the order of its classes."""
+        if k in self.singles:
+            scores = self.singles[k][1]
+        else:
+            assert self.batch is not None
+            scores = self.batch.own(self.batch.scores, int(np.searchsorted(self.members, k)))
+        before = np.asarray(self.samples.bounds[:-1]) < rows.start
+        begin = int(self.samples.sizes[before & (self.code[k] != 0.0)].sum())
+        return scores[begin : begin + rows.stop - rows.start]
 
 
 @dataclass(eq=False)
@@ -121,21 +227,21 @@ class KernelProblems:
             return problem
         return KernelProblem(problem.own_points, y, self.kernel, C, weight, problem.whole_matrix())
 
-    def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[KernelAnswers]:
-        """Answers to all problems for every C of a list, in its order.
+    def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[KernelResults]:
+        """Results of all problems for every C of a list, in its order.
 
         Small problems that share a matrix are solved in one call, the others one by one; at the same time where
         `n_jobs` says so.
         """
         members = np.flatnonzero((self.code != 0.0) @ self.samples.sizes <= (0 if self.gram is None else TOGETHER))
-        families = self._solve_together(members, Cs, tol)
+        families = self._solve_batch(members, Cs, tol)
         proved = np.all([found.gaps <= tol for found in families], axis=0) if families else np.ones(0, dtype=bool)
         left = np.setdiff1d(np.arange(len(self.code)), members[proved]).tolist()
-        paths = dict(zip(left, self._solve_alone(left, Cs, tol, n_jobs, progress), strict=True))
+        paths = dict(zip(left, self._solve_singly(left, Cs, tol, n_jobs, progress), strict=True))
         facts = copy(self)
-        facts.gram = facts.features = None  # nobody keeps kernel values for solutions that may be asked for
+        facts.gram = facts.features = None  # lazy solutions do not keep kernel values in memory
         return [
-            KernelAnswers(
+            KernelResults(
                 self.samples,
                 self.code,
                 partial(facts.problem, C=float(C)),
@@ -146,7 +252,7 @@ class KernelProblems:
             for i, C in enumerate(Cs)
         ]
 
-    def _solve_together(self, members: np.ndarray, Cs: Sequence[float], tol: float) -> list[FamilyAnswers]:
+    def _solve_batch(self, members: np.ndarray, Cs: Sequence[float], tol: float) -> list[FamilyAnswers]:
         """Some problems for every C, each C from the answer of the last; none where there are no such problems."""
         if self.gram is None or not members.size:
             return []
@@ -161,7 +267,7 @@ class KernelProblems:
             beta, last = found[i].beta, C
         return [found[i] for i in range(len(Cs))]
 
-    def _solve_alone(
+    def _solve_singly(
         self, numbers: list[int], Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool
     ) -> list[Answers]:
         """Solutions and scores of some problems for every C."""

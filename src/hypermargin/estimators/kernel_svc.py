@@ -9,7 +9,6 @@ from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.inputs import TrainingSet, training_set
-from hypermargin.estimators.kernel_answers import KernelAnswers
 from hypermargin.estimators.kernel_choice import (
     PARAMETERS,
     check_kernel,
@@ -18,7 +17,7 @@ from hypermargin.estimators.kernel_choice import (
     require_definite,
     warn_of_spread,
 )
-from hypermargin.estimators.kernel_fitting import KernelProblems, make_landmarks
+from hypermargin.estimators.kernel_fitting import KernelProblems, KernelResults, make_landmarks
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.solved import LazyAttribute, SolvedClassifier
@@ -157,7 +156,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
         code = make_scheme(self.multi_class, classes.size).code
         return KernelProblems(samples, code, kernel, int(1e6 * float(self.cache_size)), landmarks)
 
-    def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: KernelAnswers) -> None:
+    def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: KernelResults) -> None:
         self.classes_, self.kernel_, self.method_ = classes, problems.kernel, problems.method
         self._set_answers(answers)
         self.statuses_ = answers.statuses

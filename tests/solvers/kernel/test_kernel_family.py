@@ -7,11 +7,10 @@ import pytest
 
 from hypermargin.certificates import KernelCertificate
 from hypermargin.certificates.compiled import kernel_bounds
-from hypermargin.certificates.kernel_sums import enclosed_family
+from hypermargin.certificates.kernel import enclosed_family
 from hypermargin.geometry import lift
 from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel
-from hypermargin.problems.kernel import KernelProblem
-from hypermargin.problems.kernel_family import KernelProblemFamily
+from hypermargin.problems.kernel import KernelProblem, KernelProblemFamily
 from hypermargin.solvers.kernel.compiled import pairs
 from hypermargin.solvers.kernel.method import solve_family, solve_kernel
 from interpreted import load_source

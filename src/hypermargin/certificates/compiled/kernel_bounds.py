@@ -23,7 +23,7 @@ UNIT = cython.declare(cython.double, 2.0**-53)
 
 @cython.cclass
 class Family:
-    """Binary problems that share a kernel matrix (`problems.kernel_family`): where their samples are, labels and costs.
+    """Binary problems that share a kernel matrix (`KernelProblemFamily`): where their samples are, labels and costs.
 
     Problem p has the samples ``starts[p] : starts[p + 1]`` of flat arrays, and the runs ``run_starts[p] : run_starts[p
     + 1]`` of consecutive rows of K. Its run r begins at sample ``begins[r + p]``, counted within the problem, and row

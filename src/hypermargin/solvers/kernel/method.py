@@ -9,10 +9,8 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.compiled.kernel_bounds import Family
-from hypermargin.certificates.kernel import KernelCertificate
-from hypermargin.certificates.kernel_sums import enclosed_family
-from hypermargin.problems.kernel import FeatureProblem, KernelProblem
-from hypermargin.problems.kernel_family import KernelProblemFamily
+from hypermargin.certificates.kernel import KernelCertificate, enclosed_family
+from hypermargin.problems.kernel import FeatureProblem, KernelProblem, KernelProblemFamily
 from hypermargin.solvers.base import Outcome, Solution, Solver, Status, judge, run_solver
 from hypermargin.solvers.kernel.compiled.pairs import minimise_family
 from hypermargin.solvers.kernel.decomposition import minimise_dual
