@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hypermargin import HyperbolicSVC
-from hypermargin.datasets.by_name import CELLS, GRAPHS, N_FOLDS, SYNTHETIC, fold
 from hypermargin.geometry.lorentz import quadratic_form
+from hypermargin_studies.datasets import CELLS, GRAPHS, N_FOLDS, SYNTHETIC, fold
 from hypermargin_studies.reproduction.cells import REAL_C
 from hypermargin_studies.reproduction.methods import get_method
 

@@ -69,10 +69,11 @@ ARROWS: dict[str, set[str]] = {
 #: The same for the studies: parts of their own package; they may use all of the library but its commands.
 STUDY_ARROWS: dict[str, set[str]] = {
     "engine": set(),
-    "reproduction": {"engine"},
-    "problem_set": {"engine"},
-    "robustness": {"engine"},
-    "accuracy": {"engine"},
+    "datasets": set(),
+    "reproduction": {"engine", "datasets"},
+    "problem_set": {"engine", "datasets"},
+    "robustness": {"engine", "datasets"},
+    "accuracy": {"engine", "datasets"},
     "commands": {"engine", "reproduction", "problem_set", "robustness", "accuracy"},
 }
 #: What commands everywhere share.

@@ -120,7 +120,7 @@ def test_weights_and_sets_of_single_samples_follow_them(geometry):
 
 @pytest.mark.usefixtures("paper_data")
 def test_the_problem_set_holds_the_problems_that_the_classifier_solves(tmp_path):
-    from hypermargin.datasets.by_name import load
+    from hypermargin_studies.datasets import load
     from hypermargin_studies.problem_set import certified_optima, get_problem
 
     for dataset, multi_class, names in (

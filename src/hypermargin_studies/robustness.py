@@ -19,13 +19,13 @@ from sklearn.model_selection import train_test_split
 from hypermargin import __version__
 from hypermargin.arrays import Array
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.datasets.by_name import GAUSSIANS, REAL, TREES, digest, load
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.isometries import move_from_origin
 from hypermargin.geometry.metric import pairwise_distance
 from hypermargin.geometry.tangent import exp_origin, log_origin
 from hypermargin.geometry.validation import MAX_RADIUS
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, UncertaintySet
+from hypermargin_studies.datasets import GAUSSIANS, REAL, TREES, digest, load
 from hypermargin_studies.engine import cells as engine
 from hypermargin_studies.engine.report import Entry, Guard, Picture, Report, Table
 

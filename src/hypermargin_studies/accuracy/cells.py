@@ -15,10 +15,10 @@ from sklearn.model_selection import StratifiedKFold
 from hypermargin import __version__
 from hypermargin.arrays import Array
 from hypermargin.datasets import list_embeddings, make_taxonomy
-from hypermargin.datasets.by_name import load as load_by_name
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
 from hypermargin_studies.accuracy.contestants import CHOSEN_ON, OURS, PEERS, features_for, fitted_ours, fitted_peer
+from hypermargin_studies.datasets import load as load_by_name
 from hypermargin_studies.engine import cells as engine
 
 #: Changes when what a cell records changes.

@@ -13,9 +13,9 @@ from importlib.resources import files
 from itertools import combinations
 
 from hypermargin.datasets import list_embeddings
-from hypermargin.datasets.by_name import class_sizes, digest, load
 from hypermargin.estimators.multiclass import make_scheme, problem_of_row
 from hypermargin.problems import MarginProblem
+from hypermargin_studies.datasets import class_sizes, digest, load
 
 VALUES_OF_C = (0.1, 1.0, 10.0)
 #: Data sets too large for a first look: `--all` takes them in.

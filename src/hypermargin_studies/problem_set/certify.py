@@ -13,7 +13,7 @@ from rich.progress import track
 
 from hypermargin import __version__, solve
 from hypermargin.datasets import list_embeddings
-from hypermargin.datasets.by_name import digest
+from hypermargin_studies.datasets import digest
 from hypermargin_studies.problem_set import OPTIMA, all_names, get_problem, selected
 
 #: For each loss the gap that is aimed at, and the one that must be proved.

@@ -12,10 +12,10 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from hypermargin import __version__
 from hypermargin.arrays import Array
-from hypermargin.datasets import by_name as data
-from hypermargin.datasets.by_name import class_sizes, digest, fold, fold_seed, grid_parameters
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.estimators.multiclass import make_scheme, problem_of_row
+from hypermargin_studies import datasets as data
+from hypermargin_studies.datasets import class_sizes, digest, fold, fold_seed, grid_parameters
 from hypermargin_studies.engine import cells as engine
 from hypermargin_studies.engine.environment import device_name
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, Method, get_method

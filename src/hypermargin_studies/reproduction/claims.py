@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hypermargin.datasets import by_name as data
+from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import NOT_RUN
 from hypermargin_studies.engine.report import Entry, Table
 from hypermargin_studies.reproduction.cells import SYNTHETIC_C

@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from hypermargin.datasets import by_name as data
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.plotting import PoincareDisplay
+from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.report import Guard, Picture
 from hypermargin_studies.reproduction.cells import GRID_METHODS, SYNTHETIC_C
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE

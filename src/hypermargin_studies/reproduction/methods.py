@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from hypermargin.datasets.by_name import REAL
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.models import from_lorentz
+from hypermargin_studies.datasets import REAL
 from hypermargin_studies.reproduction.published import PublishedMoment, PublishedPGD, PublishedSDP
 
 #: Seconds of fitting one binary problem to n points, as ``start + slope * n``: orders of magnitude, for the plan only.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hypermargin.datasets.by_name import N_FOLDS
+from hypermargin_studies.datasets import N_FOLDS
 from hypermargin_studies.engine.report import Note
 
 #: The C of the paper's aggregated tables: for each method the one with the highest weighted F1 score.

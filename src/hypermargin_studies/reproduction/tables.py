@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from hypermargin.datasets import by_name as data
+from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import NOT_RUN
 from hypermargin_studies.engine.report import Entry, Table
 from hypermargin_studies.reproduction.cells import REAL_C, SYNTHETIC_C

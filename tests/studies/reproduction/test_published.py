@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from hypermargin.datasets import by_name as data
 from hypermargin.problems import MarginProblem
 from hypermargin.solvers.paper.extraction import paper_eta
+from hypermargin_studies import datasets as data
 from hypermargin_studies.reproduction.cells import Cell, run_cell
 from hypermargin_studies.reproduction.methods import METHODS
 from hypermargin_studies.reproduction.paper import paper_cell

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from hypermargin.datasets import by_name as data
+from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import NOT_RUN
 from hypermargin_studies.engine.report import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin_studies.reproduction.cells import Cell

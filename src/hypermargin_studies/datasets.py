@@ -1,4 +1,4 @@
-"""The data sets of the experiments by name: the thirteen embeddings, three Gaussian mixtures, and the Gaussian grid."""
+"""The data sets of the studies by name: the thirteen embeddings, three Gaussian mixtures, and the Gaussian grid."""
 
 import hashlib
 import re
