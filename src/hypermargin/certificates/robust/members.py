@@ -38,7 +38,7 @@ than its error.
 ``e_q`` if ``|W|^2 >= SHORTEST^2``; else q counts as infinite, and p = x. Under the root of a tangent part `UNDERFLOW`
 is added. Vectors are divided by at least `SHORTEST`: longer ones have a square that underflow does not change.
 
-`compiled.members` does these operations one sample at a time.
+`compiled.members` does these operations one sample at a time; the arrays below serve linearised sets only.
 """
 
 from abc import ABC, abstractmethod
@@ -48,6 +48,7 @@ from numpy.typing import NDArray
 
 from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arrays import Array
+from hypermargin.certificates.frame import FramedSamples
 from hypermargin.geometry.lorentz import covector, fixed_order_product, quadratic_form
 from hypermargin.problems.linearised import (
     BLUR,
@@ -58,9 +59,10 @@ from hypermargin.problems.linearised import (
     Ellipsoid,
     LinearisedSet,
     OriginJacobian,
+    image_sizes,
 )
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.problems.uncertainty import CANCELLING, FLAT, FLOOR, TIED, GeodesicBall
+from hypermargin.problems.uncertainty import TIED, GeodesicBall
 
 #: Members are taken this much (relatively) inside their sets.
 INSIDE = 1.0 - 2.0**-40
@@ -105,17 +107,26 @@ def noise_errors(noise: LinearisedSet, rows: slice, cosh: Array, dim: int) -> Ar
     return (16 * dim + 128) * U * 2.0 * cosh * rho * longest
 
 
-class Members(ABC):
-    """Sums over the samples `rows` whose margin at a point of the certificate is below the threshold."""
+class StepMembers(ABC):
+    """Sums over members ``x + J z`` of the samples `rows` whose margin at a point is below the threshold, in arrays.
+
+    For sets that the loops of `compiled.members` do not serve: images in the frame, and large matrices. Vectors of all
+    samples lie in columns, (d, n), where NumPy is fastest. Members are taken `inside` their sets by this factor.
+    """
+
+    inside = INSIDE
 
     def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
         self.X, self.y, self.costs = problem.X[rows], problem.y[rows], problem.costs[rows]
         self.Z = self.y[:, None] * covector(self.X)
         self.in_frame = problem.covectors_around(centre, rows)
         self.threshold, self.dim = threshold, problem.dim
-        assert isinstance(problem.uncertainty, GeodesicBall | LinearisedSet)
-        self.rho = self.own(problem.uncertainty.rho, rows)
-        self.shrunk, self.grown = cone_multiples(problem.uncertainty, self.rho, problem.dim)
+        assert isinstance(problem.uncertainty, LinearisedSet)
+        self.noise, self.shape = problem.uncertainty, None
+        self.rho = self.own(self.noise.rho, rows)
+        self.shrunk, self.grown = cone_multiples(self.noise, self.rho, problem.dim)
+        if isinstance(self.noise, Ellipsoid):
+            self.shape = self.noise.shape[rows] if self.noise.shape.ndim == 3 else self.noise.shape
 
     def nominal(self, w: Array) -> Sums:
         """The cut with the observed points, at w in the frame of the certificate."""
@@ -135,111 +146,9 @@ class Members(ABC):
         """Entries of one number for all or one per sample that belong to the rows of this block."""
         return np.broadcast_to(values, self.y.shape) if np.ndim(values) == 0 else np.asarray(values)[rows]
 
-    @abstractmethod
-    def worst(self, w: Array, W: Array) -> Sums:
-        """The cut with members near the worst ones at w; W is w in the coordinates of the data, up to rounding."""
-
-    @abstractmethod
-    def cone(self, w: Array, W: Array) -> Sums:
-        """The cut for spacelike normals at w in the frame of the certificate."""
-
     def multiples(self, m: Array) -> Array:
         """The A of every sample that is worse at these margins."""
         return np.where(m > 0.0, self.shrunk, self.grown)
-
-
-class BallMembers(Members):
-    """Members of geodesic balls."""
-
-    def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
-        super().__init__(problem, centre, rows, threshold)
-        self.cosh, self.sinh, self.tanh = np.cosh(self.rho), np.sinh(self.rho), np.tanh(self.rho)
-
-    def cone(self, w: Array, W: Array) -> Sums:
-        m = self.frame_margins(w)
-        multiples = self.multiples(m)
-        chosen = np.flatnonzero(multiples * m < self.threshold)
-        costs, Z = self.costs[chosen], self.Z[chosen]
-        along = costs * multiples[chosen]
-        magnitude = _row(costs, along @ np.abs(Z))
-        return self.class_counts(chosen), _row(costs, along @ Z), magnitude, x0_errors(magnitude)
-
-    def worst(self, w: Array, W: Array) -> Sums:
-        m, q = self.frame_margins(w), float(quadratic_form(w))
-        tangent = np.sqrt(np.maximum(q + m * m, 0.0))
-        worst = self.cosh * m - self.sinh * tangent
-        around = np.zeros(m.shape, dtype=bool)
-        flat = tangent <= FLAT * np.abs(self.in_frame[:, 0]) * float(np.abs(w).sum())
-        if q < 0.0:  # the ball may hold the normal itself
-            around = (m > 0.0) & (tangent < self.tanh * m)
-            worst[around] = np.sqrt(-q)
-        chosen = np.flatnonzero(worst < self.threshold)
-        costs, Z = self.costs[chosen], self.Z[chosen]
-        A, B, slack = self._coefficients(chosen, Z, W, around[chosen], flat[chosen])
-        along, across = costs * A, float(costs @ B)
-        value = _row(costs, along @ Z + across * covector(W))
-        magnitude = _row(costs, np.abs(along) @ np.abs(Z) + across * np.abs(W))
-        distance = x0_errors(magnitude)
-        distance[1:] += float(costs @ (slack * np.abs(Z[:, 0])))
-        return self.class_counts(chosen), value, magnitude, distance
-
-    def _coefficients(
-        self, chosen: NDArray[np.intp], Z: Array, W: Array, around: NDArray[np.bool_], flat: NDArray[np.bool_]
-    ):
-        """A and B of members (see above) and bounds on the errors of A, each of shape (chosen,)."""
-        m, slack = Z @ W, (4 * self.dim + 32) * U
-        e_m = slack * (np.abs(Z) @ np.abs(W))
-        q = form_bound(W)
-        cosh, sinh = self.cosh[chosen], self.sinh[chosen]
-        tangent = self._tangent_bound(Z, W, m, e_m, q)
-        usable = (tangent > 0.0) & (tangent < 1e300) & (sinh > 0.0) & ~flat
-        tangent = np.where(usable, tangent, 1.0)
-        shortened = np.where((q < 0.0) & (m < 0.0), np.maximum(tangent, FLOOR * np.abs(m)), tangent)
-        B = np.where(usable, INSIDE * sinh / shortened, 0.0)
-        root = np.sqrt(1.0 + (B * tangent) ** 2)
-        error = np.where(usable, B * e_m + 16.0 * U * (cosh + B * (np.abs(m) + e_m)), 0.0)
-        behind = np.where(m < 0.0, cosh, 1.0)
-        error = np.where(usable, error, np.where(m < 0.0, 8.0 * U * cosh, 0.0))
-        A = np.where(usable, np.where(m < 0.0, cosh, root) - B * m, behind)
-        if q < 0.0 and np.any(around):
-            normalised = (1.0 + 8.0 * U) / np.sqrt(-q)
-            around &= (m > e_m) & (normalised * (m + e_m) * (1.0 + 8.0 * U) <= cosh * (1.0 - 8.0 * U))
-            A, B, error = np.where(around, 0.0, A), np.where(around, normalised, B), np.where(around, 0.0, error)
-        return A, B, error
-
-    def _tangent_bound(self, Z: Array, W: Array, m: Array, e_m: Array, q: float) -> Array:
-        """At least the T of every row, from upper bounds q and ``|m| + e_m``; where that cancels, from differences."""
-        square = q + (np.abs(m) + e_m) ** 2
-        bound = np.sqrt(np.maximum(0.0, square)) * (1.0 + 8.0 * U)
-        near = np.flatnonzero(square < CANCELLING * m * m) if q < 0.0 else np.zeros(0, dtype=np.intp)
-        if near.size:
-            space = Z[near, 1:]
-            part = W[1:] + m[near, None] * space
-            lengths = np.linalg.norm(space, axis=1)
-            form = np.sum(part * part, axis=1)
-            rounding = (8 * self.dim + 64) * U * form
-            form = form - (np.sum(space * part, axis=1) / Z[near, 0]) ** 2
-            off = (e_m[near] + 8.0 * U * np.abs(m[near])) * lengths + 8.0 * U * float(np.linalg.norm(W[1:]))
-            direct = (np.sqrt(np.maximum(form, 0.0) + rounding + UNDERFLOW) + off) * (1.0 + 16.0 * U)
-            bound[near] = np.minimum(bound[near], direct)
-        return bound
-
-
-class StepMembers(Members):
-    """Members of the sets ``x + J z``. Vectors of all samples lie in columns, (d, n), where NumPy is fastest.
-
-    They are taken `inside` their sets by this factor.
-    """
-
-    inside = INSIDE
-
-    def __init__(self, problem: MarginProblem, centre: Array, rows: slice, threshold: float):
-        super().__init__(problem, centre, rows, threshold)
-        assert isinstance(problem.uncertainty, LinearisedSet)
-        self.noise = problem.uncertainty
-        self.shape = None
-        if isinstance(self.noise, Ellipsoid):
-            self.shape = self.noise.shape[rows] if self.noise.shape.ndim == 3 else self.noise.shape
 
     @abstractmethod
     def pull_back(self, w: Array, W: Array) -> tuple[Array, Array]:
@@ -254,9 +163,11 @@ class StepMembers(Members):
         return np.sum(steps * pulled, axis=0)
 
     def worst(self, w: Array, W: Array) -> Sums:
+        """The cut with members near the worst ones at w; W is w in the coordinates of the data, up to rounding."""
         return self._sums(w, W, in_cone=False)
 
     def cone(self, w: Array, W: Array) -> Sums:
+        """The cut for spacelike normals at w in the frame of the certificate."""
         return self._sums(w, W, in_cone=True)
 
     def _sums(self, w: Array, W: Array, in_cone: bool) -> Sums:
@@ -325,6 +236,38 @@ class LinearisedMembers(StepMembers):
         along = np.sum(unit * z, axis=0)
         space = self.stretch[chosen] * z + (self.bend[chosen] * along) * unit
         return np.vstack([self.sinh[chosen] * along, -space]), self.noise_error[chosen]
+
+
+class ImageMembers(StepMembers):
+    """Members in the frame of `samples`, far from the origin; `framed` has the points moved there, around its origin.
+
+    ``p = x + sum_k z_k image_k`` with the images of the axes under the Jacobian moved to the frame: x is rounded there,
+    and every coordinate of an image errs by at most a number per sample, which ``sum |z_k|`` multiplies. The sum itself
+    has d terms.
+    """
+
+    def __init__(self, framed: MarginProblem, samples: FramedSamples, rows: slice, threshold: float):
+        super().__init__(framed, np.eye(1, framed.dim + 1)[0], rows, threshold)
+        self.inside = 1.0 - (4 * framed.dim + 64) * U  # lengths err by (d + 8) u
+        self.own_noise = self.noise.take(np.arange(framed.n_samples)[rows])
+        images, self.image_errors = samples.jacobians(rows)
+        self.images, self.sizes = np.ascontiguousarray(np.moveaxis(images, 0, -1)), image_sizes(images)
+
+    def pull_back(self, w: Array, W: Array) -> tuple[Array, Array]:
+        pulled = self.images[:, 0] * w[0]
+        for j in range(1, w.size):  # in the order of the coordinates, as the solver has it
+            pulled += self.images[:, j] * w[j]
+        return pulled, self.sizes @ np.abs(w)
+
+    def step_values(self, steps: Array, pulled: Array) -> Array:
+        """As the solver has them: images are long, and even what members lie inside their sets would count."""
+        return -self.rho * self.own_noise.dual_length(np.ascontiguousarray(pulled.T))
+
+    def push_forward(self, chosen: NDArray[np.intp], z: Array) -> tuple[Array, Array]:
+        images, steps = self.images[:, :, chosen], np.abs(z)
+        largest = np.sum(steps * np.abs(images).max(axis=1), axis=0)
+        error = np.sum(steps, axis=0) * self.image_errors[chosen] + (self.dim + 4) * U * largest
+        return np.einsum("kjn,kn->jn", images, z), 1.0001 * error
 
 
 def _unit(a: Array, least: Array, inside: float = INSIDE) -> Array:

@@ -21,18 +21,15 @@ from hypermargin.arrays import Array
 from hypermargin.certificates.core.certificate import CertificateError
 from hypermargin.certificates.core.proof import EnvelopeProof
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.robust.compiled import members as compiled_members
-from hypermargin.certificates.robust.image_members import ImageMembers
 from hypermargin.certificates.robust.member_passes import AllSums, CompiledMembers
 from hypermargin.certificates.robust.members import (
     CONE,
     NOMINAL,
     WORST,
-    BallMembers,
+    ImageMembers,
     LinearisedMembers,
-    Members,
+    StepMembers,
 )
-from hypermargin.compilation import is_compiled
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet
@@ -71,7 +68,7 @@ def _sums_in_frame(proof: EnvelopeProof, problem: MarginProblem) -> RobustSums:
 
     Balls are the same in every frame. The members ``A x + y B W`` are those of the exact images x: their m is within
     ``e_m`` of the computed one all the same, since rounding x changes it by less than u relative to its terms. What is
-    charged is that x itself is rounded. Linearised sets have images in the frame (`image_members`).
+    charged is that x itself is rounded. Linearised sets have images in the frame (`ImageMembers`).
     """
     samples = FramedSamples(problem, proof.centre, precise=True)
     framed = MarginProblem.unchecked(
@@ -93,8 +90,7 @@ def _sums_outside(proof: EnvelopeProof, problem: MarginProblem) -> RobustSums:
 
 
 def _sums_by(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
-    by_arrays = not is_compiled(compiled_members) or _multiplies_large_matrices(problem)
-    return (array_sums if by_arrays else compiled_sums)(proof, problem)
+    return (array_sums if _multiplies_large_matrices(problem) else compiled_sums)(proof, problem)
 
 
 def _summed(
@@ -148,13 +144,12 @@ def compiled_sums(proof: EnvelopeProof, problem: MarginProblem) -> SumsOf:
 
 
 def array_sums(
-    proof: EnvelopeProof, problem: MarginProblem, members_of: Callable[[slice, float], Members] | None = None
+    proof: EnvelopeProof, problem: MarginProblem, members_of: Callable[[slice, float], StepMembers] | None = None
 ) -> SumsOf:
-    """`compiled.sums` without a compiler; `members_of` makes members of other kinds from rows and threshold."""
+    """The same with arrays, for linearised sets; `members_of` makes members of other kinds from rows and threshold."""
     points, outside, kinds = proof.points, _outside(proof), _kinds(proof)
     if members_of is None:
-        of_set = BallMembers if isinstance(problem.uncertainty, GeodesicBall) else LinearisedMembers
-        members_of = partial(of_set, problem, lift(proof.centre))
+        members_of = partial(LinearisedMembers, problem, lift(proof.centre))
 
     def sums_of(rows: slice) -> AllSums:
         members = members_of(rows, proof.threshold)

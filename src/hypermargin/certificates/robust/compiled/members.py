@@ -15,6 +15,9 @@ there.
 import cython
 import numpy as np
 
+from hypermargin.certificates.robust import members
+from hypermargin.problems import linearised, uncertainty
+
 if cython.compiled:
     from cython.cimports.hypermargin.certificates.compiled.frame import covectors_around
     from cython.cimports.libc.math import fabs, sqrt
@@ -23,17 +26,17 @@ else:
 
     from hypermargin.certificates.compiled.frame import covectors_around
 
-# Those of `rounding`, `members`, `problems.uncertainty` and `problems.linearised`, as constants that the compiler sees.
+# As numbers that loops read without asking the interpreter.
 U = cython.declare(cython.double, 2.0**-53)
-FLAT = cython.declare(cython.double, 2.0**-24)
-INSIDE = cython.declare(cython.double, 1.0 - 2.0**-40)
-UNDERFLOW = cython.declare(cython.double, 1e-290)
-SHORTEST = cython.declare(cython.double, 1e-130)
-CANCELLING = cython.declare(cython.double, 1e-4)
-FLOOR = cython.declare(cython.double, 1e-7)
-TIED = cython.declare(cython.double, 1e-9)
-BLUR = cython.declare(cython.double, 1e-9)
-BLUR_ROUND = cython.declare(cython.double, 1e-8)
+FLAT = cython.declare(cython.double, uncertainty.FLAT)
+INSIDE = cython.declare(cython.double, members.INSIDE)
+UNDERFLOW = cython.declare(cython.double, members.UNDERFLOW)
+SHORTEST = cython.declare(cython.double, members.SHORTEST)
+CANCELLING = cython.declare(cython.double, uncertainty.CANCELLING)
+FLOOR = cython.declare(cython.double, uncertainty.FLOOR)
+TIED = cython.declare(cython.double, uncertainty.TIED)
+BLUR = cython.declare(cython.double, linearised.BLUR)
+BLUR_ROUND = cython.declare(cython.double, linearised.BLUR_ROUND)
 
 # Kinds of linearised sets; ROUND are balls and ellipsoids.
 BOX, CROSS_POLYTOPE, ROUND = 0, 1, 2
@@ -140,7 +143,7 @@ def ball_member(
     around: cython.bint,
     flat: cython.bint,
 ) -> tuple[cython.double, cython.double, cython.double]:
-    """A, B and the error of A of the member of a sample at ``normals[j]``, as `BallMembers._coefficients` has them."""
+    """A, B and the error of A of the member of a sample at ``normals[j]``, as `members` says."""
     A: cython.double
     B: cython.double
     m: cython.double = 0.0
@@ -188,7 +191,7 @@ def _tangent_part(
     m: cython.double,
     e_m: cython.double,
 ) -> cython.double:
-    """At least the T of a sample, from the tangent part itself, as `BallMembers._tangent_bound` has it."""
+    """At least the T of a sample, from the tangent part itself, as `members` says."""
     d: cython.Py_ssize_t = z.shape[0] - 1
     k: cython.Py_ssize_t
     part: cython.double
@@ -341,7 +344,7 @@ def _corner_step(
     rho: cython.double,
     z: cython.double[::1],
 ) -> cython.void:
-    """Write to z the step of a box or a cross-polytope, as `LinearisedMembers._steps` has it."""
+    """Write to z the step of a box or a cross-polytope, as `StepMembers._steps` has it."""
     d: cython.Py_ssize_t = a.shape[0]
     k: cython.Py_ssize_t
     least: cython.double = blur
