@@ -112,7 +112,7 @@ def moved_out(X, radius):
 @pytest.mark.parametrize(
     "parameters", [MODELS[0], {"boundary": "curve"}, *MODELS[2:]], ids=["two", "curve", "ovr", "ovo"]
 )
-@pytest.mark.filterwarnings("ignore::hypermargin.estimators.inputs.KleinWarning")
+@pytest.mark.filterwarnings("ignore::hypermargin.data.ingest.KleinWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_adversarial_points_are_predicted_differently_as_the_user_holds_them(
     geometry, radius, parameters, three_classes
