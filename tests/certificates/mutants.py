@@ -14,7 +14,7 @@ CHANGES = (
     lambda v, rng: v * (1.0 - 10.0 ** rng.uniform(-12, 0)),
     lambda v, rng: v * 10.0 ** rng.uniform(-3, 3),
     lambda v, rng: v + rng.normal(),
-    lambda v, rng: rng.choice([1e-300, 1e300, 2.99, 6.0, -1.0]),
+    lambda v, rng: rng.choice([1e-300, 1e60, 2.99, 6.0, -1.0]),
 )
 WHOLE = (lambda v, rng: v + 1, lambda v, rng: v - 1, lambda v, rng: 0, lambda v, rng: -v, lambda v, rng: 10**9)
 ODD = (math.nan, math.inf, -math.inf, None, True, "1", [], {}, 10**30)
