@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError, HardMarginCertificate, OverlapCertificate
-from hypermargin.certificates.hard_margin import has_positive_relation
+from hypermargin.certificates.reference.overlap import has_positive_relation
 from reference.brute import brute_force
 from reference.instances import make_instance, random_isometry
 from reference.objective import lift, signed_rows

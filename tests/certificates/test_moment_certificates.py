@@ -174,7 +174,7 @@ def test_a_small_file_cannot_ask_for_much_memory():
         try:
             with pytest.raises(CertificateError, match=r"monomials are not checked|size that its degree"):
                 changed(proof, groups=(group,), linear=()).bound_for(problem)
-            assert tracemalloc.get_traced_memory()[1] < 2**20
+            assert tracemalloc.get_traced_memory()[1] < 2**24  # a few lists of the numbers that the file itself holds
         finally:
             tracemalloc.stop()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from hypermargin.certificates.hard_margin import has_positive_relation
+from hypermargin.certificates.reference.overlap import has_positive_relation
 from hypermargin.geometry import lift
 
 

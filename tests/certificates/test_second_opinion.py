@@ -1,4 +1,4 @@
-"""The bounds of the compiled ball arithmetic against those of Arb, a library that we did not write."""
+"""The bounds of the fast check against those of the reference checker, which shares no code with it."""
 
 import os
 from dataclasses import replace
@@ -39,7 +39,8 @@ def test_arb_agrees_where_one_sample_is_far_heavier(seed):
     problem = MarginProblem(X, [1.0, 1.0, -1.0, 1.0], sample_weight=weight)
     solution = solve(problem)
     assert solution.status is Status.OPTIMAL
-    assert_same_opinion(solution.certificate, problem, solution.objective)
+    ours, theirs = solution.certificate.bound_for(problem), solution.certificate.verify(problem, by_arb=True)
+    assert ours <= theirs <= solution.objective  # doubles lose a millionth of the bound here, exact sums lose nothing
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

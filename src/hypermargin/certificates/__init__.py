@@ -12,10 +12,13 @@ from hypermargin.certificates.core.proof import Combination, DirectionBox, Envel
 from hypermargin.certificates.core.soft_margin import SoftMarginCertificate
 from hypermargin.certificates.core.statement import Statement
 from hypermargin.certificates.curve import CurveCertificate
-from hypermargin.certificates.hard_margin import HardMarginCertificate, OverlapCertificate
+from hypermargin.certificates.hard_margin import (
+    HardMarginCertificate,
+    OverlapCertificate,
+    RobustOverlapCertificate,
+)
 from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.certificates.moment import MomentCertificate
-from hypermargin.certificates.robust.overlap import RobustOverlapCertificate
 
 __all__ = [
     "AsinhCertificate",

@@ -48,11 +48,10 @@ class CurveCertificate(Certificate):
     samples: NDArray[np.intp]
     weights: Array
 
-    def bound_for(self, problem: Any, *, by_arb: bool = False) -> float:
+    def _bound(self, problem: Any) -> float:
         """A rigorous lower bound for the objective of `problem`, whose points are ``(sqrt(1 + |xr|^2), xr)`` exactly.
 
-        Sums over the samples have twice the digits of a double and stated errors, and all that follows is done by Arb,
-        whether `by_arb` or not.
+        Sums over the samples have twice the digits of a double and stated errors, and all that follows is done by Arb.
         """
         self._check(problem)
         space, weights = problem.X[self.samples, 1:], self.weights

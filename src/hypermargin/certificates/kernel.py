@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hypermargin.arithmetic import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.arrays import Array
+from hypermargin.certificates.by_reference import kernel_bounds_by_reference
 from hypermargin.certificates.compiled.kernel_bounds import Family, enclose_family, form_bounds, risk_above
 from hypermargin.certificates.core.certificate import Certificate, CertificateError
 from hypermargin.kernels import Kernel
@@ -59,25 +60,20 @@ class KernelCertificate(Certificate):
         beta[self.samples] = self.coefficients
         return beta
 
-    def bound_for(self, problem: Any, *, by_arb: bool = False) -> float:
+    def _bound(self, problem: Any) -> float:
         """A rigorous lower bound for the objective of `problem`.
 
         Kernel values are computed anew from the points (or taken from the matrix that the problem carries) and charged
-        with their rounding errors. With `by_arb` every value and every sum is made by the library Arb: far slower, and
-        a second opinion.
+        with their rounding errors.
         """
-        return self.enclosure(problem, by_arb=by_arb)[0]
+        return self.enclosure(problem)[0]
 
     def enclosure(self, problem: DualProblem, *, by_arb: bool = False) -> tuple[float, float]:
         """A rigorous lower bound for the least objective, and a rigorous upper bound for that of this classifier."""
+        if by_arb:
+            return kernel_bounds_by_reference(self, problem)
         self._check(problem)
-        if not by_arb:
-            return enclosed_objectives(problem, self.beta, self.intercept)
-        if not isinstance(problem, KernelProblem):
-            raise CertificateError("Arb is asked about kernels of points; this problem has features")
-        from hypermargin.certificates.kernel_arb import enclosed_by_arb  # imports a library that is seldom needed
-
-        return enclosed_by_arb(problem, self.beta, self.intercept)
+        return enclosed_objectives(problem, self.beta, self.intercept)
 
     def _check(self, problem: Any) -> None:
         if not isinstance(problem, DualProblem):

@@ -26,7 +26,6 @@ import numpy as np
 from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arithmetic import in_arb
 from hypermargin.arrays import Array
-from hypermargin.certificates.asinh.arb import ArbLosses
 from hypermargin.certificates.asinh.compiled.losses import BoxLosses, loss_below
 from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf, BoxProof, Frame
 from hypermargin.certificates.core.certificate import Certificate, CertificateError
@@ -48,9 +47,9 @@ class AsinhCertificate(BoxProof, Certificate):
     PROVES: ClassVar[str] = "no boundary has a smaller asinh objective than the lower bound"
     LOSS: ClassVar[str] = "asinh"
 
-    def bound_for(self, problem: MarginProblem, *, by_arb: bool = False) -> float:
+    def _bound(self, problem: MarginProblem) -> float:
         """See `Certificate.bound_for`. With `by_arb` the losses of all samples are left to the library Arb."""
-        return verified_lower_bound(self, problem, by_arb)
+        return verified_lower_bound(self, problem)
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -91,7 +90,7 @@ def _numbers(values: list[Any]) -> Array:
     return np.array(values, dtype=np.float64)
 
 
-def verified_lower_bound(proof: BoxProof, problem: MarginProblem, by_arb: bool = False) -> float:
+def verified_lower_bound(proof: BoxProof, problem: MarginProblem) -> float:
     """A rigorous lower bound for the asinh objective, at least 0."""
     _check_shape(proof, problem)
     if not proof.tree:  # nothing is claimed but that the objective is not negative
@@ -101,13 +100,13 @@ def verified_lower_bound(proof: BoxProof, problem: MarginProblem, by_arb: bool =
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     starts = _margins_from(costs, proof.cutoff)
     with np.errstate(all="ignore"), in_arb():  # what overflows proves nothing
-        losses = ArbLosses(problem, frame, starts) if by_arb else BoxLosses(Z, costs, doubt, starts, ends_of_chords())
+        losses = BoxLosses(Z, costs, doubt, starts, ends_of_chords())
         checker = _Checker(proof, losses, frame.defect, problem)
         return max(0.0, min(proof.cutoff, checker.outside(), checker.inside()))
 
 
 class _Checker:
-    def __init__(self, proof: BoxProof, losses: BoxLosses | ArbLosses, defect: float, problem: MarginProblem) -> None:
+    def __init__(self, proof: BoxProof, losses: BoxLosses, defect: float, problem: MarginProblem) -> None:
         self.proof, self.losses, self.defect = proof, losses, defect
         self.k, self.n = problem.dim + 1, problem.n_samples
         self.allow_timelike = problem.allow_timelike

@@ -4,7 +4,7 @@
 2. `sums`: the cuts as sums over the samples, with bounds on their errors. The definition is here, in Arb; code that is
    faster, or sums where the samples are (compiled loops, devices, uncertainty sets), is plugged in from outside.
 3. `soft_margin`: whether the regions cover everything, and the file format.
-4. `compiled.intervals`: what each interval proves, in balls of doubles; `arb` is the same by a library of others.
+4. `compiled.intervals`: what each interval proves, in balls of doubles.
 5. `objective`: bounds on the objective of an answer, the upper end beside the lower bound.
 6. `certificate` and `statement`: what all kinds of certificate share, and what they state about which problem.
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hypermargin.certificates.core import arb
 from hypermargin.certificates.core.certificate import Certificate, CertificateError
 from hypermargin.certificates.core.compiled import intervals
 from hypermargin.certificates.core.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
@@ -29,13 +28,12 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
     FORMAT: ClassVar[str] = "hypermargin-certificate-1"
     PROVES: ClassVar[str] = "no boundary has a smaller objective than the lower bound"
 
-    def bound_for(self, problem: Any, *, by_arb: bool = False) -> float:
+    def _bound(self, problem: Any) -> float:
         """See `Certificate.bound_for`; the code that checks it shares nothing with the solvers.
 
-        With `by_arb` all that follows the sums over the data is done by the library Arb instead of this package's own
-        ball arithmetic. A `CertificateError` if the proof does not cover all hyperplanes or does not fit the problem.
+        A `CertificateError` if the proof does not cover all hyperplanes or does not fit the problem.
         """
-        return verified_lower_bound(self, problem, by_arb)
+        return verified_lower_bound(self, problem)
 
     @property
     def goes_by_row(self) -> bool:
@@ -69,7 +67,7 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
         )
 
 
-def verified_lower_bound(proof: EnvelopeProof, problem: Any, by_arb: bool = False) -> float:
+def verified_lower_bound(proof: EnvelopeProof, problem: Any) -> float:
     """See `SoftMarginCertificate.bound_for`."""
     _check_shape(proof, problem)
     for sign in (-1, 1):
@@ -78,8 +76,6 @@ def verified_lower_bound(proof: EnvelopeProof, problem: Any, by_arb: bool = Fals
         problem = problem.with_weights_up_to(proof.most_weight)
     with np.errstate(all="ignore"):  # what overflows proves nothing
         sums = cut_sums(proof, problem)
-        if by_arb:
-            return arb.least_bound(proof, sums)
         one_class = sums.one_class.view(np.uint8)
         return float(intervals.Intervals(sums.totals, sums.errors, one_class, problem.dim).least_bound(proof.regions))
 

@@ -50,6 +50,7 @@ class _Boxes:
         self.cutoff, self.settled, self.leaf_settled = (
             number(entry(data, name), 0.0) for name in ("cutoff", "settled", "leaf_settled")
         )
+        self.whole_intervals = data.get("whole_intervals") is True
         self.tree = [whole(axis, -1, k - 1) for axis in sequence(entry(data, "tree"))]
         faces = sequence(entry(data, "directions"), 2 * k if self.tree else None)
         self.directions = [[whole(axis, -1, k - 1) for axis in sequence(pieces)] for pieces in faces]
@@ -125,7 +126,7 @@ class _Boxes:
         state: dict[int, Any] = {0: (list(range(self.problem.n)), nothing)}
         for number_of, parent, centre, radius, is_leaf in _walk(self.tree, [arb(0)] * k, [arb(self.half_side)] * k):
             active, sums = state[parent]
-            found = self._settle(centre, radius, active, self.leaf_settled if is_leaf else self.settled, sums)
+            found = self._settle(centre, radius, active, is_leaf, sums)
             if not is_leaf:
                 state[number_of] = (active, sums) if found is None else ([i for i, *_ in found[0]], found[1])
                 continue
@@ -137,8 +138,13 @@ class _Boxes:
                 least = least.min(self._leaf(leaf, centre, radius, *found))
         return least
 
-    def _settle(self, centre: Vector, radius: Vector, active: list[int], allowed: float, sums: Any) -> Any:
-        """Samples with their intervals that are left on a box, and the sums with quadratics of those that are not."""
+    def _settle(self, centre: Vector, radius: Vector, active: list[int], is_leaf: bool, sums: Any) -> Any:
+        """Samples with their intervals that are left on a box, and the sums with quadratics of those that are not.
+
+        None if one sample alone costs the cutoff. Which samples are settled is a matter of quality: with
+        `whole_intervals` halves of a box inherit no quadratic for an interval that the cutoff shortened.
+        """
+        allowed = self.leaf_settled if is_leaf else self.settled
         offset, slope, curved = sums[0], list(sums[1]), [list(row) for row in sums[2]]
         kept = []
         for i in active:
@@ -149,8 +155,9 @@ class _Boxes:
                 continue
             if right <= self.least[i]:
                 return None
-            left = left.max(self.least[i].lower()) if self.least[i].is_finite() else left
-            if right <= 1:
+            shortened = self.least[i].is_finite() and self.least[i].lower() > left
+            left = self.least[i].lower() if shortened else left
+            if right <= 1 and not (shortened and self.whole_intervals and not is_leaf):
                 m, curvature = ((left + right) / 2).mid(), _least_curvature(left, right)
                 reach = float((right - m).max(m - left).mid())
                 if (_largest_curvature(float(left), float(right)) - float(curvature.mid())) * reach**2 <= 2.0 * allowed:

@@ -10,6 +10,7 @@ over b. For ``0 <= y_i beta_i <= k_i`` with ``sum beta_i = 0`` exactly, no f and
   the file.
 """
 
+import math
 import re
 from collections.abc import Callable
 from math import comb
@@ -51,10 +52,17 @@ def curve_lower_bound(data: dict[str, Any], problem: Problem) -> float:
 
 def kernel_lower_bound(data: dict[str, Any], problem: Problem) -> float:
     """What a certificate of a kernel classifier proves; the kernel is the one that its statement names."""
+    return kernel_bounds(data, problem, both=False)[0]
+
+
+def kernel_bounds(data: dict[str, Any], problem: Problem, both: bool = True) -> tuple[float, float]:
+    """The same, and an upper bound for the objective of the classifier that the coefficients and an intercept are."""
     beta = _coefficients(data, problem, entry(data, "coefficients"), curved=False)
     kernel = _kernel(entry(entry(data, "statement"), "model"), problem.d)
 
-    def bound() -> arb:
+    intercept = number(entry(data, "intercept"))
+
+    def square_length() -> arb:
         points = {i: problem.point(i) for i in beta}
         square, done = arb(0), list[int]()
         for i, value in beta.items():
@@ -62,9 +70,17 @@ def kernel_lower_bound(data: dict[str, Any], problem: Problem) -> float:
             others = sum((beta[j] * kernel(_separation(points[i], points[j])) for j in done), arb(0))
             square += own + 2 * value * others
             done.append(i)
-        return _total(beta) - square / 2
+        return square
 
-    return at_enough_digits(bound)
+    def minus_objective() -> arb:
+        points, risk = [problem.point(i) for i in range(problem.n)], arb(0)
+        for i, x in enumerate(points):
+            score = sum((value * kernel(_separation(x, points[j])) for j, value in beta.items()), arb(intercept))
+            risk += problem.cost(i) * (1 - problem.y[i] * score).max(arb(0))
+        return -square_length() / 2 - risk
+
+    lower = at_enough_digits(lambda: _total(beta) - square_length() / 2)
+    return lower, -at_enough_digits(minus_objective) if both else math.inf
 
 
 def _coefficients(data: dict[str, Any], problem: Problem, values: Any, curved: bool) -> dict[int, float]:

@@ -133,11 +133,19 @@ def digits(bits: int):
 
 
 def at_enough_digits(bound: Callable[[], arb]) -> float:
-    """The lower end of an interval, computed with more and more digits until they change nothing any more."""
+    """The lower end of an interval, computed with more and more digits until they change nothing any more.
+
+    A refusal counts once it stands with ten times the digits of a double.
+    """
     last, bits = -math.inf, FEWEST
     while bits <= MOST:
-        with digits(bits):
-            low = round_down(bound())
+        try:
+            with digits(bits):
+                low = round_down(bound())
+        except Refused:
+            if bits >= 512:
+                raise
+            low = -math.inf
         if low > -math.inf and abs(low - last) <= SETTLED * abs(low):
             return max(low, last)
         last, bits = low, 2 * bits
@@ -176,7 +184,9 @@ def number(value: Any, least: float = -math.inf, most: float = math.inf) -> floa
     """A finite double between two others."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Malformed(f"{value!r:.40} stands where a number should be")
-    if not (math.isfinite(value) and least <= value <= most):
+    if not math.isfinite(value):
+        raise Refused("the certificate holds numbers that are not finite")
+    if not least <= value <= most:
         raise Refused(f"the number {value!r:.40} is out of its range")
     return float(value)
 

@@ -39,13 +39,13 @@ from .exact import (
 )
 
 Polynomial = dict[tuple[int, ...], arb]
-#: Most monomials of a square, and entries of all factors: beyond that a file asks for more memory than it is worth.
-MOST_MONOMIALS, MOST_ENTRIES = 2_000, 2_000_000
+#: Most monomials of a square. All pairs of them are held in memory, some 50 MB, whatever little a file says of each.
+MOST_MONOMIALS = 500
 
 
 def moment_lower_bound(data: dict[str, Any], problem: Problem) -> float:
     if problem.noise is not None or problem.allow_timelike:
-        raise Refused("the certificate is for observed points and hyperplanes")
+        raise Refused("this certificate is for nominal margins and hyperplanes")
     proof = _Moment(data, problem)
     return max(0.0, min(proof.level, at_enough_digits(proof.bound)))
 
@@ -67,8 +67,12 @@ class _Moment:
             )
         self.groups = [self._group(group) for group in sequence(entry(data, "groups"))]
         named = [i for samples, *_ in self.groups for copies in samples for i in copies] + self.linear
-        if len(set(named)) != len(named) or (problem.hard and self.linear) or any(e[0] == 0 for e in self.extents):
-            raise Refused("a sample is used twice, or a field has no meaning here")
+        if (
+            len(set(named)) != len(named)
+            or (problem.hard and self.linear)
+            or any(not e[0] or not (e[2] or e[4]) for e in self.extents)
+        ):
+            raise Refused("the certificate does not fit the problem")
 
     def _group(self, data: Any) -> tuple[list[list[int]], list[float], list[tuple[str, int, Any]]]:
         problem = self.problem
@@ -79,14 +83,15 @@ class _Moment:
             ):
                 raise Refused("samples are taken for one that are not the same point")
         scales = numbers(entry(data, "slack_scales"), 0 if problem.hard else len(samples), 5e-324)
-        squares, size = [], 0
+        squares = []
         for kind, sample, factor in (sequence(s, 3) for s in sequence(entry(data, "squares"))):
             degree = self.order - (kind != "one")
             rows = comb(self.k + len(scales) + degree, degree)
             columns = len(sequence(sequence(factor)[0])) if sequence(factor) else 0
-            size += rows * columns
-            if rows > MOST_MONOMIALS or size > MOST_ENTRIES:
-                raise Refused("a square of the certificate is too large to check")
+            if rows > MOST_MONOMIALS:
+                raise Refused(f"squares of more than {MOST_MONOMIALS} monomials are not checked")
+            if columns > rows or len(factor) != rows:
+                raise Refused("the factor of a square has not the size that its degree asks for")
             if kind not in ("one", "cone", "ball"):
                 whole(sample, 0, len(samples) - 1)
             squares.append((kind, sample, matrix(factor, rows, columns)))
@@ -99,14 +104,12 @@ class _Moment:
         try:
             inverse = arb_mat([[arb(v) for v in row] for row in self.basis]).inv()
         except ZeroDivisionError as error:
-            raise Refused("the basis of the ball is singular") from error
+            raise Refused("the basis of the certificate is singular") from error
         for half, coordinate, sign, price, weights in self.extents:
             goal = [sign * inverse[coordinate, j] for j in range(k)]
-            height = self._height(rows, half, price, weights, goal)
-            if height is not None:
-                height -= dot(goal, self.centre)
-                key = (half, coordinate, sign) if sign else (half, 0, 0)
-                reached[key] = height if key not in reached else reached[key].min(height)
+            height = self._height(rows, half, price, weights, goal) - dot(goal, self.centre)
+            key = (half, coordinate, sign) if sign else (half, 0, 0)
+            reached[key] = height if key not in reached else reached[key].min(height)
         square = arb(0)
         for j in range(k):
             largest = arb(0)
@@ -114,26 +117,28 @@ class _Moment:
                 if (half, 0, 0) in reached and reached[half, 0, 0] < 0:
                     continue  # no w has this sign of t
                 for sign in (-1, 1):
-                    largest = largest.max(reached.get((half, j, sign), arb("inf")))
+                    if (half, j, sign) not in reached:
+                        raise Refused("a coordinate of the ball is not bounded")
+                    largest = largest.max(reached[half, j, sign])
             square += largest * largest
         if not square <= 1:
-            raise Refused("the ball of the certificate does not hold every better w")
+            raise Refused("the ball of the certificate is too small")
 
-    def _height(
-        self, rows: list[Vector], half: int, price: float, weights: dict[int, float], goal: Vector
-    ) -> arb | None:
-        """What the weights prove of ``goal.w``; None where they prove nothing."""
+    def _height(self, rows: list[Vector], half: int, price: float, weights: dict[int, float], goal: Vector) -> arb:
+        """What the weights prove of ``goal.w``."""
         hard, level = self.problem.hard, arb(self.level)
         p, total = list(goal), arb(0)
         for i, a in weights.items():
-            if self.problem.weight_of(i) == 0.0 or not (hard or a <= price * self.problem.cost(i) * half_root()):
-                return None
+            if self.problem.weight_of(i) == 0.0:
+                raise Refused("the certificate uses a sample of weight 0")
+            if not (hard or a <= price * self.problem.cost(i) * half_root()):
+                raise Refused("a weight of the ball is out of range")
             p, total = [u + a * v for u, v in zip(p, rows[i], strict=True)], total + a
         # p.w with w moved out of the frame: p is moved in as a covector, whose space part changes its sign twice.
         time, *space = boosted(p, self.frame, 1)
         length = dot(space, space).nonnegative_part().sqrt()
         if not half * time + length <= 0:
-            return None
+            raise Refused("weights of the ball bound nothing")
         return length * (2 * level).sqrt() - total + (arb(0) if hard else price * level)
 
     # -- 2 and 3 -------------------------------------------------------------------------------------------------------

@@ -12,19 +12,20 @@ def check_overlap(data: dict[str, Any], problem: Problem) -> float:
     """Infinity if the named samples overlap. Doubles are rational, so relations of the space parts are found
     exactly."""
     used = _samples(data, problem)
-    rows = [[fmpq(*(problem.y[i] * v).as_integer_ratio()) for v in problem.space[i]] for i in used]
-    relations = _null_space([list(column) for column in zip(*rows, strict=True)])
-    squares = [sum((fmpq(*v.as_integer_ratio()) ** 2 for v in problem.space[i]), fmpq(1)) for i in used]
-    signs = [problem.y[i] for i in used]
-    if len(relations) == 1:
-        holds = _one_sign(relations[0]) and _roots_cancel(relations[0], signs, squares)
-    elif len(relations) == 2:
-        holds = decided(lambda: _positive_mixture(relations, signs, squares)) is True
-    else:
-        holds = False  # fewer samples prove as much
-    if not holds:
-        raise Refused("the named samples do not prove that the classes overlap")
+    if not has_positive_relation([problem.space[i] for i in used], [problem.y[i] for i in used]):
+        raise Refused("the samples of the certificate do not prove that the classes overlap")
     return float("inf")
+
+
+def has_positive_relation(space: list[list[float]], signs: list[int]) -> bool:
+    """Whether some ``a_k > 0`` have ``sum a_k z_k = 0``; of the relations of ``y_k xr_k`` there must be one or two."""
+    rows = [[fmpq(*(y * v).as_integer_ratio()) for v in row] for row, y in zip(space, signs, strict=True)]
+    relations = _null_space([list(column) for column in zip(*rows, strict=True)])
+    squares = [sum((fmpq(*v.as_integer_ratio()) ** 2 for v in row), fmpq(1)) for row in space]
+    if len(relations) == 1:
+        return _one_sign(relations[0]) and _roots_cancel(relations[0], signs, squares)
+    # Where there are more relations fewer samples prove as much.
+    return len(relations) == 2 and decided(lambda: _positive_mixture(relations, signs, squares)) is True
 
 
 def check_robust_overlap(data: dict[str, Any], problem: Problem) -> float:
@@ -45,7 +46,7 @@ def check_robust_overlap(data: dict[str, Any], problem: Problem) -> float:
         return True if all(v > 0 for v in a) else False if any(v < 0 for v in a) else None
 
     if decided(positive) is not True:
-        raise Refused("the named points do not prove that the uncertainty sets overlap")
+        raise Refused("the members of the certificate do not prove that the sets overlap")
     return float("inf")
 
 
