@@ -1,4 +1,4 @@
-"""The moment relaxation on a GPU (PyTorch, CUDA) against the compiled code on all cores of the same machine.
+"""The moment relaxation on a GPU (PyTorch, CUDA) against NumPy on all cores of the same machine.
 
 python benchmarks/bench_gpu.py                the table in docs/benchmarks/gpu.md
 python benchmarks/bench_gpu.py --only screened --output table.md
@@ -45,8 +45,8 @@ def compare(label: str, options: dict, optimum: float, with_cpu: bool) -> Row:
     rival = ratio = "not run"
     if with_cpu:
         theirs, cpu = best_of(lambda: solve(margin_problem, "moment", bounded=True, **options), 1)
-        rival, ratio = f"compiled {seconds(theirs)}", f"{theirs / ours:.1f}x"
-        note += f"; compiled: {cpu.n_iter} iterations, bound {cpu.lower_bound:.8g}"
+        rival, ratio = f"processor {seconds(theirs)}", f"{theirs / ours:.1f}x"
+        note += f"; processor: {cpu.n_iter} iterations, bound {cpu.lower_bound:.8g}"
     return Row(f"cifar, 48,000 points, {label}", seconds(ours), rival, ratio, "", note)
 
 

@@ -23,7 +23,7 @@ from hypermargin.problems.margin import MarginProblem
 ROUNDING = 32.0 * float(np.finfo(float).eps)
 #: Weights stay this much below their largest value, relatively: the checker allows no rounding above it.
 BELOW_LIMIT = 1e-15
-#: What rounding may have added to a bound that nobody checks, relatively: so much is taken off.
+#: What rounding may have added to a bound without a certificate, relatively; it is taken off.
 UNCHECKED_ROUNDING = 1e-9
 
 

@@ -25,7 +25,7 @@ from hypermargin.solvers.common.conic import ConicStatus, solve_conic
 from hypermargin.solvers.paper.dual_weights import Samples
 from hypermargin.solvers.paper.worst_margins import WorstMargins
 
-#: The ball is this much larger than what the cone programs, which have tolerances of their own, say it must be.
+#: The ball is this much larger than by the cone programs, which are solved to 1e-8 and cut to 1e-2 or 1e-5.
 MARGIN_OF_SAFETY = 1.01
 #: Slacks are measured in units of their largest value in the ball, but not in smaller units than this.
 SMALLEST_SLACK_SCALE = 1e-2

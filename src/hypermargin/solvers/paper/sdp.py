@@ -2,7 +2,7 @@
 
 Minimise ``Tr(GW)/2 + sum_i c_i xi_i`` over ``Tr(GW) >= 0``, ``[[1, w'], [w, W]] >= 0`` and the margin constraints. Its
 value is that of the linear program ``min_w risk(w)``: see docs/relaxations.md for the proof. Where w has to be long,
-Clarabel can report a solution far from it; then the linear program has the last word.
+Clarabel can report a solution far from it; then the linear program is solved instead.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,8 @@ from hypermargin.solvers.paper.extraction import Candidate, extract, paper_eta
 from hypermargin.solvers.paper.frames import Frame, unbounded_frame
 from hypermargin.solvers.paper.worst_margins import WorstMargins
 
-#: How far, relatively, value and risk may lie above the bound before the linear program is asked.
+#: How far, relatively, value and risk may lie above the bound before the linear program is solved,
+#: which meets this on all 1,296 problems of docs/relaxations.md.
 SETTLED = 1e-6
 #: What a conic status means for a solve whose bound is not within the tolerance.
 STATUS = {
@@ -141,7 +142,7 @@ class Relaxed:
 
     @property
     def finds_no_separator(self) -> bool:
-        """For hard margins: Clarabel says so, or multipliers that cancel do."""
+        """For hard margins: infeasible by Clarabel's status, or by multipliers that cancel."""
         return self.conic.status is ConicStatus.INFEASIBLE or self.bound.value > 0.0
 
 
@@ -189,9 +190,9 @@ def solve_sdp(
 def settled(
     relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame, *, time_limit: float = np.inf
 ) -> Relaxed:
-    """The same where its bound meets its value and the risk of its w; else with what the linear program says.
+    """The same if its bound meets its value and the risk of its w, otherwise with the solution of the linear program.
 
-    A hard margin and worst-case margins have no such program: a value that is not proved only says so.
+    A hard margin and worst-case margins have no such program: a value that is not proved is marked as such.
     """
     risk = 0.0 if problem.is_hard else problem.risk(relaxed.w)
     if _meets(max(relaxed.value, risk), relaxed.bound.value):

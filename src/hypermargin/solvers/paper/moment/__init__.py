@@ -1,1 +1,1 @@
-"""The moment (Lasserre) relaxation: `model` builds it, `backends` solve it, `sos` says what that proves."""
+"""The moment (Lasserre) relaxation: `model` builds it, `backends` solve it, `solver` proves and extracts."""

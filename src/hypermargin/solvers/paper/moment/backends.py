@@ -103,7 +103,7 @@ def global_columns(relaxation: Relaxation) -> Index:
 def solve_by_clarabel(
     relaxation: Relaxation, *, tol: float, max_iter: int, time_limit: float, verbose: bool
 ) -> tuple[Array, tuple[Array, ...], ConicSolution]:
-    """Moments (N, S), Gram matrices block by block, and Clarabel's word on them."""
+    """Moments (N, S), Gram matrices block by block, and Clarabel's solution."""
     columns = global_columns(relaxation)
     n_unknowns = int(columns.max()) + 1
     c = np.zeros(n_unknowns)
@@ -152,7 +152,7 @@ def _split(relaxation: Relaxation, dual: Array) -> Iterator[Array]:
 
 @contextmanager
 def progress(show: bool, callback: Callback | None) -> Iterator[Callback | None]:
-    """Yields the callback to hand to the solver: the caller's own, and a line on standard error where `show` is set."""
+    """Yield the callback for the solver: the caller's, and a line on standard error if `show` is set."""
     if not show:
         yield callback
         return

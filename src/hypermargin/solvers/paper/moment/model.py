@@ -22,7 +22,7 @@ TAYLOR = (SQRT2, -0.5, SQRT2 / 6.0)
 
 
 def check_size(n_groups: int, n_variables: int, order: int, max_block: int) -> None:
-    """Refuse relaxations whose matrices are larger than the caller allows, and say how large they would be."""
+    """Refuse relaxations whose matrices are larger than the caller allows, with an error that gives their size."""
     block, moments = comb(n_variables + order, order), comb(n_variables + 2 * order, 2 * order)
     if block > max_block:
         raise ValueError(

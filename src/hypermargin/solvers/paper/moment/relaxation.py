@@ -164,7 +164,7 @@ class Relaxation:
 
     @property
     def private(self) -> NDArray[np.bool_]:
-        """Which of a group's moments it has for itself."""
+        """Mask of the moments private to a group."""
         private = ~self.shared
         private[0] = False
         return private

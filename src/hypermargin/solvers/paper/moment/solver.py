@@ -50,7 +50,7 @@ class Moment(Solver):
     loss : {"hinge", "taylor3"}
         The paper's Taylor order 1 or 3; the latter needs order 2 or more.
     sparse : bool
-        One group ``(w, xi_i)`` a sample, or all variables in one group (small n only).
+        One group ``(w, xi_i)`` per sample, or all variables in one group (small n only).
     bounded : bool, optional
         Add a ball known to contain a minimiser. The paper has none, and without one no order is tighter than the first
         (docs/relaxations.md); with it, order 2 is usually exact. By default a ball is added from order 2 on, where one
@@ -257,7 +257,7 @@ class Moment(Solver):
     ) -> tuple[float, str, DualBound | None]:
         """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it.
 
-        `shor` is the order-1 relaxation, which knows worst-case margins and from which a ball is made.
+        `shor` is the order-1 relaxation, which includes worst-case margins and from which a ball is made.
         """
         bounds: list[tuple[float, str, DualBound | None]] = [(0.0, "the objective is never negative", None)]
         linear = self.loss == "hinge" and not problem.is_hard
