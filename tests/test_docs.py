@@ -2,13 +2,16 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from hypermargin import MarginProblem, __version__, available_methods, solve
+from hypermargin import HyperbolicSVC, MarginProblem, __version__, available_methods, solve
+from hypermargin.datasets import load_karate
 from hypermargin.geometry import distance, frechet_mean
 from hypermargin.solvers import base
 from reference.objective import lift
@@ -141,3 +144,21 @@ class TestAddingASolver:
             objectives.append(solution.objective)
         assert objectives[1] == pytest.approx(objectives[0], rel=1e-5)
         assert solve(MarginProblem(X, np.ones(30)), "bisector").objective == pytest.approx(30 / np.sqrt(2.0))
+
+
+def test_the_commands_of_the_reference_checker_do_what_the_page_says(tmp_path):
+    page = (ROOT / "docs" / "what-a-certificate-proves.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^(python .*?)\s*(?:#.*)?$", page, flags=re.MULTILINE)
+    assert [command.split()[1] for command in commands] == ["-m", "-m", "check.pyz"]
+    data = load_karate()
+    HyperbolicSVC().fit(data.X, data.y).solutions_[0].certificate.save(tmp_path / "proof.json")
+    rows = [",".join([*map(repr, map(float, x)), str(label)]) for x, label in zip(data.X, data.y, strict=True)]
+    (tmp_path / "points.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    told = []
+    for command in commands:
+        words = [sys.executable, *command.split()[1:]]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+        told.append(done.stdout)
+    assert told[0] == told[2]
+    assert "proof.json: holds for points.csv, 1 against 0, C = 1" in told[0]

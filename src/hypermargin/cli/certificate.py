@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(check)
     add_unlabelled_argument(check)
     check.add_argument("--model", metavar="MODEL", help="take what describes the problem from this model file")
-    check.add_argument("--by-arb", action="store_true", help="use the arithmetic of the library Arb: a second opinion")
+    check.add_argument("--by-arb", action="store_true", help="ask the reference checker, in exact arithmetic: slower")
     check.add_argument(
         "--another-problem", action="store_true", help="say what it proves for this data, whatever it states"
     )
