@@ -54,11 +54,11 @@ def test_without_a_ball_order_two_is_order_one(family):
 
 @pytest.mark.parametrize(("radius", "spread", "angle"), [(3.0, 0.2, 0.5), (5.0, 0.05, 0.2), (7.0, 0.1, 0.3)])
 def test_without_a_ball_many_points_far_out_are_no_obstacle(radius, spread, angle):
-    """Two clusters of 200: the first steps must not end at the boundary of the cone, hundreds of costs away."""
+    """Two clusters of 60: the first steps must not end at the boundary of the cone, hundreds of costs away."""
     rng = np.random.default_rng(1)
-    y = np.where(np.arange(400) % 2, 1.0, -1.0)
-    around = np.where(y > 0.0, 0.0, angle) + spread * rng.normal(size=400)
-    out = radius + 0.5 * rng.normal(size=400)
+    y = np.where(np.arange(120) % 2, 1.0, -1.0)
+    around = np.where(y > 0.0, 0.0, angle) + spread * rng.normal(size=120)
+    out = radius + 0.5 * rng.normal(size=120)
     X = np.column_stack((np.cosh(out), np.sinh(out) * np.cos(around), np.sinh(out) * np.sin(around)))
     problem = MarginProblem(X, y, C=1.0)
     paper = solve(problem, "moment", bounded=False, verify=False)
