@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Passes over the data with the worst-case margins of geodesic balls: risk and cut at a point.
 
 Compiled by Cython at installation, like `evaluator`; without a compiler the interpreter runs this file. Selections and
@@ -43,16 +43,10 @@ class BallPass(Pass):
 
     def __call__(self, w: cython.double[::1], q: cython.double, g: cython.double[::1]):
         """Risk at w and offset b of the cut there; the slope is written to g. ``q = q(w)``."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         total: cython.double = 0.0  # of cost * across
         floor: cython.double = FLOOR if q < 0.0 else 0.0
         root: cython.double = sqrt(-q) if q < 0.0 else 0.0
         inverse: cython.double = 1.0 / root if q < 0.0 else 0.0
-        least: cython.double
-        followed: cython.double
         flat: cython.double = 0.0
         step = cython.declare(cython.double[256])
         inside = cython.declare(cython.double[256])
@@ -108,10 +102,6 @@ class BallPass(Pass):
 
     def cone(self, w: cython.double[::1], g: cython.double[::1]):
         """The same with what bounds worst margins of all spacelike normals (`UncertaintySet.cone_factors`)."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         shrunk = cython.declare(cython.double[256])
         margin = cython.declare(cython.double[256])
         worst = cython.declare(cython.double[256])
@@ -145,8 +135,6 @@ class BallPass(Pass):
         tangent: cython.p_double,
     ) -> cython.void:
         """Lengths of w's parts tangent at the points (`uncertainty.tangent_length`)."""
-        e: cython.Py_ssize_t
-        square: cython.double
         for e in range(m):
             tangent[e] = q + margin[e] * margin[e]
         if q < 0.0:
@@ -160,8 +148,6 @@ class BallPass(Pass):
 
     def tangent_square(self, w: cython.double[::1], i: cython.Py_ssize_t, margin: cython.double) -> cython.double:
         """``q + margin^2`` of sample i where that cancels, from the tangent part itself."""
-        j: cython.Py_ssize_t
-        part: cython.double
         along: cython.double = 0.0
         square: cython.double = 0.0
         for j in range(1, self.Z.shape[0]):

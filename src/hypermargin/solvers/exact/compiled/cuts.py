@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Cuts of the risk, the light cone, and what cuts say along a ray or far out.
 
 Compiled by Cython at installation, with the C types of `cuts.pxd`; without a compiler the interpreter runs this file.
@@ -17,7 +17,6 @@ else:
 
 def quadratic_form(w: cython.double[::1]) -> cython.double:
     """``q(w)`` as in `hypermargin.geometry`, without the cost of array calls."""
-    j: cython.Py_ssize_t
     total: cython.double = 0.0
     for j in range(1, w.shape[0]):
         total += w[j] * w[j]
@@ -27,7 +26,6 @@ def quadratic_form(w: cython.double[::1]) -> cython.double:
 
 def push_out(w: cython.double[::1]) -> cython.void:
     """Stretch the space part of a lightlike w by the bits it takes to be feasible in floating point."""
-    j: cython.Py_ssize_t
     while quadratic_form(w) < 0.0:
         for j in range(1, w.shape[0]):
             w[j] *= 1.0 + 2.0**-52
@@ -41,7 +39,6 @@ def lift(w: cython.double[::1]):
 
 
 def lift_into(lifted: cython.double[::1], w: cython.double[::1]) -> cython.void:
-    j: cython.Py_ssize_t
     length: cython.double = 0.0
     for j in range(1, w.shape[0]):
         length += w[j] * w[j]
@@ -78,7 +75,6 @@ class CutPool:
 
     def add(self, b: cython.double, g: cython.double[::1], point: cython.double[::1], risk: cython.double):
         """Append a cut and return its number."""
-        j: cython.Py_ssize_t
         if self.size == self.b.shape[0]:
             self.b, self.g = doubled(self.b), doubled(self.g)
             self.points, self.risks = doubled(self.points), doubled(self.risks)
@@ -99,9 +95,7 @@ class CutPool:
 
     def points_of(self, cuts: list):
         """The points of the given cuts, as a new array of shape (cuts, width)."""
-        row: cython.Py_ssize_t
         c: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         points = np.empty((len(cuts), self.width))
         view: cython.double[:, ::1] = points
         for row in range(len(cuts)):
@@ -129,7 +123,6 @@ class CutPool:
     def _length(self, c: cython.Py_ssize_t) -> cython.double:
         """``|gr|``."""
         total: cython.double = 0.0
-        j: cython.Py_ssize_t
         for j in range(1, self.width):
             total += self.g[c, j] * self.g[c, j]
         return sqrt(total)
@@ -165,8 +158,6 @@ class CutPool:
         slope: cython.double = 0.0
         top: cython.double = 0.0
         rises: cython.double[::1] = self.rises
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         for k in range(self.size):
             rises[k] = 0.0
             for j in range(self.width):

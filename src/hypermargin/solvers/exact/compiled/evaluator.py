@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """The rounds of a region and the passes over the data that they ask for: the inner loop of the exact method.
 
 Compiled by Cython at installation, with the C types of `evaluator.pxd`; without a compiler the interpreter runs this
@@ -38,7 +38,6 @@ class SettledPass:
         self.b, self.g, self.share = screened.b, screened.g, screened.share
 
     def holds(self, w: cython.double[::1]) -> cython.bint:
-        j: cython.Py_ssize_t
         for j in range(w.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
             if fabs(w[j] - self.centre[j]) > self.radii[j]:
                 return False
@@ -46,8 +45,6 @@ class SettledPass:
 
     def hinge(self, w: cython.double[::1], g: cython.double[::1]) -> cython.double:
         """As `Pass.hinge`, which leaves the slope in g; returns the risk. The offset is ``left.b + b``."""
-        j: cython.Py_ssize_t
-        risk: cython.double
         self.left.hinge(w, g)
         risk = self.left.risk + self.b
         for j in range(g.shape[0]):
@@ -99,8 +96,6 @@ class Evaluator:
 
     def _hinge_pass(self, w: cython.double[::1]) -> cython.double:
         """A pass here: returns the risk, and leaves the cut in `b` and `g`, all times the common factor."""
-        j: cython.Py_ssize_t
-        risk: cython.double
         box: SettledPass
         for box in self.settled:
             if box.holds(w):
@@ -142,7 +137,6 @@ class Evaluator:
         action: cython.int = QUERY
         last: cython.Py_ssize_t = min(self.passes + most, self.most_passes)
         lower: cython.double = region.lower_bound()
-        timelike: cython.bint
         while self.passes < last and lower <= rival:
             action = region.advance(self._target(tol))
             if action != QUERY:
@@ -163,7 +157,6 @@ class Evaluator:
         The scale of a point on the cone is a dimension of its own: the relaxation says little about it, because its
         solution lies inside the cone. The cuts say which scale to try, and when there is no hope left on the ray.
         """
-        j: cython.Py_ssize_t
         scale: cython.double
         promised: cython.double
         lift_into(self.ray, w)

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Passes over the data with the worst-case margins of linearised sets: risk and cut at a point.
 
 Far from the origin Jacobians are moved to the frame before they are used (`ImagePass`): in the coordinates of the data
@@ -77,10 +77,6 @@ class LinearisedPass(Pass):
         With `cone` the margins of samples are those multiples that bound worst margins of all spacelike normals
         (`UncertaintySet.cone_factors`) where these are worse.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         d: cython.Py_ssize_t = g.shape[0] - 1
         widest: cython.double = 0.0
         margin = cython.declare(cython.double[256])
@@ -138,8 +134,6 @@ class LinearisedPass(Pass):
         step: cython.p_double,
     ) -> cython.void:
         """Where a multiple of the `nominal` margin is worse, or tied, it becomes the margin, and there is no step."""
-        e: cython.Py_ssize_t
-        multiple: cython.double
         last: cython.Py_ssize_t = self.shrunk.shape[0] - 1  # 0 where all samples have one number
         for e in range(m):
             multiple = self.shrunk[min(i + e, last)] if nominal[e] > 0.0 else self.grown[min(i + e, last)]
@@ -161,10 +155,6 @@ class LinearisedPass(Pass):
 
         The worst steps of all others are not wanted, and they are most of the data.
         """
-        e: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        r: cython.Py_ssize_t
         count: cython.Py_ssize_t = 0
         index = cython.declare(cython.Py_ssize_t[256])
         for e in range(m):
@@ -197,8 +187,6 @@ class LinearisedPass(Pass):
         size: cython.p_double,
     ) -> cython.void:
         """``J'c`` of a block, and the size of the terms summed; labels change only signs, and are left out."""
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
         d: cython.Py_ssize_t = self.pulled.shape[0]
         J: cython.double[:, ::1] = self.jacobian
         pulled: cython.double[:, ::1] = self.pulled
@@ -225,13 +213,7 @@ class LinearisedPass(Pass):
         m: cython.Py_ssize_t,
     ) -> cython.void:
         """``S`` or ``S'`` times the vectors of a block; S[..., i] belongs to the first of them."""
-        j: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        e: cython.Py_ssize_t
         d: cython.Py_ssize_t = S.shape[0]
-        factor: cython.double
-        row: cython.Py_ssize_t
-        column: cython.Py_ssize_t
         for j in range(d):
             for e in range(m):
                 out[j, e] = 0.0
@@ -247,9 +229,6 @@ class LinearisedPass(Pass):
 
     def lengths(self, u: cython.double[:, ::1], m: cython.Py_ssize_t, length: cython.p_double) -> cython.void:
         """Dual norms of the vectors of a block."""
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        value: cython.double
         for e in range(m):
             length[e] = 0.0
         for j in range(u.shape[0]):
@@ -279,9 +258,6 @@ class LinearisedPass(Pass):
         At a kink of the norm, where many queries fall, rounding must not decide: entries that are nothing but rounding
         count as 0 or as tied (`LinearisedSet.unit_step`).
         """
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        value: cython.double
         z: cython.double[:, ::1] = self.pulled
         d: cython.Py_ssize_t = z.shape[0]
         least = cython.declare(cython.double[256])
@@ -317,8 +293,6 @@ class LinearisedPass(Pass):
 
     def push_forward(self, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]) -> cython.void:
         """Subtract the sum of ``weight covector(J z)``, without labels, over the samples kept from h."""
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
         J: cython.double[:, ::1] = self.kept_jacobian
         z: cython.double[:, ::1] = self.pulled
         d: cython.Py_ssize_t = z.shape[0]
@@ -373,8 +347,6 @@ class ImagePass(LinearisedPass):
         size: cython.p_double,
     ) -> cython.void:
         """``J'c`` of a block from the normal itself, which is given as c, and the size of the terms summed."""
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
         d: cython.Py_ssize_t = self.pulled.shape[0]
         out = cython.declare(cython.double[256])
         for j in range(d + 1):
@@ -389,9 +361,6 @@ class ImagePass(LinearisedPass):
     @cython.exceptval(check=False)
     def push_forward(self, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]) -> cython.void:
         """Subtract the sum of ``weight covector(J z)``, without labels, over the samples kept from h."""
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        e: cython.Py_ssize_t
         d: cython.Py_ssize_t = self.pulled.shape[0]
         J: cython.double[:, ::1] = self.kept_jacobian
         z: cython.double[:, ::1] = self.pulled

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """The small programme over cuts at a fixed t, by an active-set method.
 
 Compiled by Cython at installation, with the C types of `master.pxd`; without a compiler the interpreter runs this file.
@@ -64,7 +64,6 @@ class Master:
 
     def enter(self, sign: cython.double, has_chord: cython.bint, kappa: cython.double, u: cython.double[::1]):
         """Move to a region. The multipliers of the cuts stay as a warm start; that of the old chord does not."""
-        i: cython.Py_ssize_t
         self.sign, self.has_chord, self.kappa, self.u = sign, has_chord, kappa, u
         for i in range(self.count):
             if self.active[i] == -1:
@@ -85,12 +84,8 @@ class Master:
         at_high: cython.double = 0.0
         excess: cython.double = 0.0
         value: cython.double = 0.0
-        primal: cython.double
         best: cython.double = 0.0
         best_mu: cython.double = 1.0
-        enough: cython.double
-        width: cython.double
-        k: cython.int
         self.mu = 1.0
         for k in range(100):
             width = high - low
@@ -125,7 +120,6 @@ class Master:
 
     def _norm(self, v: cython.double[::1]) -> cython.double:
         total: cython.double = 0.0
-        j: cython.Py_ssize_t
         for j in range(self.dim):
             total += v[j] * v[j]
         return sqrt(total)
@@ -137,7 +131,6 @@ class Master:
 
     def _value(self, c: cython.Py_ssize_t, s: cython.double) -> cython.double:
         """Cut c at s and wr."""
-        j: cython.Py_ssize_t
         value: cython.double = self._beta(c, s)
         for j in range(self.dim):
             value += self.pool.g[c, j + 1] * self.wr[j]
@@ -147,7 +140,6 @@ class Master:
         return -self.u[j] if c == -1 else self.pool.g[c, j + 1]
 
     def _drop(self, i: cython.Py_ssize_t) -> cython.void:
-        k: cython.Py_ssize_t
         for k in range(i, self.count - 1):
             self.active[k] = self.active[k + 1]
             self.lam[k] = self.lam[k + 1]
@@ -155,11 +147,7 @@ class Master:
 
     def _combine(self, mu: cython.double) -> cython.void:
         """Sum the active columns into the minorant (b, a, A) and the primal point ``wr = -G lam / mu``."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         total: cython.double = 0.0
-        steepest: cython.double
         for i in range(self.count):
             if self.active[i] != -1:
                 total += self.lam[i]
@@ -189,7 +177,6 @@ class Master:
 
         Where nothing but rounding is left of it, that is the shortest wr at which the active columns are level.
         """
-        j: cython.Py_ssize_t
         if BLURRED * self.noise >= self.A:
             for j in range(self.dim):
                 self.wr[j] = 0.0
@@ -198,9 +185,6 @@ class Master:
 
     def _is_uneven(self, s: cython.double) -> cython.bint:
         """Whether the active cuts differ at wr by so much that the difference could be taken for a violated column."""
-        i: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        value: cython.double
         scale: cython.double = 0.0
         least: cython.double = 1e300
         largest: cython.double = -1e300
@@ -218,8 +202,6 @@ class Master:
         For small mu, and for steep cuts, the quotient ``-G lam / mu`` has lost its digits to cancellation; the
         equations ``D_i.wr = -(beta_i - e_i beta_r)`` have not.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         m: cython.Py_ssize_t = self.count
         total: cython.double
         self._differences()
@@ -245,9 +227,6 @@ class Master:
         ``D_i = G_i - e_i G_r`` (e = 1 for cuts, 0 for the chord), scaled to unit length, removes the constraint that
         the multipliers of cuts sum to 1.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         heaviest: cython.double = -1.0
         total: cython.double
         for i in range(self.count):
@@ -266,17 +245,12 @@ class Master:
 
     def _dot(self, i: cython.Py_ssize_t, k: cython.Py_ssize_t) -> cython.double:
         total: cython.double = 0.0
-        j: cython.Py_ssize_t
         for j in range(self.dim):
             total += self.D[i, j] * self.D[k, j]
         return total
 
     def _solve_gram(self, m: cython.Py_ssize_t) -> cython.void:
         """Solve ``D'D x = K[:, m]`` over the first m active columns without the reference; x is left in K[:, m]."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        pivot: cython.Py_ssize_t
         total: cython.double
         K: cython.double[:, ::1] = self.K
         for i in range(m):
@@ -309,9 +283,6 @@ class Master:
 
         Stationarity in the other columns: ``D'(G_r + D lam) = mu (beta - e beta_r)``.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        r: cython.Py_ssize_t
         m: cython.Py_ssize_t = self.count
         total: cython.double
         self._differences()
@@ -342,8 +313,6 @@ class Master:
         Along the dependence the quadratic term is constant and the bound rises linearly, so the step goes on until a
         multiplier reaches zero.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         m: cython.Py_ssize_t = self.count
         blocking: cython.Py_ssize_t = -1
         rest: cython.double = 0.0
@@ -385,9 +354,6 @@ class Master:
 
     def _to_optimum(self, s: cython.double, mu: cython.double) -> cython.void:
         """Move to the optimum over the active columns, dropping those whose multiplier would turn negative."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        length: cython.double
         while True:
             self._solve_active(s, mu)
             length, i = 1.0, -1
@@ -402,9 +368,6 @@ class Master:
 
     def _violated_column(self, s: cython.double) -> cython.Py_ssize_t:
         """The column whose value at wr exceeds the common level of the active ones most; -2 if none does."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         worst: cython.Py_ssize_t = -2
         scale: cython.double = 1e-300
         value: cython.double
@@ -433,8 +396,6 @@ class Master:
 
     def _quadratic_programme(self, s: cython.double, mu: cython.double) -> cython.void:
         """The active-set method for one mu. The number of rounds is bounded: any combination is a valid minorant."""
-        i: cython.Py_ssize_t
-        column: cython.Py_ssize_t
         for _ in range(20 + 20 * self.dim):
             self._to_optimum(s, mu)
             self._combine(mu)

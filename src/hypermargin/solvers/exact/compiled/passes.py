@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Passes over the data: products, sums and choices over a block of samples, and the plain pass made of them.
 
 Compiled by Cython at installation, with the C types of `passes.pxd`. Data is read as columns, (k, n) and zeros up to a
@@ -32,9 +32,6 @@ class Pass:
 
         ``risk = sum c_i max(0, 1 - z_i.w)``; the cut has ``b = sum c_i`` and ``g = -sum c_i z_i`` over its samples.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         margin = cython.declare(cython.double[256])
         costs = cython.declare(cython.double[256])
         chosen = cython.declare(cython.double[256])
@@ -57,8 +54,6 @@ class Pass:
         self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
     ) -> cython.void:
         """Entries i to i + m of one number for all (loaded with the first block only), or of one per sample."""
-        e: cython.Py_ssize_t
-        value: cython.double
         if values.shape[0] == 1:
             value = values[0]
             for e in range(0 if i else 256):
@@ -79,11 +74,8 @@ class Pass:
 
         Two coordinates at a time, which reads and writes less.
         """
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
         odd: cython.Py_ssize_t = w.shape[0] % 2
         factor: cython.double = w[0]
-        other: cython.double
         if odd:
             for e in range(m):
                 out[e] = factor * columns[0, i + e]
@@ -98,14 +90,11 @@ class Pass:
 
     def roots(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.void:
         """Square roots in place."""
-        e: cython.Py_ssize_t
         for e in range(m):
             values[e] = sqrt(values[e])
 
     def sum(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.double:
         """The sum of m values, m a multiple of 8: in eight parts, which a processor may add at the same time."""
-        e: cython.Py_ssize_t
-        r: cython.Py_ssize_t
         total: cython.double = 0.0
         lane = cython.declare(cython.double[8])
         for r in range(8):
@@ -121,10 +110,6 @@ class Pass:
         self, weights: cython.p_double, i: cython.Py_ssize_t, m: cython.Py_ssize_t, g: cython.double[::1]
     ) -> cython.void:
         """Subtract ``sum weights[e] z_(i + e)`` from g."""
-        j: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        total: cython.double
         Z: cython.double[:, ::1] = self.Z
         lane = cython.declare(cython.double[8])
         for j in range(g.shape[0]):
@@ -140,7 +125,6 @@ class Pass:
 
     def load_costs(self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, costs: cython.p_double) -> cython.void:
         """The costs of a block: one number for all is loaded with the first."""
-        e: cython.Py_ssize_t
         if self.costs.strides[0] == 0:
             for e in range(0 if i else 256):
                 costs[e] = self.costs[0]
@@ -154,11 +138,7 @@ class Pass:
         self, worst: cython.p_double, costs: cython.p_double, m: cython.Py_ssize_t, chosen: cython.p_double
     ) -> cython.void:
         """Costs of the samples that belong to the cut, 0 for others; adds the block to risk and offset."""
-        e: cython.Py_ssize_t
         threshold: cython.double = self.threshold
-        cost: cython.double
-        value: cython.double
-        cost_below: cython.double
         loss = cython.declare(cython.double[256])
         for e in range(m):
             cost, value = costs[e], worst[e]

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """The search along t in one region: nodes, minorants, and the lower envelope they make.
 
 Compiled by Cython at installation, with the C types of `region.pxd`; without a compiler the interpreter runs this file.
@@ -68,8 +68,6 @@ class Region:
 
     def _clear(self, room: cython.Py_ssize_t):
         """Nothing is known at the first `room` nodes, and there are no minorants."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         for i in range(room):
             self.envelope[i] = self.lower[i] = -INFINITY
             self.relaxed[i] = INFINITY
@@ -88,15 +86,12 @@ class Region:
 
     def begin(self):
         """Solve the master at the first nodes."""
-        i: cython.Py_ssize_t
         self._enter()
         for i in range(self.nodes):
             self._minorant_at(self.s[i], -1e300)
 
     def inherit(self, parent: "Region"):
         """Take over the minorants that prove the parent's intervals: they hold in a part of its directions too."""
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         offset: cython.Py_ssize_t = len(self.boxes)
         self.boxes.extend(parent.boxes)
@@ -114,12 +109,6 @@ class Region:
 
     def advance(self, target: cython.double) -> cython.int:
         """Work on the interval of least bound until a query is needed, or the region is settled or stalled."""
-        interval: cython.Py_ssize_t
-        value: cython.double
-        before: cython.double
-        length: cython.double
-        position: cython.double
-        j: cython.Py_ssize_t
         self._enter()
         while True:
             interval = self._weakest_interval()
@@ -164,7 +153,6 @@ class Region:
         """
         before: cython.double = self.envelope[self.here]
         least: cython.double = self.relaxed[self.here]
-        value: cython.double
         if not self.lifted:
             self.relaxed[self.here] = min(least, relaxed)
         self._enter()
@@ -203,7 +191,6 @@ class Region:
         Cuts get new numbers, in `numbers`, in order of use; cut 0 of the pool is the constant 0 and is left out.
         """
         k: cython.Py_ssize_t
-        chord: cython.double
         intervals = []
         for s, k in self.fewest_intervals(bound):
             cuts: list = []
@@ -215,8 +202,6 @@ class Region:
 
     def combination(self, k: cython.Py_ssize_t, numbers: dict, cuts: list, weights: list) -> cython.double:
         """Append to the lists what minorant k combines, by new numbers; returns the weight of the chord."""
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         chord: cython.double = 0.0
         for j in range(self.columns.shape[1]):
             c = self.columns[k, j]
@@ -236,10 +221,6 @@ class Region:
         far as one minorant reaches.
         """
         i: cython.Py_ssize_t = 0
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        best: cython.Py_ssize_t
-        reach: cython.Py_ssize_t
         kept = []
         bound = min(bound, self.lower[self._weakest_interval()])
         while i < self.nodes - 1:
@@ -287,7 +268,6 @@ class Region:
             self.lower[i], self.prover[i] = left, k
 
     def _weakest_interval(self) -> cython.Py_ssize_t:
-        i: cython.Py_ssize_t
         weakest: cython.Py_ssize_t = 0
         for i in range(1, self.nodes):
             if self.lower[i] < self.lower[weakest]:
@@ -342,10 +322,7 @@ class Region:
 
     def _insert(self, interval: cython.Py_ssize_t, position: cython.double) -> cython.Py_ssize_t:
         """A new node after node `interval`; returns its number."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         new: cython.Py_ssize_t = interval + 1
-        value: cython.double
         if self.nodes == self.s.shape[0]:
             self._more_nodes()
         for i in range(self.nodes, new, -1):
@@ -367,7 +344,6 @@ class Region:
     def _minorant_at(self, s: cython.double, target: cython.double) -> cython.double:
         """Solve the master at s, keep its minorant, raise the envelope everywhere; returns L(s)."""
         value: cython.double = self.master.optimise(s, target)
-        i: cython.Py_ssize_t
         k: cython.Py_ssize_t = self._room()
         self.mb[k], self.ma[k], self.mA[k] = self.master.b, self.master.a, self.master.A
         self.rise[k], self.is_tail[k] = self.master.a - self.master.A, 0
@@ -381,7 +357,6 @@ class Region:
     def add_tail(self, c: cython.Py_ssize_t, share: cython.double):
         """Use `share` times cut c, of timelike slope, as a minorant (the rest is risk >= 0): it proves the tail."""
         k: cython.Py_ssize_t = self._room()
-        j: cython.Py_ssize_t
         total: cython.double = 0.0
         for j in range(self.master.dim):
             total += self.master.pool.g[c, j + 1] * self.master.pool.g[c, j + 1]
@@ -394,8 +369,6 @@ class Region:
 
     def _keep(self, k: cython.Py_ssize_t):
         """Raise the envelope and the bounds of the intervals by minorant k, the latest."""
-        i: cython.Py_ssize_t
-        left: cython.double
         right: cython.double = self._bound(k, self.s[0])
         self.minorants = k + 1
         for i in range(self.nodes):

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Best-first search over regions: the loop of the exact method.
 
 A region fixes the sign of t and a box of directions of wr; at first there are two, with all directions. The region with
@@ -133,7 +133,6 @@ class Search:
 
         It counts `n_passes` as made already.
         """
-        c: cython.Py_ssize_t
         other = Search(oracle, self.dim, self.timelike_allowed, self.make_source)
         other.evaluator.passes, other.shares, other.tail_cuts = n_passes, dict(self.shares), list(self.tail_cuts)
         for c in range(1, self.pool.size):
@@ -215,8 +214,6 @@ class Search:
         They give the risk at w = 0 and the two cuts that bound t (all of one class, none of the other). Where there are
         samples of one class only, or not enough passes are allowed, there are no regions, and the bound is 0.
         """
-        k: cython.Py_ssize_t
-        sign: cython.double
         tails: list
         if self.started:
             return
@@ -249,7 +246,6 @@ class Search:
     @cython.cfunc
     def _to_apex(self, time: cython.double):
         """The point ``(time, 0, ..., 0)``, with signs of zeros as in a product, by which journals know it."""
-        j: cython.Py_ssize_t
         for j in range(1, self.point.shape[0]):
             self.point[j] = -0.0 if time < 0.0 else 0.0
         self.point[0] = time
@@ -298,7 +294,6 @@ class Search:
         A region counts as settled at half of it.
         """
         evaluator: Evaluator = self.evaluator
-        upper: cython.double
         last: cython.Py_ssize_t = min(evaluator.most_passes, evaluator.passes + self.passes_per_step)
         while True:
             self._advance(0.5 * aim)
@@ -346,7 +341,6 @@ class Search:
 
     def flat_proof(self, bound: cython.double):
         """What proves `bound` on the two halves, in flat arrays: the parts of a `TwoRegionProof` from `points` on."""
-        i: cython.Py_ssize_t
         k: cython.Py_ssize_t = 0
         numbers: dict = {}
         cuts: list = []
@@ -400,7 +394,6 @@ def chord(box):
     """
     square: cython.double = 0.0
     diagonal: cython.double = 0.0
-    length: cython.double
     middle: cython.double
     low: cython.double
     high: cython.double

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """The convex model of the objective on a box, and its minimum.
 
 In coordinates x of the box, ``w = centre + radius x`` with x in [-1, 1]^k, the objective is at least
@@ -79,11 +79,7 @@ class Model:
         least: cython.double,
     ):
         """A box and the sums of its settled samples; `least` is the least entry that D may have."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.k
-        along: cython.double
-        sign: cython.double
         self.n_cuts, self.least = 0, least
         self.b, self.form_b = sums[0], 0.0
         for i in range(k):
@@ -101,8 +97,6 @@ class Model:
 
     def choose(self, lam: cython.double) -> cython.void:
         """Take ``lam q/2`` for the margin term."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         self.lam = lam
         for i in range(self.k):
             for j in range(self.k):
@@ -118,9 +112,7 @@ class Model:
 
     def add_cut(self, value: cython.double, slope: cython.double[::1], x: cython.double[::1]) -> cython.void:
         """A cut with this value at x, and this slope in w. Where there is no room the one of least weight goes."""
-        j: cython.Py_ssize_t
         c: cython.Py_ssize_t = self.n_cuts
-        rest: cython.double
         if c == MOST_CUTS:
             c = 0
             for j in range(1, MOST_CUTS):
@@ -140,8 +132,6 @@ class Model:
 
     def value(self, cut_value: cython.double, x: cython.double[::1]):
         """The model at x if the envelopes sum to `cut_value` there: no weights of cuts can prove more."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         total: cython.double = self.base_b + cut_value
         row: cython.double
         for i in range(self.k):
@@ -153,10 +143,7 @@ class Model:
 
     def multiplier(self):
         """A lam for which the model is nearly stationary at its minimiser: ``-(r.Gw)/|Gw|^2``, r the risk's slope."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         r: cython.double
-        normal: cython.double
         along: cython.double = 0.0
         square: cython.double = 0.0
         for i in range(self.k):
@@ -174,12 +161,6 @@ class Model:
 
     def solve(self):
         """Find weights of the cuts and the minimiser x; return a bound that holds however close these are."""
-        best: cython.Py_ssize_t
-        worst: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        rise: cython.double
-        highest: cython.double
-        lowest: cython.double
         tolerance: cython.double = 0.05 * self.least
         self._combine()
         self._minimise()
@@ -199,9 +180,6 @@ class Model:
 
     def bound(self):
         """The minimum over the box of the tangent plane to the model at x, for the weights at hand."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         row: cython.double
         total: cython.double = self.base_b
         self._combine()
@@ -220,7 +198,6 @@ class Model:
 
     def round_minimiser(self, scale: cython.double) -> cython.void:
         """Replace x by `minimiser`."""
-        j: cython.Py_ssize_t
         for j in range(self.k):
             self.x[j] = rint(scale * self.x[j]) / scale
 
@@ -231,7 +208,6 @@ class Model:
 
     def set_weights(self, weights: list) -> cython.void:
         """New weights for the cuts that have one."""
-        c: cython.Py_ssize_t
         e: cython.Py_ssize_t = 0
         for c in range(self.n_cuts):
             if self.theta[c] > 0.0:
@@ -247,7 +223,6 @@ class Model:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _cut_value(self, c: cython.Py_ssize_t) -> cython.double:
-        j: cython.Py_ssize_t
         value: cython.double = self.cut_b[c]
         for j in range(self.k):
             value += self.cut_g[c, j] * self.x[j]
@@ -257,8 +232,6 @@ class Model:
     @cython.exceptval(check=False)
     def _combine(self) -> cython.void:
         """The slope of base and weighted cuts."""
-        c: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         for j in range(self.k):
             self.slope[j] = self.base_g[j]
         for c in range(self.n_cuts):
@@ -275,11 +248,9 @@ class Model:
         low: cython.double = 0.0
         high: cython.double = 1.0
         share: cython.double = 1.0
-        slope: cython.double
         slope_low: cython.double = self._cut_value(best) - self._cut_value(worst)
         slope_high: cython.double = 0.0
         tolerance: cython.double = 0.02 * self.least
-        e: cython.Py_ssize_t
         for e in range(HALVINGS):
             self.theta[worst] = whole * (1.0 - share)
             self.theta[best] = sum_of_both - self.theta[worst]
@@ -302,12 +273,6 @@ class Model:
     @cython.exceptval(check=False)
     def _minimise(self) -> cython.void:
         """Minimise ``slope.x + x'Ax/2`` over [-1, 1]^k, from the x at hand: an active-set method."""
-        i: cython.Py_ssize_t
-        n: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        blocking: cython.Py_ssize_t
-        length: cython.double
-        reach: cython.double
         self._sweep()
         for _ in range(4 * self.k):
             n = 0
@@ -340,7 +305,6 @@ class Model:
     @cython.cfunc
     @cython.exceptval(check=False)
     def _gradient(self, i: cython.Py_ssize_t) -> cython.double:
-        j: cython.Py_ssize_t
         value: cython.double = self.slope[i]
         for j in range(self.k):
             value += self.A[i, j] * self.x[j]
@@ -350,7 +314,6 @@ class Model:
     @cython.exceptval(check=False)
     def _sweep(self) -> cython.void:
         """Minimise along one coordinate after the other."""
-        i: cython.Py_ssize_t
         for _ in range(2):
             for i in range(self.k):
                 self.x[i] = min(1.0, max(-1.0, self.x[i] - self._gradient(i) / self.A[i, i]))
@@ -359,9 +322,6 @@ class Model:
     @cython.exceptval(check=False)
     def _newton(self, n: cython.Py_ssize_t) -> cython.bint:
         """Solve ``A step = step`` for the n free coordinates by Cholesky's method; False if that breaks down."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         value: cython.double
         for i in range(n):
             for j in range(i + 1):
@@ -393,9 +353,6 @@ class Model:
         ``diag(row sums of |N|) - N`` is diagonally dominant: these row sums will do. Jacobi's method, which leaves the
         eigenvalues on the diagonal of `work`.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         off: cython.double
         scale: cython.double = 0.0
         entry: cython.double
@@ -427,13 +384,6 @@ class Model:
     @cython.exceptval(check=False)
     def _rotate(self, p: cython.Py_ssize_t, q: cython.Py_ssize_t) -> cython.void:
         """The rotation of Jacobi's method that makes ``work[p, q]`` zero."""
-        i: cython.Py_ssize_t
-        tau: cython.double
-        t: cython.double
-        c: cython.double
-        s: cython.double
-        a: cython.double
-        b: cython.double
         if self.work[p, q] == 0.0:
             return
         tau = (self.work[q, q] - self.work[p, p]) / (2.0 * self.work[p, q])

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """The samples on a box of w: which of them are settled, and convex lower bounds of the loss of the others.
 
 The loss ``l(m) = max(0, asinh(1) - asinh(m))`` is concave for m < 0 and convex for m > 0, with a kink at 1. Margins are
@@ -58,7 +58,6 @@ class Samples(BoxLosses):
         handed_down: cython.bint,
     ):
         """`settle` for w with an objective below `cutoff`, and then the envelopes of the samples that are left over."""
-        e: cython.Py_ssize_t
         if cutoff != self.cutoff:
             self.cutoff = cutoff
             with np.errstate(all="ignore"):
@@ -72,14 +71,9 @@ class Samples(BoxLosses):
 
     def cut(self, point: cython.double[::1], slope: cython.double[::1]):
         """The sum of the envelopes at a point of the box; its slope there is written to `slope`."""
-        e: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.k
         m: cython.double
-        root: cython.double
         value: cython.double = 0.0
-        factor: cython.double
         for j in range(k):
             slope[j] = 0.0
         for e in range(self.count):
@@ -105,11 +99,7 @@ class Samples(BoxLosses):
         self, point: cython.double[::1], radius: cython.double[::1], parts: cython.double[::1]
     ) -> cython.void:
         """How far the envelopes are below the losses at a point: the sum, in parts for which each side is to blame."""
-        e: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         m: cython.double
-        rho: cython.double
         short: cython.double
         for j in range(self.k):
             parts[j] = 0.0
@@ -127,8 +117,6 @@ class Samples(BoxLosses):
 
     def risk(self, w: cython.double[::1]):
         """``sum_i c_i l(m_i(w))`` over all samples."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         m: cython.double
         total: cython.double = 0.0
         for i in range(self.Z.shape[0]):
@@ -144,7 +132,6 @@ class Samples(BoxLosses):
     def _set_envelope(self, e: cython.Py_ssize_t) -> cython.void:
         """The chord of the envelope on an interval that begins before 1; a tangent where the loss is convex there."""
         left: cython.double = self.left[e]
-        end: cython.double
         self.loss_left[e] = ASINH_1 - asinh_near(left)
         if left >= 0.0:  # margins of the box may lie further left where the cutoff shortened the interval
             self.until[e] = left
