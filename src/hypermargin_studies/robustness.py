@@ -21,8 +21,7 @@ from hypermargin.arrays import Array
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.geometry.isometries import move_from_origin
-from hypermargin.geometry.metric import pairwise_distance
-from hypermargin.geometry.tangent import exp_origin, log_origin
+from hypermargin.geometry.metric import exp_origin, log_origin, pairwise_distance
 from hypermargin.geometry.validation import MAX_RADIUS
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, UncertaintySet
 from hypermargin_studies.datasets import GAUSSIANS, REAL, TREES, digest, load

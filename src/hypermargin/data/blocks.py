@@ -28,8 +28,7 @@ from hypermargin.data.ingest import (
     warn_of_radius,
 )
 from hypermargin.data.readers import Rows
-from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import lift
+from hypermargin.geometry.lorentz import curvature_scale, lift
 from hypermargin.geometry.validation import PointError
 from hypermargin.problems.margin import MarginProblem, WeightError, block_weights
 from hypermargin.problems.uncertainty import GeodesicBall

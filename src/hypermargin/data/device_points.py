@@ -12,7 +12,7 @@ from array_api_compat import array_namespace
 
 from hypermargin.data.device import to_numpy
 from hypermargin.data.ingest import HALF_PRECISION, Rim, block_coordinates, to_unit
-from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import MAX_RADIUS, PointError
 
 #: Rows of a device that are converted at a time.

@@ -16,8 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from hypermargin.arrays import Array
-from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import euclidean_norm, is_lifted, lift
+from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm, is_lifted, lift
 from hypermargin.geometry.models import unit_points_of
 from hypermargin.geometry.validation import MAX_RADIUS, PointError, check_points
 from hypermargin.problems.margin import check_weights

@@ -20,7 +20,7 @@ from hypermargin.data.ingest import (
     unit_points,
 )
 from hypermargin.data.inputs import column_names, is_collection
-from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import check_geometry
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.mean import mean_and_spread
 from hypermargin.kernels import KERNELS, CoshKernel, DistanceKernel, HeatKernel, Kernel, LaplacianKernel
 from hypermargin.kernels.chords import polar_points

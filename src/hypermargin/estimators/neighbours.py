@@ -24,8 +24,7 @@ from hypermargin.arrays import Array
 from hypermargin.data.ingest import unit_points
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.model_file import storable
-from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.lorentz import covector, curvature_scale
 from hypermargin.geometry.metric import distance
 from hypermargin.geometry.models import from_lorentz
 

@@ -25,7 +25,7 @@ from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import LazyAttribute, SolvedClassifier
-from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import PointError
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem

@@ -8,8 +8,7 @@ from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import boost, move_from_origin, move_to_origin, transform_normal
 from hypermargin.geometry.lorentz import covector, lift, origin
 from hypermargin.geometry.mean import frechet_mean
-from hypermargin.geometry.metric import distance
-from hypermargin.geometry.tangent import log_origin
+from hypermargin.geometry.metric import distance, log_origin
 
 #: The mean of more points than this is taken of a subset: it only decides what is in the middle at first.
 MOST_FOR_MEAN = 20_000

@@ -14,9 +14,8 @@ from scipy.spatial import Delaunay
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_from_origin
 from hypermargin.geometry.lorentz import lift, radius
-from hypermargin.geometry.metric import distance
+from hypermargin.geometry.metric import distance, exp_origin
 from hypermargin.geometry.models import from_lorentz, to_lorentz
-from hypermargin.geometry.tangent import exp_origin
 
 #: Labels as integers from Lorentz points of the plane, shape (n, 3) to (n,).
 LabelOf = Callable[[Array], np.ndarray]

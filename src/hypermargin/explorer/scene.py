@@ -11,7 +11,7 @@ from hypermargin.explorer.encoding import index_dtype, packed, packed_points
 from hypermargin.explorer.path import certified_path
 from hypermargin.explorer.plane import Plane, best_plane
 from hypermargin.explorer.shown_model import ShownModel, named_models, packed_curves, packed_regions
-from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.models import to_lorentz
 from hypermargin.plotting.palette import CLASS_COLOURS, LINE_STYLES
 

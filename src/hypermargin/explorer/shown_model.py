@@ -10,8 +10,7 @@ from hypermargin.arrays import Array
 from hypermargin.explorer.encoding import index_dtype, packed, packed_points
 from hypermargin.explorer.plane import Plane, polar_around
 from hypermargin.explorer.regions import Regions, trace_regions
-from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import lift, minkowski_dot
+from hypermargin.geometry.lorentz import curvature_scale, lift, minkowski_dot
 from hypermargin.geometry.models import from_lorentz, to_lorentz
 from hypermargin.plotting.disk import in_columns_of
 

@@ -26,9 +26,17 @@ from hypermargin.geometry.isometries import (
 )
 from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, origin, quadratic_form, radius
 from hypermargin.geometry.mean import frechet_mean, lorentz_centroid
-from hypermargin.geometry.metric import distance, pairwise_distance
+from hypermargin.geometry.metric import (
+    distance,
+    exp_map,
+    exp_origin,
+    log_map,
+    log_origin,
+    pairwise_distance,
+    project_to_tangent,
+    tangent_norm,
+)
 from hypermargin.geometry.models import convert, distance_in, from_lorentz, to_lorentz
-from hypermargin.geometry.tangent import exp_map, exp_origin, log_map, log_origin, project_to_tangent, tangent_norm
 from hypermargin.geometry.validation import GEOMETRIES, check_coordinates, check_lorentz, check_points
 
 __all__ = [

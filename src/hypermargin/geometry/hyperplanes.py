@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
-from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import covector, lift, minkowski_dot, quadratic_form
-from hypermargin.geometry.tangent import project_to_tangent, tangent_norm
+from hypermargin.geometry.lorentz import covector, curvature_scale, lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.metric import project_to_tangent, tangent_norm
 
 
 def signed_distance(X: ArrayLike, w: ArrayLike) -> Array:

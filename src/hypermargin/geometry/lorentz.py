@@ -91,3 +91,13 @@ def fixed_order_product(X: ArrayLike, M: ArrayLike) -> Array:
     for k in range(1, M.shape[0]):
         product += M[k][:, None] * X[:, k]
     return product.T
+
+
+def curvature_scale(curvature: float) -> float:
+    """``sqrt(c)``, the factor that takes lengths of the space of curvature ``-c`` to lengths of curvature -1."""
+    c = float(curvature)
+    if not (np.isfinite(c) and c > 0.0):
+        raise ValueError(
+            f"curvature must be a positive finite number c (the space then has curvature -c), got {curvature!r}"
+        )
+    return float(np.sqrt(c))

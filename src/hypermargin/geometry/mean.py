@@ -11,7 +11,7 @@ from hypermargin.geometry.compiled import frames
 from hypermargin.geometry.compiled.frames import onto_hyperboloid
 from hypermargin.geometry.compiled.mean import logarithm_sums, moved_from_origin
 from hypermargin.geometry.lorentz import lift, origin, radius
-from hypermargin.geometry.tangent import exp_origin
+from hypermargin.geometry.metric import exp_origin
 
 #: Newton's method converges quadratically once near; this many steps are never needed.
 MAX_STEPS = 100

@@ -31,10 +31,8 @@ from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.compiled import double_double
-from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import euclidean_norm, lift
-from hypermargin.geometry.metric import distance
-from hypermargin.geometry.tangent import arcsinhc, sinhc
+from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm, lift
+from hypermargin.geometry.metric import arcsinhc, distance, sinhc
 from hypermargin.geometry.validation import GEOMETRIES, check_coordinates, check_geometry
 
 __all__ = ["GEOMETRIES", "convert", "distance_in", "from_lorentz", "to_lorentz"]

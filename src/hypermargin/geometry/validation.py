@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from hypermargin.arrays import Array, rowwise
 from hypermargin.compilation import is_compiled
 from hypermargin.geometry.compiled import points as compiled_points
-from hypermargin.geometry.curvature import curvature_scale
-from hypermargin.geometry.lorentz import euclidean_norm
+from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm
 
 #: The coordinates there are; see `models` for what each means.
 GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")

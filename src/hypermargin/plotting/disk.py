@@ -15,8 +15,8 @@ from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin
 from hypermargin.geometry.lorentz import origin
 from hypermargin.geometry.mean import frechet_mean
+from hypermargin.geometry.metric import exp_origin, log_origin
 from hypermargin.geometry.models import from_lorentz, to_lorentz
-from hypermargin.geometry.tangent import exp_origin, log_origin
 from hypermargin.plotting.palette import LINE_STYLES
 from hypermargin.solvers.base import Solution
 

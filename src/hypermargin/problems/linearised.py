@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from hypermargin.arrays import Array
 from hypermargin.geometry.compiled import double_double
 from hypermargin.geometry.lorentz import covector
-from hypermargin.geometry.tangent import arcsinhc, exp_origin, log_origin
+from hypermargin.geometry.metric import arcsinhc, exp_origin, log_origin
 from hypermargin.problems.uncertainty import UncertaintySet, _margins, _rows
 
 #: What is rounding, relative to the terms summed, for entries of ``J'c`` and for its length (see `unit_step`).

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, quadratic_form
-from hypermargin.geometry.tangent import project_to_tangent, tangent_norm
+from hypermargin.geometry.metric import project_to_tangent, tangent_norm
 
 #: Beyond this radius double precision cannot tell the coordinates of a ball from the light cone.
 MAX_RHO = 18.0

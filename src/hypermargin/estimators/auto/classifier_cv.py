@@ -30,7 +30,7 @@ from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_choice import KernelSpreadWarning
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
-from hypermargin.geometry.curvature import curvature_scale
+from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.problems.margin import check_weights
 
 #: The families, simplest first.

@@ -16,9 +16,8 @@ from hypermargin.estimators.forest.radius import certified_radius, nearest_adver
 from hypermargin.estimators.forest.tree import Tree, TreeVote, describe
 from hypermargin.estimators.inputs import canonical_order
 from hypermargin.estimators.radius import Coordinates
-from hypermargin.geometry.curvature import curvature_scale
 from hypermargin.geometry.isometries import boost, move_from_origin, move_to_origin, transform_normal
-from hypermargin.geometry.lorentz import lift
+from hypermargin.geometry.lorentz import curvature_scale, lift
 from hypermargin.geometry.mean import lorentz_centroid
 
 #: Depth that no tree reaches: what ``max_depth=None`` means.

@@ -18,7 +18,7 @@ from hypermargin.estimators.forest.tree import Tree, TreeVote
 from hypermargin.estimators.radius import OVERSHOOT, flip_distances, safe_distances
 from hypermargin.geometry.isometries import move_from_origin, transform_normal, translation_to_origin
 from hypermargin.geometry.lorentz import minkowski_dot
-from hypermargin.geometry.tangent import exp_origin
+from hypermargin.geometry.metric import exp_origin
 
 #: Points treated at a time: distances to all leaves of all trees are held for them.
 BLOCK = 32
