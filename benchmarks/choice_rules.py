@@ -24,7 +24,7 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.auto.blend import best_exponent, blended, sharpened, within_two_standard_errors
 from hypermargin.estimators.auto.choosing import best_blend
 from hypermargin.estimators.scoring import MOST_BEHIND, is_near
-from hypermargin_studies.engine.environment import describe_environment
+from hypermargin_studies.engine.runner import describe_environment
 
 #: Weights and exponents of the members, in the order of their scores.
 Mixture = tuple[Array, Array]

@@ -45,9 +45,8 @@ def taxonomy_name(n_nodes: int, share: float, seed: int) -> str:
 TAXONOMIES = tuple(taxonomy_name(3000, share, seed) for seed in (200, 201) for share in (0.1, 0.03, 0.01))
 
 
-def default_datasets() -> tuple[str, ...]:
-    """The paper's thirteen embeddings, and the taxonomies."""
-    return (*list_embeddings(), *TAXONOMIES)
+#: What is measured unless told otherwise: the paper's thirteen embeddings, and the taxonomies.
+DEFAULT_DATASETS = (*list_embeddings(), *TAXONOMIES)
 
 
 @lru_cache(maxsize=4)

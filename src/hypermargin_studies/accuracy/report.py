@@ -1,6 +1,8 @@
-"""The report: what the measurement shows in sentences, tables and a picture, and pages for the documentation."""
+"""What the measurement shows: ranks over data sets, tests, sentences, tables and a picture, and pages for the docs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +13,169 @@ matplotlib.use("Agg")  # pictures in files need no screen
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import rankdata, studentized_range, wilcoxon
 
+from hypermargin.arrays import Array
 from hypermargin.plotting.palette import CLASS_COLOURS
-from hypermargin_studies.accuracy.cells import METRICS, RADIUS, Cell
-from hypermargin_studies.accuracy.contestants import OURS
-from hypermargin_studies.accuracy.summary import LESS_IS_BETTER, LEVEL, TUNED, Scores, changes, rank_rows, scores
+from hypermargin_studies.accuracy.cells import METRICS, RADIUS, Cell, contestants, scoring_of
+from hypermargin_studies.accuracy.contestants import OURS, PEERS
 from hypermargin_studies.engine.report import Entry, Guard, Picture, Report, Table, with_marked
 
+#: The score that parameters were chosen by: accuracy, or average precision on taxonomies.
+TUNED = "score"
+#: Of these metrics less is more.
+LESS_IS_BETTER = ("log loss", "seconds")
+#: The level of all tests, and of the critical difference: the usual one.
+LEVEL = 0.05
 TITLE = "Accuracy in nested cross-validation"
 SECTIONS = (("Ranks", False), ("Scores", False), ("After a random isometry", False))
-#: A difference of scores that counts.
+#: A difference of scores that counts: twice the error of a score on the largest data.
 BEHIND = 0.01
 PICTURE = "critical-difference.png"
 CAPTION = "Mean ranks; contestants joined by a bar cannot be told apart by Nemenyi's test."
 OWN, OTHERS = CLASS_COLOURS[0], "#404040"
+Results = dict[Cell, dict[str, Any]]
 
 
-def findings(results: dict[Cell, dict[str, Any]]) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Mean test scores, shape (n_datasets, n_contestants), NaN where a fold is missing; larger is better in `ranks`."""
+
+    metric: str
+    datasets: list[str]
+    contestants: list[str]
+    values: Array
+
+    @property
+    def complete(self) -> "Scores":
+        """Without contestants that have no score anywhere, and then without data sets on which one is missing."""
+        some = np.any(np.isfinite(self.values), axis=0)
+        values = self.values[:, some]
+        whole = np.all(np.isfinite(values), axis=1)
+        return Scores(
+            self.metric, list(compress(self.datasets, whole)), list(compress(self.contestants, some)), values[whole]
+        )
+
+    def among(self, contestants: Sequence[str]) -> "Scores":
+        """The same with some of the contestants only."""
+        return replace(self, contestants=list(contestants), values=np.column_stack([*map(self.of, contestants)]))
+
+    def of(self, name: str) -> Array:
+        """The scores of one contestant, shape (n_datasets,)."""
+        return self.values[:, self.contestants.index(name)]
+
+    @property
+    def peers(self) -> list[str]:
+        """The contestants that are not ours."""
+        return [name for name in self.contestants if name not in OURS]
+
+    @property
+    def ranks(self) -> Array:
+        """Ranks on each data set, 1 for the best, ties shared, shape as `values`."""
+        sign = 1.0 if self.metric in LESS_IS_BETTER else -1.0
+        return np.array([rankdata(np.round(sign * row, 12)) for row in self.values]).reshape(self.values.shape)
+
+    def mean_ranks(self) -> dict[str, float]:
+        """Mean rank of every contestant, the best first."""
+        means = self.ranks.mean(axis=0) if len(self.datasets) else np.full(len(self.contestants), np.nan)
+        return dict(sorted(zip(self.contestants, means.tolist(), strict=True), key=lambda pair: pair[1]))
+
+    def critical_difference(self) -> float:
+        """Nemenyi's: mean ranks that differ by less cannot be told apart, at `LEVEL`, all pairs taken together."""
+        k, n = len(self.contestants), len(self.datasets)
+        quantile = studentized_range.ppf(1.0 - LEVEL, k, np.inf) / np.sqrt(2.0)
+        return float(quantile * np.sqrt(k * (k + 1) / (6.0 * n)))
+
+    def tests_of(self, name: str) -> dict[str, float]:
+        """p-values of Wilcoxon's signed-rank test of one contestant against every other, after Holm's correction."""
+        others = [other for other in self.contestants if other != name]
+        raw = [_wilcoxon(self.of(name) - self.of(other)) for other in others]
+        return dict(zip(others, holm(raw), strict=True))
+
+
+def _wilcoxon(differences: Array) -> float:
+    rounded = np.round(differences, 12)
+    return float(wilcoxon(rounded, zero_method="zsplit", method="approx").pvalue) if np.any(rounded) else 1.0
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction: the k-th smallest of m times m - k + 1, never decreasing, at most 1."""
+    order = np.argsort(p_values, kind="stable")
+    corrected = np.empty(len(p_values))
+    largest = 0.0
+    for place, i in enumerate(order.tolist()):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[i]))
+        corrected[i] = largest
+    return corrected.tolist()
+
+
+def fold_scores(results: Results, metric: str, *, is_moved: bool) -> dict[tuple[str, str], dict]:
+    """Values of a metric by data set and contestant, each a dict by repetition and fold."""
+    found: dict[tuple[str, str], dict] = {}
+    for cell, record in results.items():
+        if cell.is_moved != is_moved:
+            continue
+        wanted = scoring_of(cell.dataset).replace("_", " ") if metric == TUNED else metric
+        for name in contestants(cell):
+            value = record["measures"].get(name, {}).get(wanted)
+            if value is not None:
+                found.setdefault((cell.dataset, name), {})[cell.repetition, cell.fold] = value
+    return found
+
+
+def scores(results: Results, metric: str, *, is_moved: bool = False) -> Scores:
+    """Means over the folds that all contestants of a data set have finished."""
+    if metric not in (*METRICS, TUNED):
+        raise ValueError(f"unknown metric {metric!r}")
+    found = fold_scores(results, metric, is_moved=is_moved)
+    names = [name for name in (*OURS, *PEERS) if any(name == who for _, who in found)]
+    datasets = list(dict.fromkeys(dataset for dataset, _ in found))
+    values = np.full((len(datasets), len(names)), np.nan)
+    for i, dataset in enumerate(datasets):
+        having = [found[dataset, name] for name in names if (dataset, name) in found]
+        shared = set.intersection(*(set(folds) for folds in having))
+        for j, name in enumerate(names):
+            if (dataset, name) in found and shared:
+                values[i, j] = np.mean([found[dataset, name][fold] for fold in sorted(shared)])
+    return Scores(metric, datasets, names, values)
+
+
+def changes(results: Results) -> dict[str, tuple[float, float, int]]:
+    """By contestant: mean and largest absolute change of the score of a fold under the isometry, and the folds."""
+    here, there = (fold_scores(results, TUNED, is_moved=moved) for moved in (False, True))
+    found = {}
+    for name in (*OURS, *PEERS):
+        differences = [
+            abs(value - there[key][fold])
+            for key, folds in here.items()
+            if key[1] == name and key in there
+            for fold, value in folds.items()
+            if fold in there[key]
+        ]
+        if differences:
+            found[name] = (float(np.mean(differences)), float(np.max(differences)), len(differences))
+    return found
+
+
+def rank_rows(results: Results) -> tuple[list[str], list[list[str]]]:
+    """Metrics, and for each contestant, the best first, its name and its mean rank by each metric as text."""
+    by_metric = {metric: scores(results, metric).complete for metric in (TUNED, *METRICS)}
+    ranks = {metric: each.mean_ranks() if each.datasets else {} for metric, each in by_metric.items()}
+    names = {name for each in ranks.values() for name in each}
+    ordered = sorted(names, key=lambda name: (ranks[TUNED].get(name, float("inf")), name))
+    rows = [[name, *(f"{each[name]:.2f}" if name in each else "–" for each in ranks.values())] for name in ordered]
+    return list(ranks), rows
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def findings(results: Results) -> list[str]:
     """The summary in sentences, what speaks against us first."""
     everything = scores(results, TUNED).complete
     if not everything.datasets or "auto" not in everything.contestants:
         return ["No data set has been measured with `auto` and all other contestants yet."]
-    peers = [name for name in everything.contestants if name not in OURS]
+    peers = everything.peers
     said = [_ranking(everything, f"{len(everything.contestants)} contestants")]
     if peers:  # ranks again without our own families, which `auto` is made of
         without_families = scores(results, TUNED).among(["auto", *peers]).complete
@@ -67,13 +210,10 @@ def _behind(all_scores: Scores) -> str:
 
 def against_best_peer(all_scores: Scores) -> list[tuple[str, str, float, float]]:
     """Data set, its best peer, the score of `auto` and that of the peer; the least favourable first."""
-    peers = [j for j, name in enumerate(all_scores.contestants) if name not in OURS]
-    own = all_scores.contestants.index("auto")
-    found = []
-    for i, dataset in enumerate(all_scores.datasets):
-        best = max(peers, key=lambda j: all_scores.values[i, j])
-        row = all_scores.values[i]
-        found.append((dataset, all_scores.contestants[best], float(row[own]), float(row[best])))
+    peers = all_scores.among(all_scores.peers)
+    best = np.argmax(peers.values, axis=1).tolist()
+    names, scores_of_best = [peers.contestants[j] for j in best], np.max(peers.values, axis=1).tolist()
+    found = zip(all_scores.datasets, names, all_scores.of("auto").tolist(), scores_of_best, strict=True)
     return sorted(found, key=lambda each: each[2] - each[3])
 
 
@@ -91,14 +231,14 @@ def _ranking(all_scores: Scores, who: str) -> str:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def all_tables(results: dict[Cell, dict[str, Any]]) -> list[Table]:
+def all_tables(results: Results) -> list[Table]:
     """Every table that has rows."""
     everything = scores(results, TUNED)
     complete = everything.complete
     found = [_main_table(everything), *(_metric_table(scores(results, metric)) for metric in METRICS)]
     if complete.datasets:
         found.append(_rank_table(results))
-        if "auto" in complete.contestants and not set(complete.contestants) <= set(OURS):
+        if "auto" in complete.contestants and complete.peers:
             found.append(_peer_table(complete))
     found.append(_moved_table(changes(results)))
     return [table for table in found if table.rows]
@@ -106,10 +246,9 @@ def all_tables(results: dict[Cell, dict[str, Any]]) -> list[Table]:
 
 def _main_table(all_scores: Scores) -> Table:
     rows = _score_rows(all_scores)
-    if "auto" in all_scores.contestants and any(name not in OURS for name in all_scores.contestants):
-        own = all_scores.contestants.index("auto")
-        peers = [j for j, name in enumerate(all_scores.contestants) if name not in OURS]
-        gap = all_scores.values[:, own] - np.max(np.nan_to_num(all_scores.values[:, peers], nan=-np.inf), axis=1)
+    if "auto" in all_scores.contestants and all_scores.peers:
+        peers = np.nan_to_num(all_scores.among(all_scores.peers).values, nan=-np.inf)
+        gap = all_scores.of("auto") - np.max(peers, axis=1)
         rows = [rows[i] for i in np.argsort(np.nan_to_num(gap, nan=np.inf), kind="stable")]
     caption = (
         "Means over test folds of the score that parameters were chosen by: average precision on taxonomies, accuracy "
@@ -120,7 +259,7 @@ def _main_table(all_scores: Scores) -> Table:
 
 def _peer_table(all_scores: Scores) -> Table:
     rows = [
-        [Entry(dataset), Entry(name), Entry(f"{theirs:.3f}"), Entry(f"{ours:.3f}"), Entry(f"{ours - theirs:+.3f}")]
+        [dataset, name, f"{theirs:.3f}", f"{ours:.3f}", f"{ours - theirs:+.3f}"]
         for dataset, name, ours, theirs in against_best_peer(all_scores)
     ]
     caption = "The peer that is best on the test folds of each data set, and `auto`; the least favourable first."
@@ -128,11 +267,11 @@ def _peer_table(all_scores: Scores) -> Table:
     return Table("best-peer", "auto and the best peer", columns, rows, caption, "Ranks", n_text=2)
 
 
-def _rank_table(results: dict[Cell, dict[str, Any]]) -> Table:
+def _rank_table(results: Results) -> Table:
     metrics, ranks = rank_rows(results)
     tuned = scores(results, TUNED).complete
     p = tuned.tests_of("auto") if "auto" in tuned.contestants else {}
-    rows = [[*map(Entry, row), Entry(_p(p[row[0]]) if row[0] in p else "–")] for row in ranks]
+    rows = [[*row, _p(p[row[0]]) if row[0] in p else "–"] for row in ranks]
     caption = (
         "1 is the best. Ranks of a metric are among the contestants that have it (some know no probabilities), over "
         "data sets measured with all of them. p: Wilcoxon's test against `auto` by the score, with Holm's correction."
@@ -151,7 +290,7 @@ def _metric_table(all_scores: Scores) -> Table:
 
 def _moved_table(moved: Mapping[str, tuple[float, float, int]]) -> Table:
     rows = [
-        [Entry(name), Entry(f"{mean:.4f}"), Entry(f"{most:.3f}"), Entry(str(count))]
+        [name, f"{mean:.4f}", f"{most:.3f}", str(count)]
         for name, (mean, most, count) in sorted(moved.items(), key=lambda item: item[1][0])
     ]
     caption = (
@@ -171,7 +310,7 @@ def _score_rows(all_scores: Scores) -> list[list[Entry]]:
         known = np.where(np.isfinite(values), sign * values, -np.inf)
         best = f"{values[int(np.argmax(known))]:.{digits}f}"
         texts = [f"{value:.{digits}f}" if np.isfinite(value) else "–" for value in values]
-        rows.append([Entry(dataset), *(Entry(text, is_best=text == best) for text in texts)])
+        rows.append([dataset, *(Entry(text, is_best=text == best) for text in texts)])
     return rows
 
 
@@ -230,7 +369,7 @@ def critical_difference_figure(scores: Scores) -> Figure:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-def make_report(results: dict[Cell, dict[str, Any]], facts: Mapping[str, str], picture: Path, guard: Guard) -> Report:
+def make_report(results: Results, facts: Mapping[str, str], picture: Path, guard: Guard) -> Report:
     """The report with its picture in a file; `facts` describe the run. Parts that fail are left out and listed."""
     drawn = guard.made("the picture of ranks", save_picture, results, picture)
     tables = [*(guard.made("tables", all_tables, results) or []), guard.table()]
@@ -239,7 +378,7 @@ def make_report(results: dict[Cell, dict[str, Any]], facts: Mapping[str, str], p
     return Report(TITLE, SECTIONS, facts, tables, pictures, said, notice=guard.notice())
 
 
-def save_picture(results: dict[Cell, dict[str, Any]], path: Path) -> bool:
+def save_picture(results: Results, path: Path) -> bool:
     """Draw mean ranks into a file; False where there are too few for a picture."""
     complete = scores(results, TUNED).complete
     if len(complete.datasets) < 2 or len(complete.contestants) < 3:
@@ -251,12 +390,12 @@ def save_picture(results: dict[Cell, dict[str, Any]], path: Path) -> bool:
     return True
 
 
-def write_report(results: dict[Cell, dict[str, Any]], folder: Path, facts: Mapping[str, str], guard: Guard) -> Path:
+def write_report(results: Results, folder: Path, facts: Mapping[str, str], guard: Guard) -> Path:
     """Write accuracy.html, accuracy.md and the picture. Returns the page."""
     return make_report(results, facts, folder / PICTURE, guard).write(folder, "accuracy")
 
 
-def write_results_page(results: dict[Cell, dict[str, Any]], path: Path, facts: Mapping[str, str], guard: Guard) -> Path:
+def write_results_page(results: Results, path: Path, facts: Mapping[str, str], guard: Guard) -> Path:
     """Put the findings at the head of `path`, in place of those of an earlier run, and write the page of tables.
 
     The tables go to ``accuracy-tables.md`` beside it, the picture to ``images``. Returns the page of tables.

@@ -1,10 +1,26 @@
-"""Commands that the studies add to `hypermargin`, one module per command."""
+"""Commands that the studies add to `hypermargin`, one module per command, and what they share."""
+
+import argparse
+from collections.abc import Iterable
 
 from hypermargin.cli.console import CommandError, warn
 from hypermargin_studies.engine.report import Guard
 
-#: Failed parts of a report that are named on the terminal; the report names them all.
+#: Failed parts of a report that are named on the terminal, which has room for a few lines; the report names them all.
 MOST_WARNINGS = 5
+
+
+def add_study_arguments(
+    parser: argparse.ArgumentParser, output: str, jobs: int, limit: float | None, meant: str
+) -> None:
+    """Options of commands that run cells and report on them: where, how, and what is done of it."""
+    folder, pages = "where results go (%(default)s)", "put the findings into this page, and their tables beside it"
+    parser.add_argument("--output", "-o", default=output, metavar="FOLDER", help=folder)
+    parser.add_argument("--jobs", type=int, default=jobs, metavar="N", help="cells at a time (%(default)s)")
+    parser.add_argument("--time-limit", type=float, default=limit, metavar="SECONDS", help=f"for one cell{meant}")
+    parser.add_argument("--fresh", action="store_true", help="run finished cells again")
+    parser.add_argument("--report-only", action="store_true", help="run nothing; report what is finished")
+    parser.add_argument("--results-page", metavar="FILE", help=pages)
 
 
 def names_in(text: str | None, complaint: str, separator: str = ",") -> tuple[str, ...]:
@@ -15,8 +31,26 @@ def names_in(text: str | None, complaint: str, separator: str = ",") -> tuple[st
     return names
 
 
+def chosen(text: str | None, known: Iterable[str], what: str, complaint: str, separator: str = ",") -> tuple[str, ...]:
+    """The names in a list, or all there are; an unknown one is an error that lists them."""
+    known = tuple(known)
+    names = names_in(text, complaint, separator) or known
+    for name in names:
+        if name not in known:
+            raise CommandError(f"unknown {what} {name!r}; there are: {f'{separator} '.join(known)}")
+    return names
+
+
+def numbers_in(text: str | None, option: str, between: str) -> tuple[float, ...]:
+    """The numbers in the value of an option."""
+    try:
+        return tuple(map(float, names_in(text, "no number")))
+    except ValueError:
+        raise CommandError(f"{option} must be numbers {between}, got {text!r}") from None
+
+
 def warn_of(guard: Guard) -> None:
-    """Say which parts of a report could not be made."""
+    """Name the parts of a report that could not be made."""
     for name, reason in guard.failures[:MOST_WARNINGS]:
         warn(f"{name}: {reason}")
     if guard.failures:

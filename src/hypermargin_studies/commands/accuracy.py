@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from hypermargin.cli.console import CommandError, say, show_table, warn
-from hypermargin_studies.commands import names_in, warn_of
+from hypermargin_studies.commands import add_study_arguments, names_in, warn_of
 
 EXAMPLES = """examples:
   hypermargin accuracy --output accuracy
@@ -22,34 +22,26 @@ QUICK = ("karate", "polbooks", "olsson", "taxonomy_800_0.05_seed200")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", "-o", default="accuracy", metavar="FOLDER", help="where results go (%(default)s)")
+    add_study_arguments(parser, "accuracy", 1, 3600.0, ", %(default)g by default")
     parser.add_argument("--data", metavar="A,B,...", help="the data sets (default: all embeddings, and taxonomies)")
     parser.add_argument("--models", metavar="A;B;...", help="contestants, separated by semicolons (default: all)")
     parser.add_argument("--repetitions", type=int, metavar="N", help="of the outer folds (more for small data)")
     parser.add_argument("--folds", type=int, metavar="N", help="of the five outer ones (one of large data)")
     parser.add_argument("--not-moved", action="store_true", help="leave out the same data after a random isometry")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (%(default)s)")
-    parser.add_argument("--time-limit", type=float, default=3600.0, metavar="S", help="seconds per cell (%(default)g)")
     parser.add_argument("--quick", action="store_true", help="a first look: small data, two folds")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is on disk already")
-    parser.add_argument("--report-only", action="store_true", help="measure nothing, write the report")
-    parser.add_argument(
-        "--results-page", metavar="FILE", help="put the summary at the head of this page, and all tables beside it"
-    )
     parser.add_argument("--list", action="store_true", help="list data sets and contestants")
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.accuracy.cells import OUTER_FOLDS, default_datasets, plan
+    from hypermargin_studies.accuracy.cells import DEFAULT_DATASETS, OUTER_FOLDS, load, plan
     from hypermargin_studies.accuracy.contestants import OURS, PEERS
-    from hypermargin_studies.accuracy.report import findings, write_report, write_results_page
-    from hypermargin_studies.accuracy.summary import rank_rows, scores
+    from hypermargin_studies.accuracy.report import findings, rank_rows, scores, write_report, write_results_page
     from hypermargin_studies.engine.cells import FINISHED, Cache
     from hypermargin_studies.engine.report import Guard
-    from hypermargin_studies.engine.runner import run_with_progress
+    from hypermargin_studies.engine.runner import describe_environment, run_with_progress
 
     if args.list:
-        say(f"data: {', '.join(default_datasets())}")
+        say(f"data: {', '.join(DEFAULT_DATASETS)}")
         say(f"ours: {'; '.join(OURS)}")
         say(f"peers: {'; '.join(PEERS)}")
         return
@@ -58,8 +50,11 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError("--repetitions, --folds, --jobs and --time-limit must be positive")
     if args.folds is not None and args.folds > OUTER_FOLDS:
         raise CommandError(f"there are {OUTER_FOLDS} outer folds, so --folds is at most that")
+    datasets = names_in(args.data, "--data names nothing") or (QUICK if args.quick else DEFAULT_DATASETS)
+    for name in datasets:
+        load(name)  # an error that lists what there is
     cells = plan(
-        _datasets(args, QUICK if args.quick else default_datasets()),
+        datasets,
         _contestants(args.models),
         with_moved=not args.not_moved,
         repetitions=1 if args.quick and args.repetitions is None else args.repetitions,
@@ -78,7 +73,13 @@ def run(args: argparse.Namespace) -> None:
     results = {cell: record for cell, record in everything if record["state"] == FINISHED}
     if not results:
         raise CommandError(f"nothing was measured yet in {cache.folder}")
-    facts, guard = _facts(cells, results), Guard()
+    facts = {
+        "cells": f"{len(results)} of {len(cells)} measured",
+        "outer folds": _folds_in_words(cells),
+        "measured at commit": ", ".join(sorted({str(record.get("commit")) for record in results.values()})),
+        **describe_environment(),
+    }
+    guard = Guard()
     page = write_report(results, folder, facts, guard)
     warn_of(guard)
     metrics, ranks = rank_rows(results)
@@ -113,32 +114,9 @@ def _contestants(text: str | None) -> list[str]:
     return found
 
 
-def _datasets(args: argparse.Namespace, usual: tuple[str, ...]) -> tuple[str, ...]:
-    from hypermargin_studies.accuracy.cells import load
-
-    if args.data is None:
-        return usual
-    names = names_in(args.data, "--data names nothing")
-    for name in names:
-        load(name)  # an error that lists what there is
-    return names
-
-
 def _folds_in_words(cells) -> str:
     """How many outer folds of each data set as it lies are in the plan: "5 each; 25 of karate"."""
     counts = Counter(name for name, _, _ in {(cell.dataset, cell.repetition, cell.fold) for cell in cells})
     usual = Counter(counts.values()).most_common(1)[0][0]
     others = (f"{count} of {name}" for name, count in sorted(counts.items()) if count != usual)
     return "; ".join([f"{usual} each", *others])
-
-
-def _facts(cells, results) -> dict[str, str]:
-    from hypermargin_studies.engine.environment import describe_environment
-
-    commits = sorted({str(record.get("commit")) for record in results.values()})
-    return {
-        "cells": f"{len(results)} of {len(cells)} measured",
-        "outer folds": _folds_in_words(cells),
-        "measured at commit": ", ".join(commits),
-        **describe_environment(),
-    }

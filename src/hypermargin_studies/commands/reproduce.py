@@ -2,12 +2,13 @@
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypermargin.cli.console import CommandError, make_folder, say, warn
-from hypermargin_studies.commands import names_in, warn_of
+from hypermargin_studies.commands import add_study_arguments, names_in, numbers_in, warn_of
 
 if TYPE_CHECKING:
     from hypermargin_studies.engine.cells import Results
@@ -35,16 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", metavar="A,B,...", help="methods (default: all; exact is added as the judge)")
     parser.add_argument("--schemes", metavar="A,B", default="ovr,ovo", help="multi-class schemes (%(default)s)")
     parser.add_argument("-C", "--C", metavar="A,B,...", help="values of C (default: the paper's)")
-    parser.add_argument("--output", "-o", default="reproduction", metavar="FOLDER", help="where all goes (%(default)s)")
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="cells at a time (%(default)s)"
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help=f"for one cell; then it is a labelled hole ({QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g})",
-    )
+    meant = f", then it is a labelled hole; {QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g}"
+    add_study_arguments(parser, "reproduction", os.cpu_count() or 1, None, meant)
     parser.add_argument("--dask", metavar="ADDRESS", help="run the cells on the Dask cluster with this scheduler")
     parser.add_argument(
         "--device",
@@ -52,18 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run the moment relaxations by PyTorch on this device, such as cuda; the report says which they were",
     )
     parser.add_argument("--no-grid", action="store_true", help="leave out the Gaussian grid")
-    parser.add_argument("--fresh", action="store_true", help="run finished cells again")
     parser.add_argument("--plan", action="store_true", help="print the plan and stop")
-    parser.add_argument("--report-only", action="store_true", help="run nothing; report what is finished")
-    parser.add_argument(
-        "--results-page", metavar="FILE", help="also write the findings in Markdown, and their tables beside them"
-    )
 
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.cells import Cache
-    from hypermargin_studies.engine.environment import check_device
-    from hypermargin_studies.engine.runner import expected_seconds, run_with_progress
+    from hypermargin_studies.engine.runner import check_device, expected_seconds, run_with_progress
     from hypermargin_studies.reproduction.cells import Selection, make_plan
 
     if args.jobs < 1:
@@ -71,11 +58,9 @@ def run(args: argparse.Namespace) -> None:
     limit = args.time_limit if args.time_limit is not None else (QUICK_LIMIT if args.quick else FULL_LIMIT)
     if not limit > 0.0:
         raise CommandError(f"--time-limit must be positive, got {limit:g}")
-    datasets, methods = (
-        names_in(args.datasets, "--datasets names nothing"),
-        names_in(args.methods, "--methods names nothing"),
-    )
-    schemes, C = names_in(args.schemes, "--schemes names nothing"), _numbers(args.C)
+    asked = (names_in(getattr(args, name), f"--{name} names nothing") for name in ("datasets", "methods", "schemes"))
+    datasets, methods, schemes = asked
+    C = numbers_in(args.C, "--C", "with commas between them")
     selection = Selection(datasets, methods, schemes, C, grid=not args.no_grid, quick=args.quick)
     if args.device is not None and args.dask is None:  # a cluster's workers have their own
         check_device(args.device)
@@ -99,8 +84,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
     from hypermargin_studies.engine.cells import NOT_RUN
-    from hypermargin_studies.engine.environment import describe_environment
     from hypermargin_studies.engine.report import Guard
+    from hypermargin_studies.engine.runner import describe_environment
     from hypermargin_studies.reproduction.report import write_report, write_results_page
     from hypermargin_studies.reproduction.summary import Summary
 
@@ -110,11 +95,10 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     # Cells of a cache may have been given other limits than those of this run.
     limits = sorted({f"{record.get('limit', limit):g}" for _, record in results}, key=float)
     allowed = limits[0] if len(limits) == 1 else f"{limits[0]} to {limits[-1]}"
+    commits = {str(record.get("commit", "?")) for _, record in results if "folds" in record}
     facts = {
         "run": f"{kind}, {summary.n_cells} cells finished, {len(summary.holes)} missing, at most {allowed} s per cell",
-        "cells made at": ", ".join(
-            sorted({str(record.get("commit", "?")) for _, record in results if "folds" in record})
-        ),
+        "cells made at": ", ".join(sorted(commits)),
         **{"report made at" if name == "commit" else name: value for name, value in describe_environment().items()},
     }
     guard = Guard()
@@ -123,8 +107,7 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     if args.results_page:
         tables = write_results_page(summary, Path(args.results_page), facts, Guard())
         say(f"wrote {args.results_page} and {tables}")
-    for state in sorted({record["state"] for _, record in summary.holes}):
-        count = sum(record["state"] == state for _, record in summary.holes)
+    for state, count in sorted(Counter(record["state"] for _, record in summary.holes).items()):
         warn(f"{count} cells: {state}; the report lists them")
     say(f"wrote {page}, and the same as report.md, tables/ and figures/")
 
@@ -150,10 +133,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90.0:
         return f"{seconds:.0f} s"
     return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
-
-
-def _numbers(text: str | None) -> tuple[float, ...]:
-    try:
-        return tuple(map(float, names_in(text, "--C names nothing")))
-    except ValueError:
-        raise CommandError(f"--C must be numbers with commas between them, got {text!r}") from None

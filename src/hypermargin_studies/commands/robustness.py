@@ -4,7 +4,7 @@ import argparse
 import json
 
 from hypermargin.cli.console import CommandError, make_folder, percent, say, show_table, warn
-from hypermargin_studies.commands import names_in, warn_of
+from hypermargin_studies.commands import chosen, numbers_in, warn_of
 
 EXAMPLES = """examples:
   hypermargin robustness --output robust
@@ -23,9 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.cells import FINISHED, Cache
-    from hypermargin_studies.engine.environment import describe_environment
     from hypermargin_studies.engine.report import Guard
-    from hypermargin_studies.engine.runner import run_with_progress
+    from hypermargin_studies.engine.runner import describe_environment, run_with_progress
     from hypermargin_studies.robustness import (
         ASPECTS,
         DATASETS,
@@ -37,9 +36,11 @@ def run(args: argparse.Namespace) -> None:
         make_report,
     )
 
-    datasets = _chosen(args.datasets, ",", DATASETS, "data set")
-    methods = _chosen(args.methods, ";", tuple(METHODS), "method")
-    sizes = _sizes(args.sizes)
+    datasets = chosen(args.datasets, DATASETS, "data set", "the list names no data set")
+    methods = chosen(args.methods, METHODS, "method", "the list names no method", ";")
+    sizes = tuple(sorted(set(numbers_in(args.sizes, "--sizes", "separated by commas"))))
+    if not all(0.0 < size <= 10.0 for size in sizes):
+        raise CommandError("--sizes must be positive and at most 10")
     if args.seeds < 1:
         raise CommandError(f"--seeds must be at least 1, got {args.seeds}")
     if REFERENCE not in methods:
@@ -65,22 +66,3 @@ def run(args: argparse.Namespace) -> None:
         rows = [(name, *(percent(table[name, size][aspect].mean()) for aspect in ASPECTS)) for name in methods]
         show_table(f"size {size:g}", ("method", *ASPECTS.values()), rows)
     say(f"written: {', '.join(str(page.with_suffix(kind)) for kind in ('.md', '.html', '.png'))}, {raw}")
-
-
-def _chosen(text: str | None, separator: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """The names in a list, or all there are; an unknown one is an error that lists them."""
-    names = names_in(text, f"the list names no {what}", separator) or known
-    for name in names:
-        if name not in known:
-            raise CommandError(f"unknown {what} {name!r}; there are: {f'{separator} '.join(known)}")
-    return names
-
-
-def _sizes(text: str) -> tuple[float, ...]:
-    try:
-        sizes = tuple(sorted({float(part) for part in text.split(",")}))
-    except ValueError:
-        raise CommandError(f"--sizes must be numbers separated by commas, got {text!r}") from None
-    if not all(0.0 < size <= 10.0 for size in sizes):
-        raise CommandError("--sizes must be positive and at most 10")
-    return sizes

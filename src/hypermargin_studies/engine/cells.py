@@ -16,10 +16,10 @@ Results = list[tuple[Any, Record]]
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """What is run as a whole and kept as a whole; its fields are plain values.
+    """What is run and kept as a whole; its fields are plain values.
 
-    The module of a subclass has a function ``run_cell(cell, device)``, which takes the plain form of a cell and returns
-    plain values. Workers call it.
+    The module of a subclass has a function ``run_cell(cell, device)`` for workers to call, which takes the plain form
+    of a cell and returns plain values.
     """
 
     #: The entry of a record that holds what `run_cell` returned.
@@ -55,10 +55,7 @@ class Cell(ABC):
 
 
 class Cache:
-    """A folder of JSON records named by the keys of cells.
-
-    Each is written when its cell finishes, so that an interrupted run loses nothing.
-    """
+    """A folder of JSON records named by the keys of cells, each written when its cell finishes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -88,9 +85,7 @@ class Cache:
 
         What was given up on a processor may still succeed on a device.
         """
-        record = self.read(cell)
-        if record is None:
-            return None
+        record = self.read(cell) or {"state": NOT_RUN}
         given_up = record["state"] in (TIMED_OUT, SKIPPED) and record.get("limit", 0.0) >= limit
         return record if record["state"] == FINISHED or (given_up and not cell.runs_on(device)) else None
 
@@ -98,15 +93,9 @@ class Cache:
         self, cells: Iterable[Any], limit: float, *, fresh: bool = False, device: str | None = None
     ) -> tuple[Results, list[Any]]:
         """Results that need not be computed again, and the cells that must be; with `fresh` all of them."""
-        done: Results = []
-        missing = []
-        for cell in cells:
-            record = None if fresh else self.settled(cell, limit, device)
-            if record is None:
-                missing.append(cell)
-            else:
-                done.append((cell, record))
-        return done, missing
+        found = [(cell, None if fresh else self.settled(cell, limit, device)) for cell in cells]
+        done = [(cell, record) for cell, record in found if record is not None]
+        return done, [cell for cell, record in found if record is None]
 
     def whole(self, done: Results, missing: Iterable[Any]) -> Results:
         """Results of a report without a run: what is not settled is on disk, or has not been run yet."""

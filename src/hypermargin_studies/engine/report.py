@@ -5,14 +5,15 @@ import csv
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from string import Template
+from typing import Any, TypeVar
 
 MARK = "▲"
-#: Tables with more rows have a field to filter them.
+#: Tables with more rows, which the eye does not take in at once, have a field to filter them.
 FILTERED = 13
 #: The section of parts that could not be made.
 FAILED_PARTS = "Failed"
@@ -45,17 +46,25 @@ class Entry:
         return f"{text} {MARK}{self.why.name}" if self.why else text
 
 
+def number(value: float, form: str = ".0f", unit: str = "") -> Entry:
+    """A number as an entry that is sorted by its value."""
+    return Entry(f"{value:{form}}{unit}", float(value))
+
+
 @dataclass
 class Table:
-    """A title, a caption, columns and rows; `slug` names its files."""
+    """A title, a caption, columns and rows, in which a text stands for an entry of it; `slug` names its files."""
 
     slug: str
     title: str
     columns: Sequence[str]
-    rows: list[list[Entry]]
+    rows: list[Any]
     caption: str = ""
     section: str = ""
-    n_text: int = field(default=1)  # leading columns that hold words
+    n_text: int = 1  # leading columns that hold words
+
+    def __post_init__(self) -> None:
+        self.rows = [[Entry(entry) if isinstance(entry, str) else entry for entry in row] for row in self.rows]
 
     def footnotes(self) -> list[Note]:
         """The explanations that marks in this table refer to, once each."""
@@ -67,8 +76,8 @@ def to_markdown(table: Table, level: int = 3) -> str:
     lines = [f"{'#' * level} {table.title}", ""]
     if table.caption:
         lines += [table.caption, ""]
-    lines.append("| " + " | ".join(table.columns) + " |")
-    lines.append("|" + "|".join("---" if k < table.n_text else "---:" for k in range(len(table.columns))) + "|")
+    aligned = ("---" if k < table.n_text else "---:" for k in range(len(table.columns)))
+    lines += ["| " + " | ".join(table.columns) + " |", "|" + "|".join(aligned) + "|"]
     for row in table.rows:
         cells = [f"**{entry.plain}**" if entry.is_best else entry.plain for entry in row]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
@@ -81,17 +90,12 @@ def to_csv(table: Table) -> str:
     compared = [any(row[k].paper for row in table.rows) for k in range(len(table.columns))]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    header: list[str] = []
-    for name, has_paper in zip(table.columns, compared, strict=True):
-        header += [name, f"{name}: paper", f"{name}: differs because"] if has_paper else [name]
-    writer.writerow(header)
-    for row in table.rows:
-        cells: list[str] = []
-        for entry, has_paper in zip(row, compared, strict=True):
-            cells.append(entry.text)
-            if has_paper:
-                cells += [entry.paper, entry.why.text if entry.why else ""]
-        writer.writerow(cells)
+    lines = [[(name, f"{name}: paper", f"{name}: differs because") for name in table.columns]]
+    lines += [[(entry.text, entry.paper, entry.why.text if entry.why else "") for entry in row] for row in table.rows]
+    for line in lines:
+        writer.writerow(
+            text for texts, both in zip(line, compared, strict=True) for text in (texts if both else texts[:1])
+        )
     return out.getvalue()
 
 
@@ -104,9 +108,8 @@ def to_html(table: Table) -> str:
     body = "\n".join(
         "<tr>" + "".join(_td(entry, k < table.n_text) for k, entry in enumerate(row)) + "</tr>" for row in table.rows
     )
-    search = (
-        '<input type="search" placeholder="filter rows" aria-label="filter rows">' if len(table.rows) > FILTERED else ""
-    )
+    search = '<input type="search" placeholder="filter rows" aria-label="filter rows">'
+    search = search if len(table.rows) > FILTERED else ""
     notes = "".join(f"<li><b>{MARK}{escape(n.name)}</b> {escape(n.text)}</li>" for n in table.footnotes())
     caption = f"<p class=caption>{escape(table.caption)}</p>" if table.caption else ""
     return (
@@ -160,9 +163,8 @@ class Guard:
 
     def table(self) -> Table:
         """The parts that could not be made; without rows if there are none."""
-        rows = [[Entry(name), Entry(reason)] for name, reason in self.failures]
         title = "Parts of this report that could not be made"
-        return Table("failed", title, ["part", "reason"], rows, "", FAILED_PARTS, 2)
+        return Table("failed", title, ["part", "reason"], self.failures, "", FAILED_PARTS, 2)
 
     def notice(self) -> str:
         """A sentence for the head of the report; empty if nothing failed."""
@@ -227,41 +229,22 @@ class Report:
                 count = f"show {len(tables)} table{'s' if len(tables) != 1 else ''}"
                 content = f"<details><summary>{count}</summary>\n{content}\n</details>"
             body.append(f'<section><h2 id="{anchor}">{escape(name)}</h2>\n{content}\n</section>')
-        about = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in self.facts.items())
-        banner = f'<p class="banner" role="note">{escape(self.notice)}</p>' if self.notice else ""
-        lead = f'<p class="lead">{escape(self.paragraph)}</p>' if self.paragraph else ""
-        items = "".join(f"<li>{escape(text)}</li>" for text in self.findings)
-        style, script = (_asset(f"report.{kind}") for kind in ("css", "js"))
-        return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(self.title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<h1>{escape(self.title)}</h1>
-{banner}
-{lead}
-<ul class="findings">{items}</ul>
-<p class="sub">{escape(self.hint)}</p>
-<nav>{" ".join(links)}</nav>
-{"".join(body)}
-<section><h2 id="run">This run</h2><dl>{about}</dl></section>
-</main>
-<script>
-{script}</script>
-</body>
-</html>
-"""
+        return Template(_asset("html")).substitute(
+            title=escape(self.title),
+            hint=escape(self.hint),
+            banner=f'<p class="banner" role="note">{escape(self.notice)}</p>' if self.notice else "",
+            lead=f'<p class="lead">{escape(self.paragraph)}</p>' if self.paragraph else "",
+            items="".join(f"<li>{escape(text)}</li>" for text in self.findings),
+            about="".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in self.facts.items()),
+            links=" ".join(links),
+            body="".join(body),
+            style=_asset("css"),
+            script=_asset("js"),
+        )
 
 
-def _asset(name: str) -> str:
-    return files("hypermargin_studies.engine").joinpath(name).read_text(encoding="utf-8")
+def _asset(kind: str) -> str:
+    return files("hypermargin_studies.engine").joinpath(f"report.{kind}").read_text(encoding="utf-8")
 
 
 # -- parts of a page that several commands write -----------------------------------------------------------------------

@@ -1,22 +1,29 @@
-"""Run cells side by side, here or on a Dask cluster, and keep each as it finishes."""
+"""Run cells side by side, here or on a Dask cluster, keep each as it finishes, and say on what they were run."""
 
+import os
+import platform
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
+from hypermargin import __version__
 from hypermargin.progress import Progress
 from hypermargin_studies.engine.cells import FAILED, FINISHED, SKIPPED, TIMED_OUT, Cache, Cell, Record, Results
-from hypermargin_studies.engine.environment import commit
 from hypermargin_studies.engine.worker import FOREVER, LimitedWorker
 
 #: A cell whose estimate is this many times the limit is not begun: estimates are rough, but not as rough as that.
 FAR = 3.0
-#: Seconds to wait for a Dask scheduler.
+#: Seconds to wait for a Dask scheduler: one that is there answers in milliseconds.
 CONNECT = 10
+PACKAGES = ("numpy", "scipy", "scikit-learn", "clarabel", "joblib", "python-flint", "matplotlib")
 _HERE = threading.local()
 _WORKERS: list[LimitedWorker] = []
 
@@ -37,36 +44,28 @@ def run_cells(
     dask : str, optional
         Address of a Dask scheduler. Its workers need this package and the data.
     device : str, optional
-        PyTorch's name of an accelerator, "cuda", for the cells that can use one. Their estimates are for processors,
-        and then stop nothing.
+        PyTorch's name of an accelerator, "cuda", for the cells that can use one; their estimates then stop nothing.
     """
     hopeless: dict[Hashable, Cell] = {}
     tasks = (delayed(work)(cell, limit, hopeless, device) for cell in cells)
+    # Tasks are handed out one at a time, so that the next can profit from what the last has shown.
+    how = {"n_jobs": -1, "pre_dispatch": "all"} if dask else {"n_jobs": jobs, "pre_dispatch": jobs}
     try:
         with _backend(jobs, dask):
-            # Tasks are handed out one at a time, so that the next can profit from what the last has shown.
-            parallel = Parallel(
-                n_jobs=-1 if dask else jobs,
-                return_as="generator_unordered",
-                pre_dispatch="all" if dask else jobs,
-                batch_size=1,
-            )
-            yield from parallel(tasks)
+            yield from Parallel(return_as="generator_unordered", batch_size=1, **how)(tasks)
     finally:
         while _WORKERS:
             _WORKERS.pop().close()
 
 
 def work(cell: Cell, limit: float, hopeless: dict[Hashable, Cell], device: str | None = None) -> tuple[Cell, Record]:
-    """One cell in the worker process of this thread.
-
-    `hopeless` has the cells that ran out of time. Threads share it, so that the next cell knows before it is begun.
-    """
+    """One cell in the worker process of this thread; threads share `hopeless`, the cells that ran out of time."""
+    reason = ""
     if cell.group in hopeless:
         reason = f"{hopeless[cell.group].in_words()} took more than {limit:g} s"
-        return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
-    if not cell.runs_on(device) and cell.estimate() > FAR * limit:
+    elif not cell.runs_on(device) and cell.estimate() > FAR * limit:
         reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
+    if reason:
         return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
     if getattr(_HERE, "worker", None) not in _WORKERS:  # none yet, or that of a run which is over
         _HERE.worker = LimitedWorker(type(cell).__module__)
@@ -85,17 +84,16 @@ def work(cell: Cell, limit: float, hopeless: dict[Hashable, Cell], device: str |
 
 
 def run_missing(
-    cells: Sequence[Cell], cache: Cache, *, tell: Callable[[Any, Record], None] | None = None, **how: Any
+    cells: Sequence[Cell], cache: Cache, *, notify: Callable[[Any, Record], None] = lambda *_: None, **how: Any
 ) -> Results:
-    """Compute cells as `run_cells` does, keep each as it finishes, and call `tell` with it."""
+    """Compute cells as `run_cells` does, keep each as it finishes, and call `notify` with it."""
     made_by = commit()
     results: Results = []
     for cell, record in run_cells(cells, **how):
         record["commit"] = made_by
         cache.write(cell, record)
         results.append((cell, record))
-        if tell is not None:
-            tell(cell, record)
+        notify(cell, record)
     return results
 
 
@@ -105,16 +103,18 @@ def run_with_progress(cells: Sequence[Cell], cache: Cache, **how: Any) -> Result
         return []
     with Progress("cells", len(cells)) as progress:
 
-        def tell(cell: Cell, record: Record) -> None:
+        def line(text: str) -> None:
+            progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+        def notify(cell: Cell, record: Record) -> None:
             progress.at(progress.done + 1, cell.in_words())
             if record["state"] == FAILED:
-                progress.console.print(f"failed: {cell.in_words()}: {record['reason']}", markup=False, highlight=False)
+                line(f"failed: {cell.in_words()}: {record['reason']}")
 
         try:
-            return run_missing(cells, cache, tell=tell, **how)
+            return run_missing(cells, cache, notify=notify, **how)
         except KeyboardInterrupt:
-            kept = f"finished cells are kept in {cache.folder}; the same command goes on from there"
-            progress.console.print(kept, markup=False, highlight=False, soft_wrap=True)
+            line(f"finished cells are kept in {cache.folder}; the same command goes on from there")
             raise
 
 
@@ -152,3 +152,50 @@ def _backend(jobs: int, dask: str | None) -> Iterator[None]:
         raise ValueError(f"no Dask scheduler answers at {dask!r} ({type(error).__name__})") from error
     with client, parallel_config("dask", client=client):
         yield
+
+
+# -- the software and hardware of a run; nothing names the user or the machine -----------------------------------------
+
+
+def describe_environment() -> dict[str, str]:
+    """Versions, processor and commit, in the order a reader wants them."""
+    described = {
+        "hypermargin": __version__,
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "Python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "processor": platform.processor() or "unknown",
+    }
+    with suppress(OSError):
+        cpus = Path("/proc/cpuinfo").read_text().splitlines()
+        named = [line.partition(":")[2].strip() for line in cpus if line.startswith("model name")]
+        described["processor"] = named[0] if named else described["processor"]
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            described[package] = version(package)
+    return described
+
+
+def check_device(device: str) -> None:
+    """A `ValueError` that says what is wrong where PyTorch cannot work on `device`."""
+    try:
+        import torch
+    except ImportError:
+        raise ValueError("--device needs PyTorch: pip install 'hypermargin[gpu]'") from None
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"PyTorch cannot use the device {device!r} ({str(error).splitlines()[0]})") from None
+
+
+def commit() -> str:
+    """The commit of the checkout this package runs from, "+" where files differ from it; "unknown" elsewhere."""
+    git = ("git", "-C", str(Path(__file__).parents[2]))  # the folder of this package and the library
+    how: dict[str, Any] = {"capture_output": True, "text": True, "check": True, "timeout": 10}
+    try:
+        number = subprocess.run((*git, "rev-parse", "--short=12", "HEAD"), **how).stdout.strip()
+        status = subprocess.run((*git, "status", "--porcelain", "--untracked-files=no", "--", "."), **how)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return number + ("+" if status.stdout.strip() else "")

@@ -15,12 +15,12 @@ import threading
 import time
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TextIO
+from typing import Any
 
 COMMAND = (sys.executable, "-m", "hypermargin_studies.engine.worker")
 #: One thread per worker: `--jobs` says how many cores are used, and times can be compared.
 SINGLE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "RAYON")}
-#: Seconds that no task takes.
+#: Seconds that no task takes: eleven days.
 FOREVER = 1e6
 
 
@@ -39,7 +39,7 @@ class LimitedWorker:
     def __init__(self, module: str) -> None:
         """`module` has the functions that can be called; it is imported before the clock of a task starts."""
         self._command = (*COMMAND, module)
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Any = None
         self._errors: Any = None
         self._busy = threading.Lock()
         self._ended = False
@@ -59,9 +59,7 @@ class LimitedWorker:
             self._discard()
 
     def _perform(self, task: dict[str, Any], limit: float) -> Answer:
-        process = self._running()
-        assert process.stdin is not None
-        assert process.stdout is not None
+        process: Any = self._running()
         expired = threading.Event()
 
         def stop() -> None:
@@ -90,17 +88,10 @@ class LimitedWorker:
         if self._process is None or self._process.poll() is not None:
             self._discard()
             self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in `close`
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                text=True,
-                encoding="utf-8",
-                env={**os.environ, **SINGLE_THREAD},
-            )
+            how: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
+            environment = {**os.environ, **SINGLE_THREAD}
+            self._process = subprocess.Popen(self._command, **how, text=True, encoding="utf-8", env=environment)
             # Time limits are for tasks: they begin when the worker has imported what it needs.
-            assert self._process.stdout is not None
             self._process.stdout.readline()
             if self._ended:  # meanwhile, and `close` may have seen no process yet
                 self._process.kill()
@@ -129,17 +120,10 @@ def perform(module: ModuleType, task: dict[str, Any]) -> dict[str, Any]:
     """The value of a task, or what went wrong, as plain values."""
     try:
         return {"value": getattr(module, task["function"])(**task["arguments"])}
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
         return {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
-
-
-def serve(module: ModuleType, requests: TextIO, replies: TextIO) -> None:
-    """Say that all is ready, then answer until the input ends."""
-    print("ready", file=replies, flush=True)
-    for line in requests:
-        print(json.dumps(perform(module, json.loads(line))), file=replies, flush=True)
 
 
 def end_with(parent: int) -> None:
@@ -150,13 +134,16 @@ def end_with(parent: int) -> None:
 
 
 def main() -> None:
+    """Print a line when all is imported, then an answer for each line of the input."""
     module = importlib.import_module(sys.argv[1])
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     # What a solver prints must not be taken for an answer.
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
-        serve(module, sys.stdin, replies)
+        print("ready", file=replies, flush=True)
+        for line in sys.stdin:
+            print(json.dumps(perform(module, json.loads(line))), file=replies, flush=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from hypermargin.estimators.multiclass import make_scheme, problem_of_row
 from hypermargin_studies import datasets as data
 from hypermargin_studies.datasets import class_sizes, digest, fold, fold_seed, grid_parameters
 from hypermargin_studies.engine import cells as engine
-from hypermargin_studies.engine.environment import device_name
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, Method, get_method
 from hypermargin_studies.reproduction.paper import in_paper
 
@@ -100,7 +99,7 @@ class Cell(engine.Cell):
 def run_cell(cell: Cell | dict[str, Any], device: str | None = None) -> list[dict[str, Any]]:
     """Fit and measure every fold of a cell (or its plain form): one record of plain values per fold.
 
-    Methods that can use an accelerator run on PyTorch's `device`. It is not part of the cell: it changes how long an
+    Methods that can use an accelerator run on PyTorch's `device`, which is not part of the cell: it changes how long an
     answer takes, not which problem is solved.
     """
     cell = Cell(**{**cell, "folds": tuple(cell["folds"])}) if isinstance(cell, dict) else cell
@@ -118,7 +117,12 @@ def _run_fold(cell: Cell, method: Method, number: int, device: str | None) -> di
     clock = time.process_time if device is None else time.perf_counter
     start = clock()
     model.fit(X_train, y_train)
-    record: dict[str, Any] = {"fold": number, "seconds": clock() - start, "device": device_name(device)}
+    record: dict[str, Any] = {"fold": number, "seconds": clock() - start, "device": None}
+    if device is not None:
+        import torch
+
+        is_cuda = torch.device(device).type == "cuda"
+        record["device"] = torch.cuda.get_device_name(device) if is_cuda else device  # such as "NVIDIA H200"
     record |= accuracies(model, X_train, y_train, "train") | accuracies(model, X_test, y_test, "test")
     if method.is_margin:
         record |= margin_measures(model, (X_train, y_train), (X_test, y_test))
@@ -127,17 +131,14 @@ def _run_fold(cell: Cell, method: Method, number: int, device: str | None) -> di
 
 # -- what is measured of a fitted classifier ---------------------------------------------------------------------------
 
-
 LOSSES = ("hinge", "asinh")
 
 
 def accuracies(classifier: Any, X: Array, y: np.ndarray, part: str) -> dict[str, float]:
     """Accuracy and weighted F1 score on one part ("train" or "test") of the data."""
     predicted = classifier.predict(X)
-    return {
-        f"{part}_accuracy": float(accuracy_score(y, predicted)),
-        f"{part}_f1": float(f1_score(y, predicted, average="weighted", zero_division=0.0)),
-    }
+    f1 = f1_score(y, predicted, average="weighted", zero_division=0.0)
+    return {f"{part}_accuracy": float(accuracy_score(y, predicted)), f"{part}_f1": float(f1)}
 
 
 def margin_measures(
@@ -147,8 +148,7 @@ def margin_measures(
 
     Losses are summed over the binary problems; on the test part the objective is that of the test points.
     """
-    solutions = model.solutions_
-    problems = model.binary_problems(*train)
+    solutions, problems = model.solutions_, model.binary_problems(*train)
     measures: dict[str, Any] = {}
     for loss in LOSSES:
         values = [s.objective_for(loss, p) for p, s in zip(problems, solutions, strict=True)]
@@ -182,7 +182,6 @@ def finite(value: float) -> float | None:
 
 # -- what a run consists of --------------------------------------------------------------------------------------------
 
-
 SCHEMES = ("ovr", "ovo")
 SYNTHETIC_C = 10.0
 REAL_C = (0.1, 1.0, 10.0)
@@ -205,10 +204,10 @@ class Selection:
     quick: bool = False
 
     def __post_init__(self) -> None:
+        known = (*data.SYNTHETIC, *data.REAL)
         for name in self.datasets:
-            if name not in (*data.SYNTHETIC, *data.REAL, data.GRID):
-                known = ", ".join((*data.SYNTHETIC, *data.REAL))
-                raise ValueError(f"unknown data set {name!r}; the data sets are {known}, and {data.GRID}")
+            if name not in (*known, data.GRID):
+                raise ValueError(f"unknown data set {name!r}; the data sets are {', '.join(known)}, and {data.GRID}")
         for name in self.methods:
             get_method(name)
         for scheme in self.schemes:
@@ -286,10 +285,8 @@ def grid_groups(selection: Selection) -> list[list[Cell]]:
 
 def _quick(group: list[Cell]) -> list[Cell]:
     """As many folds as fit into the time of a group; if none fits, one fold unless that alone takes too long."""
-    if not group:
-        return []
-    method = get_method(group[0].method)
-    if method.solver == "exact" or not method.is_margin:
+    method = get_method(group[0].method) if group else None
+    if method is None or method.solver == "exact" or not method.is_margin:
         return group  # the judge and the baselines are quick, and are compared with on every fold
     each = group[0].estimate()
     if each / len(group[0].folds) > QUICK_FOLD or (len(group[0].folds) > 1 and each > 3.5 * QUICK_GROUP):

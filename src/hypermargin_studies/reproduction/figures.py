@@ -1,6 +1,7 @@
 """The figures: data-set gallery, decision boundaries, the Gaussian grid, and how far methods are from the optimum."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypermargin_studies.engine.report import Guard, Picture
 from hypermargin_studies.reproduction.cells import GRID_METHODS, SYNTHETIC_C
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE
 from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems
-from hypermargin_studies.reproduction.tables import judged_methods
+from hypermargin_studies.reproduction.tables import judged_methods, label
 
 #: Points of a data set that a small picture can show.
 MOST_POINTS = 3000
@@ -47,11 +48,6 @@ def gallery(summary: Summary) -> Figure | None:
     return figure
 
 
-def gaussian_boundaries(summary: Summary) -> Figure | None:
-    """Boundaries of all methods on the first fold of Gaussian 1 (paper, fig. gaussian_1_decision)."""
-    return _boundaries(summary, "gaussian_1", zooms=(None,))
-
-
 def tree_boundaries(summary: Summary) -> Figure | None:
     """Boundaries on the first fold of tree 2, whole and around the subtree (paper, fig. tree_2_decision)."""
     if "tree_2" not in summary.datasets():
@@ -60,15 +56,15 @@ def tree_boundaries(summary: Summary) -> Figure | None:
     subtree = from_lorentz(X[y == np.argmin(np.bincount(y))], "poincare")
     middle = subtree.mean(axis=0)
     half_width = 2.0 * float(np.abs(subtree - middle).max())
-    return _boundaries(summary, "tree_2", zooms=(None, (float(middle[0]), float(middle[1]), half_width)))
+    return boundaries(summary, "tree_2", zooms=(None, (float(middle[0]), float(middle[1]), half_width)))
 
 
-def _boundaries(summary: Summary, dataset: str, zooms: Sequence[tuple[float, float, float] | None]) -> Figure | None:
-    normals = {}
-    for method in BOUNDARIES:
-        record = summary.folds(dataset, "ovo", SYNTHETIC_C, method).get(0)
-        if record is not None:
-            normals[METHODS[method].label] = np.array(record["w"][0][:-1])
+def boundaries(
+    summary: Summary, dataset: str = "gaussian_1", zooms: Sequence[tuple[float, float, float] | None] = (None,)
+) -> Figure | None:
+    """Boundaries of all methods on the first fold of a data set (paper, fig. gaussian_1_decision)."""
+    folds = {method: summary.folds(dataset, "ovo", SYNTHETIC_C, method) for method in BOUNDARIES}
+    normals = {label(name): np.array(found[0]["w"][0][:-1]) for name, found in folds.items() if 0 in found}
     if not normals:
         return None
     X, y, X_test, y_test = data.fold(dataset, 0)
@@ -92,7 +88,7 @@ def gap_distribution(summary: Summary) -> Figure | None:
     for name, gaps in found.gaps.items():
         ordered = np.sort(np.clip(gaps, 1e-8, 2.0))
         share = np.arange(1, gaps.size + 1) / gaps.size
-        ax.step(ordered, share, where="post", color=METHODS[name].colour, label=METHODS[name].label)
+        ax.step(ordered, share, where="post", color=METHODS[name].colour, label=label(name))
     ax.axvline(CLOSE, color="#808080", linewidth=0.8, linestyle="dashed")
     ax.set(xscale="log", xlim=(1e-7, 1.5), ylim=(0.0, 1.0), xlabel="relative gap to the certified optimum (hinge)")
     ax.set_ylabel(f"share of {found.n_problems} binary problems")
@@ -131,9 +127,8 @@ def grid_improvements(metric: str, higher_is_better: bool) -> Draw:
             return None if ours is None or base is None else sign * (ours.mean - base.mean)
 
         methods = [m for m in GRID_METHODS if m in summary.methods() and m != BASE]
-        return _grid_boxes(
-            methods, values, f"improvement over\n{METHODS[BASE].label}: {GRID_LABELS[metric]}", zero=True
-        )
+        quantity = f"improvement over\n{label(BASE)}: {GRID_LABELS[metric]}"
+        return _grid_boxes(methods, values, quantity, zero=True)
 
     return draw
 
@@ -156,7 +151,7 @@ def grid_gaps(summary: Summary) -> Figure | None:
         stat = summary.stat(name, "ovr", C, method, "gap")
         if stat is not None:
             return max(stat.mean, 1e-9)
-        return np.inf if np.inf in summary.problem_gaps(name, "ovr", C, method) else None
+        return np.inf if np.inf in summary.problem_gaps(name, "ovr", C, method).values() else None
 
     methods = [m for m in GRID_METHODS if m != REFERENCE and m in summary.methods()]
     return _grid_boxes(methods, values, "true gap", logarithmic=True)
@@ -165,7 +160,7 @@ def grid_gaps(summary: Summary) -> Figure | None:
 def _grid_boxes(
     methods: Sequence[str],
     value: Callable[[str, float, str], float | None],
-    label: str,
+    quantity: str,
     *,
     zero: bool = False,
     logarithmic: bool = False,
@@ -174,13 +169,12 @@ def _grid_boxes(
 
     Infinite values (of answers with q < 0, which have no objective) are counted beside the box of the others.
     """
-    panels = [(K, s, C) for K in data.GRID_CLASSES for s in data.GRID_SCALES for C in data.GRID_C]
+    panels = list(product(data.GRID_CLASSES, data.GRID_SCALES, data.GRID_C))
     found: dict[tuple, list[float]] = {}
-    for K, s, C in panels:
-        for method in methods:
-            drawn = [value(data.grid_name(K, s, seed), C, method) for seed in data.GRID_SEEDS]
-            if kept := [number for number in drawn if number is not None]:
-                found[(K, s, C), method] = kept
+    for (K, s, C), method in product(panels, methods):
+        drawn = [value(data.grid_name(K, s, seed), C, method) for seed in data.GRID_SEEDS]
+        if kept := [number for number in drawn if number is not None]:
+            found[(K, s, C), method] = kept
     shown = [method for method in methods if any((panel, method) in found for panel in panels)]
     if not shown:
         return None
@@ -207,54 +201,50 @@ def _grid_boxes(
             ax.set_yticks([])
         if zero:
             ax.axhline(0.0, color="#808080", linewidth=0.8)
-        ax.set_xticks(range(len(shown)), [METHODS[m].label for m in shown], fontsize=8, rotation=40, ha="right")
+        ax.set_xticks(range(len(shown)), list(map(label, shown)), fontsize=8, rotation=40, ha="right")
         ax.set_xlim(-0.6, len(shown) - 0.4)
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(axis="y", which="both", labelsize=8)
     for ax in axes[:, 0]:
-        ax.set_ylabel(label, fontsize=9)
+        ax.set_ylabel(quantity, fontsize=9)
     figure.tight_layout()
     return figure
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
 
+GRID = "Gaussian grid"
 IMPROVEMENT = "Improvement over PGD (as published) in {}; one value per draw (mean of folds); no outliers drawn."
 #: Name, section, caption and drawing of every figure.
 FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
     ("gallery", "The data", "The data sets on the Poincaré disk, one colour per class.", gallery),
-    (
-        "gaussian-1-boundaries",
-        "Synthetic data",
-        "Gaussian 1, first fold: training points are circles, test points triangles.",
-        gaussian_boundaries,
-    ),
-    (
-        "tree-2-boundaries",
-        "Synthetic data",
-        "Tree 2, first fold: the whole disk, and the part around the boundaries.",
-        tree_boundaries,
+    *(
+        (f"{name}-boundaries", "Synthetic data", caption, draw)
+        for name, draw, caption in (
+            ("gaussian-1", boundaries, "Gaussian 1, first fold: training points are circles, test points triangles."),
+            ("tree-2", tree_boundaries, "Tree 2, first fold: the whole disk, and the part around the boundaries."),
+        )
     ),
     (
         "gap-distribution",
         "What the relaxations are worth",
         "How many of the binary problems that all of them finished each method solves to within a gap; the dashed "
-        f"line is 1e-3. {METHODS[REFERENCE].label} is at the far left by its certificate.",
+        f"line is 1e-3. {label(REFERENCE)} is at the far left by its certificate.",
         gap_distribution,
     ),
     *(
         (
             f"grid-{metric.replace('_', '-')}",
-            "Gaussian grid",
-            IMPROVEMENT.format(label),
-            grid_improvements(metric, "loss" not in label),
+            GRID,
+            IMPROVEMENT.format(name),
+            grid_improvements(metric, "loss" not in name),
         )
-        for metric, label in GRID_LABELS.items()
+        for metric, name in GRID_LABELS.items()
     ),
-    ("grid-eta", "Gaussian grid", "The paper's η of the relaxations.", grid_eta),
+    ("grid-eta", GRID, "The paper's η of the relaxations.", grid_eta),
     (
         "grid-gap",
-        "Gaussian grid",
+        GRID,
         "The true relative gap to the certified optimum. Draws in which an answer is timelike (q < 0), "
         "and so none to the stated problem, have no gap; they are counted.",
         grid_gaps,

@@ -39,11 +39,6 @@ class Method:
     uses_C: bool = True
 
     @property
-    def about(self) -> str:
-        """What it is, in words."""
-        return ABOUT[self.name]
-
-    @property
     def is_margin(self) -> bool:
         """Whether it answers the margin problem, so that objectives and gaps can be measured."""
         return self.solver is not None
@@ -80,11 +75,10 @@ class Method:
         assert C is not None
         settings = self.settings(dataset)
         settings.pop("extraction", None)
+        options = settings.pop("options")
         if self.runs_on_devices:
-            settings["options"] |= {"n_jobs": 1} if device is None else {"library": "torch", "device": device}
-        return self.estimator(
-            C=C, solver_options=settings.pop("options"), multi_class=scheme, random_state=0, **settings
-        )
+            options |= {"n_jobs": 1} if device is None else {"library": "torch", "device": device}
+        return self.estimator(C=C, solver_options=options, multi_class=scheme, random_state=0, **settings)
 
     def estimate(self, sizes: list[int], dataset: str) -> float:
         """Seconds one fold may take, given the numbers of training points of its binary problems."""
@@ -95,18 +89,6 @@ class Method:
 
 def _on(geometry: str, classifier: ClassifierMixin) -> ClassifierMixin:
     return make_pipeline(FunctionTransformer(from_lorentz, kw_args={"geometry": geometry}), classifier)
-
-
-def _linear(C: float | None) -> ClassifierMixin:
-    return SVC(kernel="linear", C=C)
-
-
-def _rbf(C: float | None) -> ClassifierMixin:
-    return _on("tangent", SVC(kernel="rbf", C=C))
-
-
-def _forest(C: float | None) -> ClassifierMixin:
-    return _on("poincare", RandomForestClassifier(random_state=0))
 
 
 ABOUT = {
@@ -128,31 +110,29 @@ ABOUT = {
     "forest-disk": "scikit-learn's random forest on the Poincaré disk; it has no C",
 }
 _SDP, _EXACT = (0.011, 6e-5), (0.003, 2e-6)
+_AS_PUBLISHED = (PublishedMoment, {}, {"bounded": False})
 _METHODS = (
     Method("pgd-published", "PGD, published", "#999999", (0.06, 7e-5), "euclidean", "pgd", PublishedPGD),
     Method("pgd", "PGD", "#555555", (25e-6, 2.6e-8), "pgd", "pgd"),
     Method("sdp-published", "SDP, published", "#F0C060", _SDP, "euclidean", "sdp", PublishedSDP),
     Method("sdp", "SDP", "#E69F00", _SDP, "sdp", "sdp"),
-    Method(
-        "moment-published",
-        "Moment, published",
-        "#E0A0C0",
-        (0.2, 0.012),
-        "moment",
-        "moment",
-        PublishedMoment,
-        {},
-        {"bounded": False},
-    ),
+    Method(*("moment-published", "Moment, published", "#E0A0C0", (0.2, 0.012), "moment", "moment"), *_AS_PUBLISHED),
     Method("moment-lp", "Moment, by LP", "#CC79A7", _SDP, "sdp", "moment", PublishedMoment),
     Method("moment", "Moment + ball", "#D55E00", (0.05, 4e-3), "moment", "moment"),
     Method("exact", "Exact", "#0072B2", _EXACT, "exact"),
     Method("exact-asinh", "Exact, asinh", "#56B4E9", (0.3, 1e-4), "exact", parameters={"loss": "asinh", "tol": 1e-3}),
     Method("exact-timelike", "Exact, timelike", "#009E73", _EXACT, "exact", parameters={"allow_timelike": True}),
     Method("euclidean", "Euclidean", "#8B5A2B", (0.002, 2e-5), "euclidean"),
-    Method("svm-lorentz", "Linear SVM", "#000000", (0.001, 2e-4), build_baseline=_linear),
-    Method("svm-tangent", "RBF, tangent", "#7B3FA0", (0.001, 3e-4), build_baseline=_rbf),
-    Method("forest-disk", "Forest, disk", "#6B8E23", (0.3, 1e-4), build_baseline=_forest, uses_C=False),
+    Method("svm-lorentz", "Linear SVM", "#000000", (0.001, 2e-4), build_baseline=lambda C: SVC(kernel="linear", C=C)),
+    Method("svm-tangent", "RBF, tangent", "#7B3FA0", (0.001, 3e-4), build_baseline=lambda C: _on("tangent", SVC(C=C))),
+    Method(
+        "forest-disk",
+        "Forest, disk",
+        "#6B8E23",
+        (0.3, 1e-4),
+        uses_C=False,
+        build_baseline=lambda C: _on("poincare", RandomForestClassifier(random_state=0)),
+    ),
 )
 METHODS = {method.name: method for method in _METHODS}
 #: The method against which all suboptimality is measured.
@@ -161,7 +141,6 @@ REFERENCE = "exact"
 
 def get_method(name: str) -> Method:
     """The method called `name`, or a `ValueError` that lists the names there are."""
-    try:
-        return METHODS[name]
-    except KeyError:
-        raise ValueError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}") from None
+    if name not in METHODS:
+        raise ValueError(f"unknown method {name!r}; the methods are {', '.join(METHODS)}")
+    return METHODS[name]

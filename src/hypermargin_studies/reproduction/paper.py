@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -49,15 +49,14 @@ def _read(name: str) -> Any:
     return json.loads(files("hypermargin_studies.reproduction").joinpath(name).read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=1)
+@cache
 def paper_cells() -> tuple[PaperCell, ...]:
     """Every cell of the paper's tables of performance and runtime."""
-    content = _read("paper_tables.json")
-    return tuple(PaperCell(**dict(zip(content["fields"], row, strict=True))) for row in content["rows"])
+    return tuple(PaperCell(*row) for row in _read("paper_tables.json")["rows"])
 
 
-@lru_cache(maxsize=1)
-def _by_place() -> dict[tuple[str, str, float | str | None, str, str], PaperCell]:
+@cache
+def _by_place() -> dict[tuple, PaperCell]:
     return {(cell.dataset, cell.scheme, cell.C, cell.method, cell.metric): cell for cell in paper_cells()}
 
 
@@ -74,12 +73,9 @@ def in_paper(dataset: str, scheme: str) -> bool:
 
 def best_hyperbolic(dataset: str, metric: str = "test_accuracy") -> PaperCell | None:
     """The paper's highest value for a data set over its three methods and both schemes, in the aggregated tables."""
-    cells = [c for c in paper_cells() if c.dataset == dataset and c.metric == metric and _is_headline(c)]
-    return max(cells, key=lambda cell: cell.mean, default=None)
-
-
-def _is_headline(cell: PaperCell) -> bool:
-    return cell.C == BEST or cell.table == "tab:synthetic_performance"
+    cells = [c for c in paper_cells() if c.dataset == dataset and c.metric == metric]
+    headline = [c for c in cells if c.C == BEST or c.table == "tab:synthetic_performance"]
+    return max(headline, key=lambda cell: cell.mean, default=None)
 
 
 # -- why ours differ ---------------------------------------------------------------------------------------------------
@@ -100,19 +96,17 @@ class Explanation(Note):
         return all(not allowed or value in allowed for allowed, value in (*wanted, (self.metric, cell.metric)))
 
 
-#: The text for a difference that nobody has explained yet.
 UNEXPLAINED = Explanation("?", "Not explained yet.")
 
 
-@lru_cache(maxsize=1)
+@cache
 def explanations() -> tuple[Explanation, ...]:
     """All texts, the most specific first."""
-    content = _read("explanations.json")
-    places = ("dataset", "scheme", "method", "metric")
-    return tuple(
-        Explanation(entry["name"], entry["text"], *(tuple(entry.get(place, ())) for place in places))
-        for entry in content
-    )
+    read = [
+        {key: value if key in ("name", "text") else tuple(value) for key, value in entry.items()}
+        for entry in _read("explanations.json")
+    ]
+    return tuple(Explanation(**entry) for entry in read)
 
 
 def explain(cell: PaperCell, method: str) -> Explanation:

@@ -14,7 +14,8 @@ In one-vs-one a pair's vote goes by the Platt-scaled score, and ties go to the f
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import clarabel
 import numpy as np
@@ -142,8 +143,7 @@ def mirrored_start(problem: MarginProblem) -> Array:
 TOL, MAX_ITER = 1e-8, 400
 
 
-@dataclass(frozen=True, eq=False)
-class StatedRelaxation:
+class StatedRelaxation(NamedTuple):
     """Second moments W, first moments w, and the value of the relaxation."""
 
     W: Array
@@ -164,25 +164,22 @@ def solve_as_stated(problem: MarginProblem) -> StatedRelaxation:
     n, k = rows.shape
     i, j, weight = triangle(k + 1)
     entries = len(i)
-    signs = np.concatenate(([0.0, -1.0], np.ones(k - 1)))  # G, and nothing for the corner of Z
-    trace = svec(np.diag(signs))
+    trace = svec(np.diag(np.r_[0.0, -1.0, np.ones(k - 1)]))  # G, and nothing for the corner of Z
     in_margins = np.zeros((n, entries))
     first_row = (i == 0) & (j > 0)
     in_margins[:, first_row] = rows[:, j[first_row] - 1] / weight[first_row]
-    corner = np.zeros((1, entries))
-    corner[0, (i == 0) & (j == 0)] = 1.0
-    nothing = sparse.csr_matrix((1, n))
-    A = sparse.vstack(
-        (
-            sparse.hstack((sparse.csr_matrix(corner), nothing)),
-            sparse.hstack((sparse.csr_matrix(-in_margins), -SQRT2 * sparse.identity(n))),
-            sparse.hstack((sparse.csr_matrix((n, entries)), -sparse.identity(n))),
-            sparse.hstack((sparse.csr_matrix(-trace[None, :]), nothing)),
-            sparse.hstack((-sparse.identity(entries), sparse.csr_matrix((entries, n)))),
-        )
-    )
+    corner = ((i == 0) & (j == 0)).astype(np.float64)
+    slack = sparse.identity(n)
+    blocks = [
+        [sparse.csr_matrix(corner[None, :]), None],
+        [sparse.csr_matrix(-in_margins), -SQRT2 * slack],
+        [None, -slack],
+        [sparse.csr_matrix(-trace[None, :]), None],
+        [-sparse.identity(entries), None],
+    ]
+    A = sparse.bmat(blocks, format="csc")
     b = np.concatenate(([1.0], -np.ones(n), np.zeros(n + 1 + entries)))
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n + 1), clarabel.PSDTriangleConeT(k + 1)]
-    solved = solve_conic(np.r_[0.5 * trace, costs], sparse.csc_matrix(A), b, cones, tol=TOL, max_iter=MAX_ITER)
+    solved = solve_conic(np.r_[0.5 * trace, costs], A, b, cones, tol=TOL, max_iter=MAX_ITER)
     Z = smat(solved.x[:entries])
     return StatedRelaxation(Z[1:, 1:], Z[0, 1:], float(solved.value))

@@ -1,7 +1,8 @@
 """From the records of cells to means over folds, and to the gaps to the certified optimum."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,15 @@ from hypermargin_studies.reproduction.paper import BEST, Stat
 
 #: An answer is called good where its objective is within this of the certified optimum.
 CLOSE = 1e-3
+#: Data set, scheme, C and method.
 Place = tuple[str, str, float | None, str]
+place_of: Callable[[Cell], Place] = attrgetter("dataset", "scheme", "C", "method")
 #: A binary problem: data set, scheme, C, fold and number within the scheme.
 Problem = tuple[str, str, float | None, int, int]
 
 
 class Summary:
-    """Results by place: data set, scheme, C and method."""
+    """Results by place."""
 
     def __init__(self, results: Iterable[tuple[Cell, dict[str, Any]]]) -> None:
         self._folds: dict[Place, dict[int, dict[str, Any]]] = {}
@@ -29,13 +32,14 @@ class Summary:
         self._holes: dict[Place, str] = {}
         self.n_cells = 0
         for cell, record in results:
-            place = (cell.dataset, cell.scheme, cell.C, cell.method)
+            place = place_of(cell)
             if record["state"] == FINISHED:
                 self.n_cells += 1
                 self._folds.setdefault(place, {}).update({fold["fold"]: fold for fold in record["folds"]})
             else:
                 self.holes.append((cell, record))
                 self._holes.setdefault(place, str(record["state"]))
+        self._places = {*self._folds, *self._holes}
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -45,33 +49,32 @@ class Summary:
 
     def methods(self) -> list[str]:
         """The methods that have results or holes, in the order of the table of methods."""
-        present = {place[3] for place in (*self._folds, *self._holes)}
+        present = {place[3] for place in self._places}
         return [name for name in METHODS if name in present]
 
     def datasets(self) -> set[str]:
-        return {place[0] for place in (*self._folds, *self._holes)}
+        return {place[0] for place in self._places}
 
     def values_of_C(self, dataset: str) -> list[float]:
-        return sorted({place[2] for place in (*self._folds, *self._holes) if place[0] == dataset and place[2]})
+        return sorted({place[2] for place in self._places if place[0] == dataset and place[2]})
 
     def folds(self, dataset: str, scheme: str, C: float | None, method: str) -> dict[int, dict[str, Any]]:
         """Records by number of fold; empty where there are none."""
         return self._folds.get(_place(dataset, scheme, C, method), {})
 
     def hole(self, dataset: str, scheme: str, C: float | None, method: str) -> str | None:
-        """Why there is no result: "failed", "time limit", "skipped"; None where it was not asked for."""
+        """Why there is no result: "failed", "time limit", "skipped"; None where the plan did not have it."""
         return self._holes.get(_place(dataset, scheme, C, method))
 
-    def devices(self, dataset: str, scheme: str, C: float | None, method: str) -> set[str | None]:
+    def devices(self, *place: Any) -> set[str | None]:
         """The accelerators on which folds of this place were fitted; None is among them if some were on a processor."""
-        return {record.get("device") for record in self.folds(dataset, scheme, C, method).values()}
+        return {record.get("device") for record in self.folds(*place).values()}
 
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     def stat(self, dataset: str, scheme: str, C: float | str | None, method: str, metric: str) -> Stat | None:
         """Mean and deviation of a metric; None where a fold lacks it. C may be "best" (see `best_C`)."""
-        value = self.best_C(dataset, scheme, method) if C == BEST else C
-        assert not isinstance(value, str)
+        value: Any = self.best_C(dataset, scheme, method) if C == BEST else C
         folds = self.folds(dataset, scheme, value, method)
         if metric == "eta" and method == REFERENCE:
             numbers = [_eta_of_optimum(record) for record in folds.values()]
@@ -79,34 +82,24 @@ class Summary:
             numbers = [self._fold_gap(dataset, scheme, value, method, number) for number in folds]
         else:
             numbers = [record.get(metric) for record in folds.values()]
-        kept = [number for number in numbers if number is not None]
-        return Stat.of(kept) if kept and len(kept) == len(numbers) else None
+        return Stat.of(numbers) if numbers and None not in numbers else None
 
     def best_C(self, dataset: str, scheme: str, method: str) -> float | None:
         """The C with the highest mean weighted F1 score on the test folds, as in the paper's aggregated tables."""
-        choices = []
-        for C in self.values_of_C(dataset):
-            score = self.stat(dataset, scheme, C, method, "test_f1")
-            if score is not None:
-                choices.append((score.mean, C))
+        scores = {C: self.stat(dataset, scheme, C, method, "test_f1") for C in self.values_of_C(dataset)}
         # Equal scores are common, as some answers hardly depend on C; the paper then shows the largest.
-        return max((round(score, 12), C) for score, C in choices)[1] if choices else None
+        choices = [(round(score.mean, 12), C) for C, score in scores.items() if score is not None]
+        return max(choices)[1] if choices else None
 
-    def problem_gaps(self, dataset: str, scheme: str, C: float | None, method: str) -> list[float]:
+    def problem_gaps(self, dataset: str, scheme: str, C: float | None, method: str) -> dict[Problem, float]:
         """Relative excess of every binary problem's hinge objective over the certified lower bound; inf: timelike."""
-        return list(self.gaps_by_problem(dataset, scheme, C, method).values())
-
-    def gaps_by_problem(self, dataset: str, scheme: str, C: float | None, method: str) -> dict[Problem, float]:
-        """`problem_gaps`, each with what names the binary problem, so that methods can be compared on the same ones."""
         reference = self.folds(dataset, scheme, C, REFERENCE)
         gaps = {}
         for number, record in self.folds(dataset, scheme, C, method).items():
             if number in reference and record.get("objective_hinge"):
                 bounds = reference[number]["lower_bound"]
                 for k, (value, bound) in enumerate(zip(record["objective_hinge"], bounds, strict=True)):
-                    gaps[dataset, scheme, C, number, k] = relative_gap(
-                        np.inf if value is None else value, -np.inf if bound is None else bound
-                    )
+                    gaps[dataset, scheme, C, number, k] = gap_of(value, bound)
         return gaps
 
     def _fold_gap(self, dataset: str, scheme: str, C: float | None, method: str, number: int) -> float | None:
@@ -119,18 +112,20 @@ class Summary:
         return relative_gap(record["train_hinge"], float(np.sum(judge["lower_bound"])))
 
 
+def gap_of(value: float | None, bound: float | None) -> float:
+    """The relative gap of an objective to a bound, either of which may be missing."""
+    return relative_gap(np.inf if value is None else value, -np.inf if bound is None else bound)
+
+
 def _eta_of_optimum(record: dict[str, Any]) -> float | None:
     """The paper's eta of the certified optimum: what is left of it when nothing is left to gain."""
     pairs = list(zip(record["objective_asinh"], record["lower_bound"], strict=True))
-    if any(None in pair for pair in pairs):
-        return None
-    return float(np.mean([paper_eta(value, bound) for value, bound in pairs]))
+    return None if any(None in pair for pair in pairs) else float(np.mean([paper_eta(*pair) for pair in pairs]))
 
 
 def _place(dataset: str, scheme: str, C: float | None, method: str) -> Place:
     """The place whose cell answers for this scheme and C."""
-    cell = Cell.of(dataset, scheme, C, get_method(method), ())
-    return cell.dataset, cell.scheme, cell.C, cell.method
+    return place_of(Cell.of(dataset, scheme, C, get_method(method), ()))
 
 
 # -- several methods on the same binary problems: what a method did not finish, none of them is judged by --------------
@@ -158,33 +153,23 @@ def compare_on_common_problems(summary: Summary, methods: Sequence[str]) -> Comp
     """
     found = {name: gaps for name in methods if (gaps := method_gaps(summary, name))}
     by_size = sorted(found, key=lambda name: -len(found[name]))
-    shared: list[set[Problem]] = []
-    for name in by_size:
-        shared.append(set(found[name]) & shared[-1] if shared else set(found[name]))
-    sizes = [(k + 1) * len(problems) for k, problems in enumerate(shared)]
-    size = max(range(len(sizes)), key=sizes.__getitem__) + 1 if sizes else 0
-    together = [name for name in found if name in by_size[:size]]
+    shared = [set.intersection(*(set(found[name]) for name in by_size[: k + 1])) for k in range(len(by_size))]
+    most = max(range(len(shared)), key=lambda k: (k + 1) * len(shared[k]), default=-1)
+    together = [name for name in found if name in by_size[: most + 1]]
     apart = {name: _on_same(found, [name, *together]) for name in found if name not in together}
-    return Comparison(
-        _on_same(found, together),
-        {name: len(gaps) for name, gaps in found.items()},
-        {name: gaps for name, gaps in apart.items() if gaps[name].size},
-    )
+    finished = {name: len(gaps) for name, gaps in found.items()}
+    apart = {name: gaps for name, gaps in apart.items() if gaps[name].size}
+    return Comparison(_on_same(found, together) if together else {}, finished, apart)
 
 
 def method_gaps(summary: Summary, method: str) -> dict[Problem, float]:
     """Gaps of all problems that a method finished; those of two classes are in both schemes, and once here."""
-    gaps: dict[Problem, float] = {}
-    for place in summary.places():
-        if place[3] == method:
-            gaps |= summary.gaps_by_problem(*place)
-    return gaps
+    places = [place for place in summary.places() if place[3] == method]
+    return {problem: gap for place in places for problem, gap in summary.problem_gaps(*place).items()}
 
 
 def _on_same(found: dict[str, dict[Problem, float]], names: Sequence[str]) -> dict[str, np.ndarray]:
     """Gaps of the methods `names` on the problems that all of them finished, in one order."""
-    if not names:
-        return {}
     shared = set.intersection(*(set(found[name]) for name in names))
     order = [problem for problem in found[names[0]] if problem in shared]
     return {name: np.array([found[name][problem] for problem in order]) for name in names}

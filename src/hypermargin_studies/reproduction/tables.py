@@ -2,22 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import NOT_RUN
-from hypermargin_studies.engine.report import Entry, Table
+from hypermargin_studies.engine.report import Entry, Table, number
 from hypermargin_studies.reproduction.cells import REAL_C, SYNTHETIC_C
-from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, get_method
+from hypermargin_studies.reproduction.methods import ABOUT, METHODS, REFERENCE, get_method
 from hypermargin_studies.reproduction.paper import BEST, PaperCell, Stat, differs, explain, paper_cell
-from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems
+from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems, gap_of, place_of
 
 SCHEME_NAMES = {"ovr": "one-vs-rest", "ovo": "one-vs-one"}
 #: How metrics that are shown without a deviation are written.
 SHORT = {"gap": ".1e", "eta": ".4f", "seconds": ".3g"}
-METRIC_NAMES = {"test_accuracy": "test accuracy", "test_f1": "weighted F1 score", "eta": "η", "gap": "true gap"}
+METRIC_NAMES = {"test_accuracy": "test accuracy", "test_f1": "weighted F1 score"}
 
 
 @dataclass(frozen=True)
@@ -44,22 +45,21 @@ def experiments() -> Iterator[Experiment]:
 
 def experiment_tables(summary: Summary, experiment: Experiment) -> list[Table]:
     """Accuracy, F1 score and gaps of one experiment; none without results."""
-    scheme, C = experiment.scheme, experiment.C
+    scheme, C, every = experiment.scheme, experiment.C, summary.methods()
     present = [
         name
         for name in experiment.datasets
-        if name in summary.datasets()
-        and any(summary.stat(name, scheme, C, method, "test_f1") for method in summary.methods())
-    ]
-    # Methods that were tried on any of the data: a column of nothing but "not run" tells nobody anything.
-    methods = [
-        method
-        for method in summary.methods()
-        if any(compared(summary, experiment, name, method, "test_f1").text != NOT_RUN for name in present)
+        if name in summary.datasets() and any(summary.stat(name, scheme, C, method, "test_f1") for method in every)
     ]
     if not present:
         return []
-    scores = [_metric_table(summary, experiment, present, methods, metric) for metric in ("test_accuracy", "test_f1")]
+    # Methods that were tried on any of the data: a column of nothing but "not run" is of no use.
+    methods = [
+        method
+        for method in every
+        if any(compared(summary, experiment, name, method, "test_f1").text != NOT_RUN for name in present)
+    ]
+    scores = [_metric_table(summary, experiment, present, methods, metric) for metric in METRIC_NAMES]
     return [*scores, _gap_table(summary, experiment, present, methods)]
 
 
@@ -70,8 +70,7 @@ def _metric_table(
     for dataset in datasets:
         entries = [compared(summary, experiment, dataset, method, metric) for method in methods]
         best = max((e.value for e in entries if isinstance(e.value, float) and "[" not in e.text), default=np.nan)
-        marked = (replace(e, is_best=e.value == best and "[" not in e.text) for e in entries)
-        rows.append([Entry(dataset, dataset), *marked])
+        rows.append([dataset, *(replace(e, is_best=e.value == best and "[" not in e.text) for e in entries)])
     unit = ", in per cent" if metric == "test_accuracy" else ""
     chosen = " C is the one with a method's best test F1 score, as in the paper." if experiment.C == BEST else ""
     caption = (
@@ -88,7 +87,7 @@ def _gap_table(summary: Summary, experiment: Experiment, datasets: Sequence[str]
     shown = [("eta", name) for name in judged if METHODS[name].is_relaxation or name == REFERENCE]
     shown += [("gap", name) for name in judged]
     rows = [
-        [Entry(dataset, dataset), *(compared(summary, experiment, dataset, name, metric) for metric, name in shown)]
+        [dataset, *(compared(summary, experiment, dataset, name, metric) for metric, name in shown)]
         for dataset in datasets
     ]
     columns = ["data", *(f"{'η' if metric == 'eta' else 'gap'} {label(name)}" for metric, name in shown)]
@@ -108,30 +107,21 @@ def label(method: str) -> str:
 
 
 def compared(summary: Summary, experiment: Experiment, dataset: str, method: str, metric: str) -> Entry:
-    """Our number with the paper's beside it, marked where they differ."""
-    scheme, C = experiment.scheme, experiment.C
-    column = get_method(method).paper_column
-    theirs = None if column is None else paper_cell(dataset, scheme, C, column, metric)
+    """Our number with the paper's beside it, marked where they differ; why there is none of ours."""
+    scheme, C, own = experiment.scheme, experiment.C, get_method(method)
+    theirs = None if own.paper_column is None else paper_cell(dataset, scheme, C, own.paper_column, metric)
     ours = summary.stat(dataset, scheme, C, method, metric)
     paper = "" if theirs is None else paper_text(theirs)
-    if ours is None:
-        return _missing(summary, dataset, scheme, C, method, metric, paper)
-    why = explain(theirs, method) if theirs is not None and differs(ours, theirs) else None
-    return Entry(stat_text(ours, metric), ours.mean, paper, why)
-
-
-def _missing(
-    summary: Summary, dataset: str, scheme: str, C: float | str, method: str, metric: str, paper: str
-) -> Entry:
-    value = summary.best_C(dataset, scheme, method) if C == BEST else C
-    assert not isinstance(value, str)
+    if ours is not None:
+        why = explain(theirs, method) if theirs is not None and differs(ours, theirs) else None
+        return Entry(stat_text(ours, metric), ours.mean, paper, why)
+    value: Any = summary.best_C(dataset, scheme, method) if C == BEST else C
     if summary.folds(dataset, scheme, value, method):
         # The folds are there, and the number is not: an infinite objective, or a metric the method does not have.
-        margin = metric == "gap" and get_method(method).is_margin
-        return Entry("timelike" if margin else "–", None, paper, is_hole=margin)
+        is_timelike = metric == "gap" and own.is_margin
+        return Entry("timelike" if is_timelike else "–", None, paper, is_hole=is_timelike)
     holes = {summary.hole(dataset, scheme, c, method) for c in (summary.values_of_C(dataset) if C == BEST else [value])}
-    reason = next((hole for hole in sorted(filter(None, holes))), None)
-    return Entry(reason or NOT_RUN, None, paper, is_hole=True)
+    return Entry(min(filter(None, holes), default=NOT_RUN), None, paper, is_hole=True)
 
 
 def stat_text(stat: Stat, metric: str) -> str:
@@ -168,13 +158,19 @@ def judged_methods(summary: Summary) -> list[str]:
 def suboptimality_summary(summary: Summary) -> Table:
     """One row per method: how often it is close to the optimum, over the binary problems that all methods finished."""
     found = compare_on_common_problems(summary, judged_methods(summary))
-    rows = []
-    for name, gaps in found.gaps.items():
-        if gaps.size:
-            quantiles = np.quantile(gaps, (0.5, 0.9, 1.0), method="higher").tolist()
-            counts = map(_count, (np.isinf(gaps).sum(), found.finished[name]))
-            row = [Entry(label(name), label(name)), _count(gaps.size), _count((gaps <= CLOSE).sum())]
-            rows.append([*row, _share_close(gaps), *map(_gap, quantiles), *counts])
+    rows = [
+        [
+            label(name),
+            number(gaps.size),
+            number((gaps <= CLOSE).sum()),
+            _share_close(gaps),
+            *map(_gap, np.quantile(gaps, (0.5, 0.9, 1.0), method="higher").tolist()),
+            number(np.isinf(gaps).sum()),
+            number(found.finished[name]),
+        ]
+        for name, gaps in found.gaps.items()
+        if gaps.size
+    ]
     columns = ["method", "binary problems", "within 1e-3", "share", "median gap", "90 % quantile", "worst gap"]
     caption = (
         "Over the binary problems of the tables above and of the Gaussian grid that all of these methods finished, so "
@@ -190,11 +186,7 @@ def fewer_problems_table(summary: Summary) -> Table:
     """Methods that finished few problems, each beside the others on those problems."""
     found = compare_on_common_problems(summary, judged_methods(summary))
     rows = [
-        [
-            Entry(label(name), label(name)),
-            _count(gaps[name].size),
-            *(_share_close(gaps[n]) for n in (name, *found.gaps)),
-        ]
+        [label(name), number(gaps[name].size), *(_share_close(gaps[n]) for n in (name, *found.gaps))]
         for name, gaps in found.apart.items()
     ]
     caption = (
@@ -206,17 +198,13 @@ def fewer_problems_table(summary: Summary) -> Table:
     return Table("suboptimality-fewer", title, columns, rows, caption, SECTION)
 
 
-def _count(number: float) -> Entry:
-    return Entry(str(int(number)), float(number))
-
-
 def _share_close(gaps: np.ndarray) -> Entry:
     share = float(np.mean(gaps <= CLOSE))
     return Entry(f"{100 * share:.1f} %", share)
 
 
 def _gap(value: float) -> Entry:
-    return Entry(f"{value:.1e}", value) if np.isfinite(value) else Entry("timelike", 1e9, is_hole=True)
+    return number(value, ".1e") if np.isfinite(value) else Entry("timelike", 1e9, is_hole=True)
 
 
 def suboptimality_table(summary: Summary) -> Table:
@@ -226,9 +214,9 @@ def suboptimality_table(summary: Summary) -> Table:
     for dataset, scheme, C in sorted({p[:3] for p in summary.places() if p[3] == REFERENCE}, key=_order):
         if data.grid_parameters(dataset):
             continue
-        row = [Entry(dataset, dataset), Entry(_scheme(scheme, dataset)), Entry(f"{C:g}", C)]
+        row = [dataset, scheme_text(scheme, dataset), number(C, "g")]
         for method in methods:
-            gaps = np.array(summary.problem_gaps(dataset, scheme, C, method))
+            gaps = np.array(list(summary.problem_gaps(dataset, scheme, C, method).values()))
             if gaps.size:
                 median = float(np.quantile(gaps, 0.5, method="higher"))
                 row += [_gap(median), Entry(f"{np.sum(gaps <= CLOSE)}/{gaps.size}", float(np.mean(gaps <= CLOSE)))]
@@ -236,12 +224,8 @@ def suboptimality_table(summary: Summary) -> Table:
                 hole = summary.hole(dataset, scheme, C, method) or NOT_RUN
                 row += [Entry(hole, is_hole=True), Entry("–", is_hole=True)]
         rows.append(row)
-    columns = [
-        "data",
-        "scheme",
-        "C",
-        *(f"{label(m)}: {what}" for m in methods for what in ("median gap", "within 1e-3")),
-    ]
+    kinds = ("median gap", "within 1e-3")
+    columns = ["data", "scheme", "C", *(f"{label(m)}: {what}" for m in methods for what in kinds)]
     caption = (
         "Median over the binary problems of all folds of the relative excess over the certified optimum, and how many "
         "of them are within 1e-3."
@@ -254,17 +238,13 @@ def certified_table(summary: Summary) -> Table:
     rows = []
     for name in ("exact", "exact-timelike"):
         folds = [record for place in summary.places() if place[3] == name for record in summary.folds(*place).values()]
-        statuses: Counter[str] = Counter()
-        worst = 0.0
-        for record in folds:
-            statuses.update(record["statuses"])
-            for value, bound in zip(record["objective_hinge"], record["lower_bound"], strict=True):
-                gap = np.inf if value is None or bound is None else (value - bound) / max(abs(value), 1e-12)
-                worst = max(worst, gap)
+        statuses = sum((Counter(record["statuses"]) for record in folds), Counter[str]())
+        pairs = [pair for r in folds for pair in zip(r["objective_hinge"], r["lower_bound"], strict=True)]
         if statuses:
             others = ", ".join(f"{count} {status}" for status, count in statuses.items() if status != "OPTIMAL")
-            counts = _count(statuses.total()), _count(statuses["OPTIMAL"])
-            rows.append([Entry(label(name)), *counts, Entry(f"{worst:.1e}", worst), Entry(others or "none")])
+            counts = number(statuses.total()), number(statuses["OPTIMAL"])
+            worst = max((gap_of(*pair) for pair in pairs), default=0.0)
+            rows.append([label(name), *counts, number(max(worst, 0.0), ".1e"), others or "none"])
     columns = ["method", "binary problems", "proved optimal to 1e-6", "largest gap", "other outcomes"]
     caption = "Proved: an independent checker recomputed the lower bound from the certificate in rigorous arithmetic."
     return Table("certified", "Binary problems solved and proved", columns, rows, caption, SECTION)
@@ -274,11 +254,7 @@ def runtime_table(summary: Summary) -> Table:
     """Seconds to fit one fold, averaged over folds and C; the paper's beside them."""
     methods = summary.methods()
     rows = [
-        [
-            Entry(dataset, dataset),
-            Entry(_scheme(scheme, dataset)),
-            *(_seconds(summary, dataset, scheme, method) for method in methods),
-        ]
+        [dataset, scheme_text(scheme, dataset), *(_seconds(summary, dataset, scheme, method) for method in methods)]
         for dataset in (*data.SYNTHETIC, *data.REAL)
         if dataset in summary.datasets()
         for scheme in (("ovr",) if dataset in data.SYNTHETIC else ("ovr", "ovo"))
@@ -318,12 +294,11 @@ def everything_table(summary: Summary) -> Table:
         dataset, scheme, C, method = place
         if data.grid_parameters(dataset):
             continue
-        row = [Entry(dataset), Entry(_scheme(scheme, dataset)), Entry(label(method))]
-        row.append(Entry("–" if C is None else f"{C:g}", C))
+        row = [dataset, scheme_text(scheme, dataset), label(method), "–" if C is None else number(C, "g")]
         for metric in EVERYTHING:
             stat = summary.stat(*place, metric)
             on = on_devices(summary.devices(*place)) if metric == "seconds" else ""
-            row.append(Entry("–") if stat is None else Entry(stat_text(stat, metric) + on, stat.mean))
+            row.append("–" if stat is None else Entry(stat_text(stat, metric) + on, stat.mean))
         rows.append(row)
     columns = ["data", "scheme", "method", "C", *(name.replace("_", " ") for name in EVERYTHING)]
     caption = (
@@ -337,13 +312,13 @@ def everything_table(summary: Summary) -> Table:
 def holes_table(summary: Summary) -> Table:
     """What failed, ran out of time, or was not begun: one row for each data set, scheme, method and state."""
     kinds: dict[tuple[str, ...], list[str]] = {}
-    for cell, record in sorted(summary.holes, key=lambda hole: _order((*astuple(hole[0])[:4],))):
+    for cell, record in sorted(summary.holes, key=lambda hole: _order(place_of(hole[0]))):
         drawn = data.grid_parameters(cell.dataset)
         name = cell.dataset if drawn is None else f"Gaussian grid, {drawn[0]} classes"
-        kind = (name, _scheme(cell.scheme, cell.dataset), label(cell.method), record["state"])
+        kind = (name, scheme_text(cell.scheme, cell.dataset), label(cell.method), record["state"])
         kinds.setdefault(kind, []).append(str(record.get("reason", "")))
     rows = [
-        [*map(Entry, kind), _count(len(why)), Entry(why[0] + (" (and others)" if len(set(why)) > 1 else ""))]
+        [*kind, number(len(why)), why[0] + (" (and others)" if len(set(why)) > 1 else "")]
         for kind, why in kinds.items()
     ]
     columns = ["data", "scheme", "method", "state", "cells", "reason"]
@@ -353,17 +328,33 @@ def holes_table(summary: Summary) -> Table:
 
 def methods_table(summary: Summary) -> Table:
     """The columns of the other tables in words."""
-    rows = [[Entry(label(name)), Entry(name), Entry(METHODS[name].about)] for name in summary.methods()]
+    rows = [[label(name), name, ABOUT[name]] for name in summary.methods()]
     return Table("methods", "The methods", ["column", "name", "what it is"], rows, "", "Methods", n_text=3)
+
+
+def differences_table(tables: Sequence[Table]) -> Table:
+    """Every marked number with its explanation."""
+    rows = [
+        [table.title, row[0], column, Entry(entry.text, entry.value), entry.paper, entry.why.text]
+        for table in tables
+        for row in table.rows
+        for column, entry in zip(table.columns, row, strict=True)
+        if entry.why is not None
+    ]
+    caption = (
+        "Means more than a standard deviation apart: the larger of the paper's and ours, plus the paper's rounding."
+    )
+    columns, title = ["table", "data", "column", "ours", "paper", "why"], "All numbers that differ from the paper's"
+    return Table("differences", title, columns, rows, caption, "Differences from the paper", n_text=6)
 
 
 def _order(place: tuple) -> tuple:
     dataset, scheme, C = place[:3]
     known = (*data.SYNTHETIC, *data.REAL)
     rank = known.index(dataset) if dataset in known else len(known)
-    methods = list(METHODS)
-    return rank, dataset, scheme, C or 0.0, methods.index(place[3]) if len(place) > 3 else 0
+    return rank, dataset, scheme, C or 0.0, list(METHODS).index(place[3]) if len(place) > 3 else 0
 
 
-def _scheme(scheme: str, dataset: str) -> str:
+def scheme_text(scheme: str, dataset: str) -> str:
+    """What the tables call a scheme on this data."""
     return "two classes" if len(data.class_sizes(dataset)) == 2 else SCHEME_NAMES.get(scheme, "its own")

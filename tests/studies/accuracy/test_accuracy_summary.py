@@ -8,8 +8,17 @@ from scipy.stats import friedmanchisquare, wilcoxon
 
 from hypermargin.geometry import distance, pairwise_distance
 from hypermargin_studies.accuracy.cells import Cell, measures, moved, plan, scoring_of, splits, taxonomy_name
-from hypermargin_studies.accuracy.report import against_best_peer, findings, joined, write_report, write_results_page
-from hypermargin_studies.accuracy.summary import Scores, changes, holm, scores
+from hypermargin_studies.accuracy.report import (
+    Scores,
+    against_best_peer,
+    changes,
+    findings,
+    holm,
+    joined,
+    scores,
+    write_report,
+    write_results_page,
+)
 from hypermargin_studies.engine.report import Guard
 
 

@@ -32,7 +32,7 @@ def test_an_interrupted_run_resumes_with_what_is_missing(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_missing(cells, cache, jobs=1, limit=60.0, tell=stop_after_two)
+        run_missing(cells, cache, jobs=1, limit=60.0, notify=stop_after_two)
     done, missing = cache.split(cells, 60.0)
     assert len(done) == len(missing) == 2
     assert [record["state"] for _, record in cache.whole(done, missing)] == [FINISHED, FINISHED, NOT_RUN, NOT_RUN]

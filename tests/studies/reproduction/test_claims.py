@@ -3,15 +3,15 @@
 import pytest
 
 from hypermargin_studies.reproduction.cells import Cell
-from hypermargin_studies.reproduction.claims import (
+from hypermargin_studies.reproduction.methods import METHODS
+from hypermargin_studies.reproduction.paper import apart, paper_cell
+from hypermargin_studies.reproduction.report import (
     agreement_table,
     comparisons,
     contest_table,
     contests,
     other_findings,
 )
-from hypermargin_studies.reproduction.methods import METHODS
-from hypermargin_studies.reproduction.paper import apart, paper_cell
 from hypermargin_studies.reproduction.summary import Stat, Summary
 
 

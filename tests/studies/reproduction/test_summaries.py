@@ -12,10 +12,10 @@ from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import NOT_RUN
 from hypermargin_studies.engine.report import Entry, Table, to_csv, to_html, to_markdown
 from hypermargin_studies.reproduction.cells import Cell
-from hypermargin_studies.reproduction.claims import other_findings, plain_svm_paragraph, run_notice
 from hypermargin_studies.reproduction.figures import grid_gaps
 from hypermargin_studies.reproduction.methods import METHODS
 from hypermargin_studies.reproduction.paper import BEST, Explanation
+from hypermargin_studies.reproduction.report import other_findings, plain_svm_paragraph, run_notice
 from hypermargin_studies.reproduction.summary import Summary, method_gaps
 from hypermargin_studies.reproduction.tables import (
     certified_table,
