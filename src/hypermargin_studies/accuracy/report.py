@@ -302,7 +302,7 @@ def _moved_table(moved: Mapping[str, tuple[float, float, int]]) -> Table:
     return Table("moved", "Changes of scores", columns, rows, caption, "After a random isometry")
 
 
-def _score_rows(all_scores: Scores) -> list[list[Entry]]:
+def _score_rows(all_scores: Scores) -> list[list[Any]]:
     digits = 1 if all_scores.metric == "seconds" else 3
     sign = -1.0 if all_scores.metric in LESS_IS_BETTER else 1.0
     rows = []

@@ -110,7 +110,7 @@ ABOUT = {
     "forest-disk": "scikit-learn's random forest on the Poincaré disk; it has no C",
 }
 _SDP, _EXACT = (0.011, 6e-5), (0.003, 2e-6)
-_AS_PUBLISHED = (PublishedMoment, {}, {"bounded": False})
+_AS_PUBLISHED: tuple[Any, ...] = (PublishedMoment, {}, {"bounded": False})
 _METHODS = (
     Method("pgd-published", "PGD, published", "#999999", (0.06, 7e-5), "euclidean", "pgd", PublishedPGD),
     Method("pgd", "PGD", "#555555", (25e-6, 2.6e-8), "pgd", "pgd"),

@@ -102,11 +102,9 @@ UNEXPLAINED = Explanation("?", "Not explained yet.")
 @cache
 def explanations() -> tuple[Explanation, ...]:
     """All texts, the most specific first."""
-    read = [
-        {key: value if key in ("name", "text") else tuple(value) for key, value in entry.items()}
-        for entry in _read("explanations.json")
-    ]
-    return tuple(Explanation(**entry) for entry in read)
+    read: list[dict[str, Any]] = _read("explanations.json")
+    places = ("dataset", "scheme", "method", "metric")
+    return tuple(Explanation(e["name"], e["text"], *(tuple(e.get(place, ())) for place in places)) for e in read)
 
 
 def explain(cell: PaperCell, method: str) -> Explanation:

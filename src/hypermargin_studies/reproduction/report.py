@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import NOT_RUN
@@ -171,7 +172,7 @@ def agreement_table(summary: Summary) -> Table:
             continue
         claimed = SAME_DEFINITION.get(method)
         beyond = [c.text for c in (*single, *best) if claimed and not c.within(claimed)]
-        row = [label(method), f"within {claimed:g}" if claimed else "another definition"]
+        row: list[Any] = [label(method), f"within {claimed:g}" if claimed else "another definition"]
         for found in (single, best):
             counts = [sum(c.within(k) for c in found) for k in (1.0, 2.0)]
             row += [Entry(f"{count} of {len(found)}", count / len(found)) if found else "–" for count in counts]

@@ -82,7 +82,8 @@ class Summary:
             numbers = [self._fold_gap(dataset, scheme, value, method, number) for number in folds]
         else:
             numbers = [record.get(metric) for record in folds.values()]
-        return Stat.of(numbers) if numbers and None not in numbers else None
+        kept = [number for number in numbers if number is not None]
+        return Stat.of(kept) if kept and len(kept) == len(numbers) else None
 
     def best_C(self, dataset: str, scheme: str, method: str) -> float | None:
         """The C with the highest mean weighted F1 score on the test folds, as in the paper's aggregated tables."""

@@ -214,7 +214,7 @@ def suboptimality_table(summary: Summary) -> Table:
     for dataset, scheme, C in sorted({p[:3] for p in summary.places() if p[3] == REFERENCE}, key=_order):
         if data.grid_parameters(dataset):
             continue
-        row = [dataset, scheme_text(scheme, dataset), number(C, "g")]
+        row = [dataset, scheme_text(scheme, dataset), number(C or 0.0, "g")]
         for method in methods:
             gaps = np.array(list(summary.problem_gaps(dataset, scheme, C, method).values()))
             if gaps.size:
