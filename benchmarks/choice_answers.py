@@ -12,8 +12,7 @@ from sklearn.metrics import get_scorer
 from choice_data import task
 from hypermargin.estimators import HyperbolicClassifierCV
 from hypermargin.estimators.auto.choosing import best_of_each_family
-from hypermargin.estimators.auto.families import Samples
-from hypermargin.estimators.auto.search import Candidate, Search
+from hypermargin.estimators.auto.families import Candidate, Samples, Search
 from hypermargin.estimators.scoring import Answers, Scorer
 from hypermargin_studies.accuracy.contestants import features_for, fitted_peer
 

@@ -21,8 +21,13 @@ from choice_answers import PEERS, Material, material
 from choice_data import KINDS
 from ensemble_selection import ensemble_weights
 from hypermargin.arrays import Array
-from hypermargin.estimators.auto.blend import best_exponent, blended, sharpened, within_two_standard_errors
-from hypermargin.estimators.auto.choosing import best_blend
+from hypermargin.estimators.auto.choosing import (
+    best_blend,
+    best_exponent,
+    blended,
+    sharpened,
+    within_two_standard_errors,
+)
 from hypermargin.estimators.scoring import MOST_BEHIND, is_near
 from hypermargin_studies.engine.runner import describe_environment
 

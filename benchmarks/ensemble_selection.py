@@ -8,7 +8,7 @@ how often it was taken.
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.auto.blend import LOSS_TIE, log_losses
+from hypermargin.estimators.auto.choosing import LOSS_TIE, log_losses
 
 #: Members that are taken at most, the first one included.
 MOST_TAKEN = 21

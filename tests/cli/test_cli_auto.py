@@ -18,7 +18,7 @@ from hypermargin import (
 )
 from hypermargin.cli.main import main
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators.auto.blend import HyperbolicBlend
+from hypermargin.estimators.auto.classifier_cv import HyperbolicBlend
 from hypermargin.geometry.models import from_lorentz
 
 FEW = ("--candidates", "geodesic,neighbours,blend", "--geometry", "poincare")

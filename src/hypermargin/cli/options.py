@@ -7,7 +7,7 @@ from typing import Any
 from hypermargin.cli.console import CommandError, warn
 from hypermargin.cli.reading import FORMATS, Points, read_points
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.kernel_choice import PARAMETERS
+from hypermargin.estimators.kernel_fitting import PARAMETERS
 from hypermargin.geometry.validation import GEOMETRIES
 from hypermargin.kernels import KERNELS
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, UncertaintySet

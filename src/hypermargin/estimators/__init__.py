@@ -5,8 +5,7 @@ import sys
 from hypermargin.estimators.auto import HyperbolicClassifierCV
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.forest import HyperbolicForestClassifier, HyperbolicTreeClassifier
-from hypermargin.estimators.kernel_choice import KernelSpreadWarning
-from hypermargin.estimators.kernel_fitting import KernelMemoryWarning
+from hypermargin.estimators.kernel_fitting import KernelMemoryWarning, KernelSpreadWarning
 from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.model_file import load_model, save_model
 from hypermargin.estimators.neighbours import HyperbolicKNeighborsClassifier
@@ -28,8 +27,9 @@ __all__ = [
 
 #: Modules that public classes have moved from: pickles of earlier versions name them.
 _MOVED = {
+    "auto.blend": "auto.classifier_cv",
     "choice": "auto",
-    "choice.blend": "auto.blend",
+    "choice.blend": "auto.classifier_cv",
     "choice.classifier_cv": "auto.classifier_cv",
     "forest.forest_classifier": "forest.classifiers",
     "forest.tree_classifier": "forest.classifiers",

@@ -1,7 +1,9 @@
 """What every classifier here shares: coordinates to unit Lorentz points, labels to indices, weights to one number."""
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Collection
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -23,13 +25,16 @@ from hypermargin.data.inputs import column_names, is_collection
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import check_geometry
 
+#: Where pickles have what `PackedClassifier` packs; the last two names are those of earlier versions.
+PACKED_STATES = ("_packed", "_stored_points", "_stored_trees")
+
 
 class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers of points in hyperbolic space.
 
-    A subclass has the parameters `geometry` and `curvature`, and `class_weight` where it takes weights. Its `fit` calls
-    `_labelled_samples` and sets `classes_`; its `predict` and `predict_proba` call `_points`. To join the model files
-    it is decorated with `model_file.storable` and says in `_stored` and `_restore` what `fit` has set.
+    A subclass is a dataclass of its parameters, among them `geometry` and `curvature`, and `class_weight` if it takes
+    weights. Its `fit` calls `_labelled_samples` and sets `classes_`; its `predict_proba` calls `_points`. To join the
+    model files it is decorated with `model_file.storable` and implements `_stored` and `_restore`.
     """
 
     geometry: str
@@ -38,9 +43,23 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_: int
 
     def _check_space(self) -> None:
-        """Refuse a geometry that is unknown and a curvature that is not positive."""
+        """Refuse a geometry that is unknown, a curvature that is not positive, and a `verbose` that is no integer."""
         check_geometry(self.geometry)
         curvature_scale(self.curvature)
+        if hasattr(self, "verbose"):
+            self._require("verbose", isinstance(self.verbose, Integral), "an integer")
+
+    def _require(self, name: str, is_right: bool, wanted: str) -> None:
+        if not is_right:
+            raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)!r}")
+
+    def _require_whole(self, name: str, least: int) -> None:
+        self._require(name, is_whole(getattr(self, name), least), f"an integer of at least {least}")
+
+    def _require_one_of(self, name: str, choices: Collection[str]) -> None:
+        value = getattr(self, name)
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
     def _labelled_samples(self, X, y, sample_weight, *, reset: bool = True) -> LabelledSamples:
         """What is to be fitted: samples of positive weight, in the coordinates of X, with labels as class indices.
@@ -88,7 +107,7 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"X has {width} features, but {name} is expecting {expected} features as input.")
 
     def _note_columns(self, X, y, sample_weight, width: int) -> None:
-        """Set the number of columns, and their names where X is a table, for X that lives elsewhere."""
+        """Set the number of columns, and their names if X is a table, for X in blocks."""
         self.n_features_in_ = width
         names = column_names(X, y, sample_weight)
         if names is not None:
@@ -97,12 +116,17 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
             del self.feature_names_in_
 
     def _refuse_collections(self, X) -> None:
-        """Refuse what only some classifiers can do without reading it whole (docs/large-data.md)."""
+        """Refuse data in blocks, which only some classifiers take (docs/large-data.md)."""
         if is_collection(X):
             raise TypeError(
                 f"{type(self).__name__} needs the points in memory here, and X is a {type(X).__name__}: pass an array, "
                 "such as X.compute() of a Dask collection"
             )
+
+    def predict(self, X) -> np.ndarray:
+        """The predicted labels, shape (n,); ties go to the first of the classes."""
+        winner = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[winner]
 
     @abstractmethod
     def predict_proba(self, X) -> Array:
@@ -118,9 +142,35 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _stored(self) -> dict[str, Any]:
-        """What `fit` has set beyond classes and columns: arrays and plain values (see `packing`)."""
+        """What `fit` has set beyond classes and columns: arrays and plain values (see `model_file.pack`)."""
         raise TypeError(f"{type(self).__name__} does not say what a model file of it holds")
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Set what `_stored` returned; classes and columns are set already. Damage may raise any error."""
         raise TypeError(f"{type(self).__name__} does not say what a model file of it holds")
+
+
+class PackedClassifier(HyperbolicClassifier):
+    """A classifier whose pickles hold what its model files hold, in the place of the attributes `PACKED`."""
+
+    PACKED: ClassVar[tuple[str, ...]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if self.PACKED[0] in state:
+            state[PACKED_STATES[0]] = self._stored()
+            for name in self.PACKED:
+                state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        packed = [state.pop(name) for name in PACKED_STATES if name in state]
+        super().__setstate__(state)
+        for stored in packed:
+            self._restore(stored)
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a value is an integer, no bool, of at least `least`."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least

@@ -17,7 +17,6 @@ from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.curve import CurveProblem
-from hypermargin.problems.margin import MarginProblem
 from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, solve_path
 from hypermargin.solvers.curve import solve_curve_path
@@ -179,22 +178,22 @@ class LazyAnswers:
     samples : TrainingSet
     code : (n_problems, n_classes) array
     problem_of : callable
-        The problem of a row of the code matrix, as certificates state it.
+        The problem of a given number, as certificates state it.
     answers : list
         In the order of the rows.
     """
 
     samples: TrainingSet
     code: np.ndarray
-    problem_of: Callable[[np.ndarray], MarginProblem]
-    answers: list[Answer]
+    problem_of: Callable[[int], Any]
+    answers: list[Any]
 
     @cached_property
     def solutions(self) -> list[Solution]:
         """One for each problem, in order."""
         return [
-            answer if isinstance(answer, Solution) else answer.solution(self.problem_of(row))
-            for answer, row in zip(self.answers, self.code, strict=True)
+            answer if isinstance(answer, Solution) else answer.solution(self.problem_of(k))
+            for k, answer in enumerate(self.answers)
         ]
 
     @cached_property
@@ -202,11 +201,3 @@ class LazyAnswers:
         """Platt coefficients of the scores of the training points, each shape (n_problems,)."""
         intercepts = np.array([answer.intercept for answer in self.answers])
         return calibrate_normals(self.samples, self.code, np.stack([answer.w for answer in self.answers]), intercepts)
-
-    @property
-    def platt_A(self) -> Array:
-        return self.platt[0]
-
-    @property
-    def platt_B(self) -> Array:
-        return self.platt[1]

@@ -1,38 +1,43 @@
 """The kernel classifier: large margins in the Hilbert space of a kernel of the hyperbolic distance."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
+from hypermargin.estimators.base import is_whole
 from hypermargin.estimators.inputs import TrainingSet, training_set
-from hypermargin.estimators.kernel_choice import (
+from hypermargin.estimators.kernel_fitting import (
     PARAMETERS,
+    KernelProblems,
+    KernelResults,
+    as_one_problem,
     check_kernel,
     checked_callable,
     chosen_kernel,
     require_definite,
     warn_of_spread,
 )
-from hypermargin.estimators.kernel_fitting import KernelProblems, KernelResults, make_landmarks
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.estimators.solved import LazyAttribute, SolvedClassifier
+from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.kernel import MANY, KernelFunction
 from hypermargin.solvers import Solution
-from hypermargin.solvers.kernel.landmarks import Landmarks
+from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks
 
 #: Entries of the largest block of kernel values that prediction makes at a time.
 BLOCK_ENTRIES = 1 << 23
 
 
 @storable
+@dataclass(eq=False, repr=False)
 class HyperbolicKernelSVC(SolvedClassifier):
     """Large-margin classifier with a kernel of the hyperbolic distance.
 
@@ -96,44 +101,21 @@ class HyperbolicKernelSVC(SolvedClassifier):
         Where X had names.
     """
 
-    kernel_: Any
-    solutions_: Any = LazyAttribute("solutions")
-    probA_: Any = LazyAttribute("platt_A")
-    probB_: Any = LazyAttribute("platt_B")
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        kernel="heat",
-        t: float | str = "scale",
-        power: float | str = "scale",
-        gamma: float | str = "scale",
-        n_landmarks: int | None = None,
-        multi_class: str = "ovo",
-        geometry: str = "lorentz",
-        curvature: float = 1.0,
-        class_weight=None,
-        tol: float = 1e-6,
-        cache_size: float = 2000.0,
-        n_jobs: int | None = None,
-        random_state=None,
-        verbose: int = 0,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.t = t
-        self.power = power
-        self.gamma = gamma
-        self.n_landmarks = n_landmarks
-        self.multi_class = multi_class
-        self.geometry = geometry
-        self.curvature = curvature
-        self.class_weight = class_weight
-        self.tol = tol
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    kernel: Any = "heat"
+    t: float | str = "scale"
+    power: float | str = "scale"
+    gamma: float | str = "scale"
+    n_landmarks: int | None = None
+    multi_class: str = "ovo"
+    geometry: str = "lorentz"
+    curvature: float = 1.0
+    class_weight: Any = None
+    tol: float = 1e-6
+    cache_size: float = 2000.0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
@@ -157,13 +139,10 @@ class HyperbolicKernelSVC(SolvedClassifier):
         return KernelProblems(samples, code, kernel, int(1e6 * float(self.cache_size)), landmarks)
 
     def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: KernelResults) -> None:
-        self.classes_, self.kernel_, self.method_ = classes, problems.kernel, problems.method
+        self.kernel_: Any = problems.kernel
+        self.classes_, self.method_ = classes, problems.method
         self._set_answers(answers)
-        self.statuses_ = answers.statuses
-        self.intercept_ = answers.of_all(lambda family: family.intercepts, lambda solution: solution.intercept)
-        self.gaps_ = answers.of_all(lambda family: family.gaps, lambda solution: solution.gap)
-        n_iter = answers.of_all(lambda family: family.n_iter, lambda solution: solution.n_iter)
-        self.n_iter_ = n_iter.astype(np.int64)
+        self._read_off(answers.answers)
         samples = problems.samples
         if problems.landmarks is not None:
             assert problems.features is not None
@@ -226,23 +205,20 @@ class HyperbolicKernelSVC(SolvedClassifier):
             )
         if isinstance(kernel, Kernel) and kernel.conditional:
             raise ValueError(f"landmarks need a positive definite kernel; {kernel.name!r} is conditionally so only")
-        return make_landmarks(samples, kernel, int(self.n_landmarks), check_random_state(self.random_state))
+        whole = as_one_problem(samples, kernel)
+        return draw_landmarks(whole, int(self.n_landmarks), check_random_state(self.random_state))
 
     def _kernel_parameters(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in PARAMETERS.values()}
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
-        if not (isinstance(self.C, Real) and 0.0 < self.C < np.inf):
-            raise ValueError(f"C must be positive and finite with a kernel, got {self.C!r}")
+        C, landmarks = self.C, self.n_landmarks
+        self._require("C", isinstance(C, Real) and 0.0 < C < np.inf, "positive and finite with a kernel")
         for name in ("tol", "cache_size"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and value > 0.0):
-                raise ValueError(f"{name} must be positive, got {value!r}")
-        if not isinstance(self.verbose, Integral):
-            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
-        if self.n_landmarks is not None and not (isinstance(self.n_landmarks, Integral) and self.n_landmarks >= 1):
-            raise ValueError(f"n_landmarks must be a whole number of at least 1 or None, got {self.n_landmarks!r}")
+            self._require(name, isinstance(getattr(self, name), Real) and getattr(self, name) > 0.0, "positive")
+        wanted = "a whole number of at least 1 or None"
+        self._require("n_landmarks", landmarks is None or is_whole(landmarks, 1), wanted)
         check_kernel(self.kernel, self._kernel_parameters())
         make_scheme(self.multi_class, 3)
         self._check_space()

@@ -13,7 +13,8 @@ digits of near ones.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from numbers import Integral, Real
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy.spatial import KDTree
 
 from hypermargin.arrays import Array
 from hypermargin.data.ingest import unit_points
-from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.base import PackedClassifier, is_whole
 from hypermargin.estimators.model_file import storable
 from hypermargin.geometry.lorentz import covector, curvature_scale
 from hypermargin.geometry.metric import distance
@@ -75,13 +76,13 @@ class NeighbourSearch(ABC):
         sizes = np.array([rows.size for rows in candidates])
         rows, ends = np.concatenate(candidates), np.cumsum(sizes)
         lengths = distance(np.repeat(queries, sizes, axis=0), self.points[rows])
-        answer = []
+        found = []
         for end, size in zip(ends.tolist(), sizes.tolist(), strict=True):
             own, far = rows[end - size : end], lengths[end - size : end]
             order = np.argsort(far, kind="stable")
             order = order[:k] if radius is None else order[far[order] <= radius]
-            answer.append((own[order], far[order]))
-        return answer
+            found.append((own[order], far[order]))
+        return found
 
 
 class TreeSearch(NeighbourSearch):
@@ -135,7 +136,7 @@ class ProductSearch(NeighbourSearch):
 
 
 def make_search(points: Array, algorithm: str) -> NeighbourSearch:
-    """The search by this name; "auto" takes the faster one for the dimension and number of points."""
+    """The search of this name; "auto" takes the faster one for the dimension and number of points."""
     if algorithm == "auto":
         most = TREE_DIMENSION_OF_MANY if len(points) >= MANY_POINTS else TREE_DIMENSION
         algorithm = "tree" if points.shape[1] - 1 <= most else "products"
@@ -146,7 +147,8 @@ def make_search(points: Array, algorithm: str) -> NeighbourSearch:
 
 
 @storable
-class HyperbolicKNeighborsClassifier(HyperbolicClassifier):
+@dataclass(eq=False, repr=False)
+class HyperbolicKNeighborsClassifier(PackedClassifier):
     """Vote of the nearest points of hyperbolic space, by k or by radius.
 
     Distances are accurate for near and far points alike, and no prediction depends on where the origin is. As in
@@ -176,23 +178,15 @@ class HyperbolicKNeighborsClassifier(HyperbolicClassifier):
     n_samples_fit_ : int
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 15,
-        radius: float | None = None,
-        weights: str = "uniform",
-        algorithm: str = "auto",
-        geometry: str = "lorentz",
-        curvature: float = 1.0,
-        n_jobs: int | None = None,
-    ):
-        self.n_neighbors = n_neighbors
-        self.radius = radius
-        self.weights = weights
-        self.algorithm = algorithm
-        self.geometry = geometry
-        self.curvature = curvature
-        self.n_jobs = n_jobs
+    n_neighbors: int = 15
+    radius: float | None = None
+    weights: str = "uniform"
+    algorithm: str = "auto"
+    geometry: str = "lorentz"
+    curvature: float = 1.0
+    n_jobs: int | None = None
+
+    PACKED = ("_search", "_labels", "n_samples_fit_")
 
     def fit(self, X, y) -> "HyperbolicKNeighborsClassifier":
         """Keep points X, shape (n, width), with labels y of any dtype, shape (n,)."""
@@ -213,29 +207,21 @@ class HyperbolicKNeighborsClassifier(HyperbolicClassifier):
 
     def _check_parameters(self) -> None:
         self._check_space()
-        k = self.n_neighbors
-        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"n_neighbors must be an integer of at least 1, got {k!r}")
-        if self.radius is not None and not (isinstance(self.radius, Real) and self.radius > 0.0):
-            raise ValueError(f"radius must be positive or None, got {self.radius!r}")
-        for name, choices in {"weights": WEIGHTS, "algorithm": ALGORITHMS}.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
+        self._require_whole("n_neighbors", 1)
+        radius = self.radius
+        self._require("radius", radius is None or (isinstance(radius, Real) and radius > 0.0), "positive or None")
+        self._require_one_of("weights", WEIGHTS)
+        self._require_one_of("algorithm", ALGORITHMS)
 
     def kneighbors(self, X, n_neighbors: int | None = None) -> tuple[Array, np.ndarray]:
         """Distances to the nearest training samples, and their rows; both of shape (n, k)."""
         points = self._points(X)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= self.n_samples_fit_:
+        if not is_whole(k, 1) or k > self.n_samples_fit_:
             raise ValueError(f"n_neighbors must be an integer from 1 to {self.n_samples_fit_}, got {k!r}")
         found = self._search.neighbours(points, int(k), None, self.n_jobs)
         lengths = np.array([far for _, far in found]) / curvature_scale(self.curvature)
         return lengths, np.array([rows for rows, _ in found])
-
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,); ties go to the first of the classes."""
-        winner = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[winner]
 
     def predict_proba(self, X) -> Array:
         """Each class's share of the votes, shape (n, n_classes)."""
@@ -285,18 +271,3 @@ class HyperbolicKNeighborsClassifier(HyperbolicClassifier):
         if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= len(self.classes_):
             raise ValueError("there are labels that are no classes")
         self._set_samples(points, labels)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "_search" in state:
-            state["_stored_points"] = self._stored()
-            for name in ("_search", "_labels", "n_samples_fit_"):
-                del state[name]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        stored = state.pop("_stored_points", None)
-        super().__setstate__(state)
-        if stored is not None:
-            self._restore(stored)

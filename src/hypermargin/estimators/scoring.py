@@ -87,6 +87,12 @@ class Answers:
     probability: Array
     decision: Array | None = None
 
+    @classmethod
+    def of(cls, model: Any, X: Array) -> "Answers":
+        """Those of a fitted classifier."""
+        decision = model.decision_function(X) if hasattr(model, "decision_function") else None
+        return cls(model.predict_proba(X), decision)
+
     def among(self, present: np.ndarray, n_classes: int) -> "Answers":
         """The answers extended to all classes, for a classifier that was fitted to the classes `present` only."""
         if present.size == n_classes:

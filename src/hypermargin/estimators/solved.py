@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,17 +27,20 @@ LAZY = {"solutions_", "probA_", "probB_"}
 
 
 class LazyAttribute:
-    """A fitted attribute that `_answers` computes when it is first read, under another name."""
+    """A fitted attribute that `of` reads off `_answers`, which compute it when it is first read."""
 
-    def __init__(self, source: str):
-        self.source = source
+    def __init__(self, of: Callable[[Any], Any]):
+        self.of = of
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         if model is None:
             return self
         if "_answers" not in vars(model):
-            raise AttributeError(f"this {type(model).__name__} is not fitted, so it has no {self.source}")
-        return getattr(model._answers, self.source)
+            raise AttributeError(f"this {type(model).__name__} is not fitted, so it has no {self.name}")
+        return self.of(model._answers)
 
 
 class SolvedClassifier(SchemeClassifier):
@@ -48,7 +51,9 @@ class SolvedClassifier(SchemeClassifier):
     """
 
     C: float
-    solutions_: list[Solution]
+    solutions_: Any = LazyAttribute(lambda answers: answers.solutions)
+    probA_: Any = LazyAttribute(lambda answers: answers.platt[0])
+    probB_: Any = LazyAttribute(lambda answers: answers.platt[1])
     intercept_: Array
     gaps_: Array
     statuses_: list[Status]

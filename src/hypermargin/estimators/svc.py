@@ -24,10 +24,10 @@ from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
-from hypermargin.estimators.solved import LazyAttribute, SolvedClassifier
+from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import PointError
-from hypermargin.problems import UncertaintySet
+from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, get_solver, make_solver
 from hypermargin.solvers.base import option_names
@@ -120,10 +120,6 @@ class HyperbolicSVC(SolvedClassifier):
     included. `hypermargin.estimators.save_model` needs no such list.
     """
 
-    solutions_: Any = LazyAttribute("solutions")
-    probA_: Any = LazyAttribute("platt_A")
-    probB_: Any = LazyAttribute("platt_B")
-
     def __init__(
         self,
         C: float = 1.0,
@@ -192,7 +188,7 @@ class HyperbolicSVC(SolvedClassifier):
     def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, answers: list[Answer]) -> None:
         self.classes_ = classes
         if isinstance(samples, TrainingSet) and any(isinstance(answer, QuickResult) for answer in answers):
-            problem_of = partial(samples.problem, C=float(self.C), allow_timelike=self.allow_timelike)
+            problem_of = partial(_problem, samples, scheme.code, float(self.C), self.allow_timelike)
             self._set_answers(LazyAnswers(samples, scheme.code, problem_of, answers))
             self._read_off(answers)
         else:
@@ -376,3 +372,7 @@ class HyperbolicSVC(SolvedClassifier):
         space = Coordinates(self.geometry, self.curvature)
         coordinates, distance = nearest_adversarial(self._points(X), self._hyperplanes(), space)
         return coordinates, distance / curvature_scale(self.curvature)
+
+
+def _problem(samples: TrainingSet, code: np.ndarray, C: float, allow_timelike: bool, k: int) -> MarginProblem:
+    return samples.problem(code[k], C, allow_timelike)

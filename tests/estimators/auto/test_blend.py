@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import ttest_rel
 from sklearn.metrics import log_loss
 
-from hypermargin.estimators.auto.blend import EXPONENTS, best_exponent, sharpened, within_two_standard_errors
+from hypermargin.estimators.auto.choosing import EXPONENTS, best_exponent, sharpened, within_two_standard_errors
 from hypermargin.estimators.scoring import MOST_BEHIND
 
 

@@ -16,10 +16,9 @@ from hypermargin.estimators import (
     HyperbolicKNeighborsClassifier,
     HyperbolicSVC,
 )
-from hypermargin.estimators.auto.blend import HyperbolicBlend, within_two_standard_errors
-from hypermargin.estimators.auto.choosing import choose
-from hypermargin.estimators.auto.families import Family, KernelFamily, MarginFamily, NeighbourFamily
-from hypermargin.estimators.auto.search import Candidate, part_of
+from hypermargin.estimators.auto.choosing import choose, within_two_standard_errors
+from hypermargin.estimators.auto.classifier_cv import HyperbolicBlend
+from hypermargin.estimators.auto.families import Candidate, Family, KernelFamily, MarginFamily, NeighbourFamily, part_of
 from hypermargin.estimators.scoring import Answers, Scorer
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.models import from_lorentz
@@ -231,7 +230,7 @@ class TestRule:
 
     def chosen(self, first, second, with_blend=True):
         choice = choose([tried(self.simple, *first), tried(self.later, *second)], self.folds, self.scorer, with_blend)
-        return [family.name for family, _ in choice.members]
+        return [each.name for each in choice.members]
 
     ahead = (0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
     behind = (0.2, 0.2, 0.9, 0.9, 0.2, 0.2, 0.9, 0.9)
@@ -312,7 +311,7 @@ def test_a_part_of_the_samples_keeps_small_classes():
 def test_screening_leaves_the_best_kernels(monkeypatch):
     X, y = make_gaussian_mixture(60, 2, scale=0.9, random_state=0, return_X_y=True)
     monkeypatch.setattr(KernelFamily, "screened_from", 80)
-    monkeypatch.setattr("hypermargin.estimators.auto.search.PART", 80)
+    monkeypatch.setattr("hypermargin.estimators.auto.families.PART", 80)
     model = HyperbolicClassifierCV(("kernel",), cv=3, refit=False).fit(X, y)
     table = model.cv_results_
     went_on = np.isfinite(table["mean_test_score"])

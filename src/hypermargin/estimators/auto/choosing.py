@@ -1,91 +1,110 @@
 """Which candidate is chosen from the scores of all, and the sentence that explains it.
 
 The rule: of each family the candidate with the best score stands; of equal ones the first. Their probabilities are
-sharpened, and those whose log loss in the folds is within two standard errors of the best are averaged (`blend`). The
-blend is chosen unless the candidate with the best score predicts every sample of the folds correctly, or the score of
-the blend is more than two standard errors of the difference behind it. docs/benchmarks/choice.md compares this with
-other rules.
+sharpened, and those whose log loss in the folds is within two standard errors of the best are averaged: a blend. It is
+chosen unless the candidate with the best score predicts every sample of the folds correctly, or the score of the blend
+is more than two standard errors of the difference behind it. docs/benchmarks/choice.md compares this with other rules.
+
+*Sharpening.* Probabilities ``p_k`` become ``p_k^t / sum_j p_j^t`` with ``t > 0``: their order, and so the label, stays
+as it is. In terms of log-odds this is temperature scaling: C. Guo, G. Pleiss, Y. Sun and K. Weinberger, "On calibration
+of modern neural networks" (2017). Margin classifiers of many classes need it most: their sigmoids are fitted to the
+scores of training samples, and the coupling of pairs is cautious, so that the right class often leads by little.
+
+*Membership.* Accuracy on a hundred samples moves in steps of a sample; log loss tells families apart sooner. Members
+count the same: weights that are fitted to some hundred answers did worse (docs/benchmarks/choice.md).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.auto.blend import (
-    best_exponent,
-    blended,
-    log_losses,
-    sharpened,
-    within_two_standard_errors,
-)
-from hypermargin.estimators.auto.families import Family, Parameters
-from hypermargin.estimators.auto.search import Candidate, Folds
-from hypermargin.estimators.scoring import TIE, Scorer, is_near, mean_score, standard_error
+from hypermargin.estimators.auto.families import Candidate, Folds
+from hypermargin.estimators.scoring import MOST_BEHIND, TIE, Answers, Scorer, is_near, mean_score, standard_error
 
 BLEND = "blend"
+#: Smaller probabilities count as this, so that a single certain but wrong answer does not decide.
+LEAST_PROBABILITY = 1e-6
+#: Log losses that differ by less are equal: means of logarithms up to 14 are rounded by less.
+LOSS_TIE = 1e-9
+#: Powers to choose from, from 1/4 to 8, the nearest to 1 first. Steps, because the minimum of a search would depend on
+#: rounding.
+EXPONENTS = tuple(sorted((float(2.0 ** (step / 4)) for step in range(-8, 13)), key=lambda t: abs(np.log(t))))
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """A row of the table: family, parameters, scores on the folds (none if it was screened out), and seconds."""
+class Blend:
+    """Candidates and exponents, and the scores of their blend on the folds: a row of the table like a `Candidate`.
 
-    family: str
-    parameters: dict[str, Any]
+    `losses` are the log loss of the blend in the folds and that of its best member or, if it has one member only, of
+    the candidate with the best score.
+    """
+
+    members: list[Candidate]
+    exponents: Array
     scores: Array
-    screening: float
-    seconds: float
+    losses: tuple[float, float]
+    name = BLEND
+    screening = np.nan
+    seconds = 0.0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        described = [
+            {"family": each.name, "exponent": round(exponent, 3), **each.parameters}
+            for each, exponent in zip(self.members, self.exponents.tolist(), strict=True)
+        ]
+        return {"members": described}
+
+    @property
+    def words(self) -> str:
+        *first, last = [each.words for each in self.members]
+        return f"a blend of {', '.join(first)} and {last}"
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The chosen row of the table and its members; `words` describes each row, `exponents` are those of the members.
+    """The rows of the table and the chosen one; `losses` are those of `Blend`, None if the score alone decided."""
 
-    `losses` are the log loss of the choice in the folds and that of its best member or, if it has one member only, of
-    the candidate with the best score; None if the score alone decided.
-    """
-
-    rows: list[Row]
-    index: int
-    members: list[tuple[Family, Parameters]]
-    words: list[str]
-    exponents: Array = field(default_factory=lambda: np.ones(1))
-    losses: tuple[float, float] | None = None
+    rows: Sequence[Candidate | Blend]
+    chosen: Candidate | Blend
+    losses: tuple[float, float] | None
 
     @property
-    def family(self) -> str:
-        return self.rows[self.index].family
+    def index(self) -> int:
+        return self.rows.index(self.chosen)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        return self.rows[self.index].parameters
+    def members(self) -> list[Candidate]:
+        """What has to be fitted."""
+        return self.chosen.members if isinstance(self.chosen, Blend) else [self.chosen]
 
     @property
     def score(self) -> float:
-        return mean_score(self.rows[self.index].scores)
+        return mean_score(self.chosen.scores)
 
     def explanation(self, n_folds: int, scoring: Any, positive: str = "") -> str:
         """What was chosen and why, in one line; `positive` names the positive class of the score."""
-        chosen = f"chose {self.words[self.index]}"
+        chosen = f"chose {self.chosen.words}"
         if n_folds == 0:
             return f"{chosen}: no class has the two samples that a comparison needs"
         metric = scoring if isinstance(scoring, str) else "accuracy" if scoring is None else "score"
         metric += f" ({positive})" if positive else ""
-        known = self.rows[self.index].scores
-        known = known[np.isfinite(known)]
+        known = self.chosen.scores[np.isfinite(self.chosen.scores)]
         error = f" ± {standard_error(known):.3f}" if known.size > 1 else ""
         best: dict[str, float] = {}
         for row in self.rows:
-            best[row.family] = max(best.get(row.family, -np.inf), mean_score(row.scores))
+            best[row.name] = max(best.get(row.name, -np.inf), mean_score(row.scores))
         order = sorted((name for name in best if name != BLEND), key=lambda name: -best[name])
         scores = ", ".join(f"{name} {best[name]:.3f}" for name in order if np.isfinite(best[name]))
         folds = f"{n_folds} folds" if n_folds > 1 else "one fold"
-        return f"{chosen}: {metric} {self.score:.3f}{error} in {folds}, {self._why(best)} ({scores})"
+        return f"{chosen}: {metric} {self.score:.3f}{error} in {folds}, {self._why()} ({scores})"
 
-    def _why(self, best: dict[str, float]) -> str:
+    def _why(self) -> str:
         if self.losses is not None:
             losses = f"its log loss there is {self.losses[0]:.3f}, and {self.losses[1]:.3f} that of"
             if len(self.members) > 1:  # a mean of equals need not beat all of them
@@ -98,32 +117,13 @@ class Choice:
 
 def choose(candidates: Sequence[Candidate], folds: Folds, scorer: Scorer, with_blend: bool) -> Choice:
     """Choose by the rule above; without blends the candidate with the best score, the simplest of equal ones."""
-    rows = [Row(each.family.name, each.parameters, each.scores, each.screening, each.seconds) for each in candidates]
-    words = [f"{each.family.name} ({each.family.in_words(each.parameters)})" for each in candidates]
     best = best_of_each_family(candidates)
     blend = best_blend(best, [test for _, test in folds], scorer) if with_blend and folds else None
-    if blend is None or len(blend.members) == 1:
-        chosen, losses = (best[0], None) if blend is None else (blend.members[0], blend.losses)
-        return Choice(rows, candidates.index(chosen), [(chosen.family, chosen.parameters)], words, losses=losses)
-    described = [
-        {"family": each.family.name, "exponent": round(exponent, 3), **each.parameters}
-        for each, exponent in zip(blend.members, blend.exponents.tolist(), strict=True)
-    ]
-    rows.append(Row(BLEND, {"members": described}, blend.scores, np.nan, 0.0))
-    parts = [words[candidates.index(each)] for each in blend.members]
-    words.append(f"a blend of {', '.join(parts[:-1])} and {parts[-1]}")
-    members = [(each.family, each.parameters) for each in blend.members]
-    return Choice(rows, len(rows) - 1, members, words, blend.exponents, blend.losses)
-
-
-@dataclass(frozen=True, eq=False)
-class Blend:
-    """Candidates and exponents, the scores of their blend on the folds, and log losses as in `Choice`."""
-
-    members: list[Candidate]
-    exponents: Array
-    scores: Array
-    losses: tuple[float, float]
+    if blend is None:
+        return Choice(candidates, best[0], None)
+    if len(blend.members) == 1:
+        return Choice(candidates, blend.members[0], blend.losses)
+    return Choice([*candidates, blend], blend, blend.losses)
 
 
 def best_blend(best: Sequence[Candidate], tests: Sequence[np.ndarray], scorer: Scorer) -> Blend | None:
@@ -154,12 +154,12 @@ def best_of_each_family(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The best candidate of every family, the first of equal ones; best families first, of equal ones the simplest."""
     best: dict[str, Candidate] = {}
     for each in candidates:
-        if each.family.name not in best or each.mean > best[each.family.name].mean + TIE:
-            best[each.family.name] = each
+        if each.name not in best or each.mean > best[each.name].mean + TIE:
+            best[each.name] = each
     return sorted(best.values(), key=lambda each: -round(each.mean, 12))  # stable: simpler families come first
 
 
-def results_table(rows: Sequence[Row]) -> dict[str, Any]:
+def results_table(rows: Sequence[Candidate | Blend]) -> dict[str, Any]:
     """Columns of equal length, named as in scikit-learn's searches."""
     n_folds = max((row.scores.size for row in rows), default=0)
     scores = np.full((len(rows), n_folds), np.nan)
@@ -173,7 +173,7 @@ def results_table(rows: Sequence[Row]) -> dict[str, Any]:
         deviation = np.sqrt(np.where(known, (filled - mean[:, None]) ** 2, 0.0).sum(axis=1) / count)
     ranks = rankdata(np.where(count > 0, -np.round(mean, 12), np.inf), method="min").astype(int)
     return {
-        "family": [row.family for row in rows],
+        "family": [row.name for row in rows],
         "params": [row.parameters for row in rows],
         "mean_test_score": mean,
         "std_test_score": deviation,
@@ -182,3 +182,64 @@ def results_table(rows: Sequence[Row]) -> dict[str, Any]:
         "screening_score": np.array([row.screening for row in rows]),
         "seconds": np.array([row.seconds for row in rows]),
     }
+
+
+# -- sharpening, membership and the mean -------------------------------------------------------------------------------
+
+
+def blended(members: Sequence[Sequence[Answers]], weights: ArrayLike, exponents: ArrayLike) -> list[Answers]:
+    """The answers of a blend on every fold, from those of its members."""
+    folds = zip(*members, strict=True)
+    return [Answers(mean_probability([own.probability for own in fold], weights, exponents)) for fold in folds]
+
+
+def mean_probability(of_members: Sequence[Array], weights: ArrayLike, exponents: ArrayLike) -> Array:
+    """The weighted mean, rounded to twelve digits so that tied classes stay tied."""
+    weights, exponents = (np.asarray(given, dtype=np.float64) for given in (weights, exponents))
+    parts = [sharpened(own, exponent) for own, exponent in zip(of_members, exponents.tolist(), strict=True)]
+    return np.average(np.stack(parts), axis=0, weights=weights).round(12)
+
+
+def log_losses(truth: Array) -> Array:
+    """Minus the logarithms of the probabilities of the true classes."""
+    return -np.log(np.maximum(truth, LEAST_PROBABILITY))
+
+
+def within_two_standard_errors(truth: Array, weight: Array | None, repeats: float) -> np.ndarray:
+    """Which log losses are at most two standard errors of the difference behind the best; bool, shape (n_members,).
+
+    Parameters
+    ----------
+    truth : (n_members, n_answers) array
+        The probability that a model gave to the true class of a sample it had not seen.
+    weight : (n_answers,) array or None
+        Weights of the answers. Unequal ones leave ``(sum w)^2 / sum w^2`` answers' worth of evidence.
+    repeats : float
+        Answers per sample: repeated folds are no further evidence.
+    """
+    losses = log_losses(truth)
+    share = np.full(losses.shape[1], 1.0 / losses.shape[1]) if weight is None else weight / weight.sum()
+    behind = losses - losses[np.argmin((losses @ share).round(9))]
+    mean = behind @ share
+    error = np.sqrt((behind - mean[:, None]) ** 2 @ share * (share @ share) * repeats)
+    return mean <= MOST_BEHIND * error + LOSS_TIE
+
+
+def sharpened(probability: Array, exponent: float) -> Array:
+    """Probabilities to a power, each row of (n, n_classes) normalised again; zeros count as `LEAST_PROBABILITY`."""
+    if exponent == 1.0:
+        return probability
+    raised = np.maximum(probability, LEAST_PROBABILITY) ** exponent
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def best_exponent(probability: Array, labels: np.ndarray, weight: Array | None) -> float:
+    """The power with the least log loss; of equal ones the nearest to 1.
+
+    `probability`, shape (n_answers, n_classes), are predictions for samples that the model had not seen, `labels` the
+    indices of their true classes, and `weight` their weights or None; both of shape (n_answers,).
+    """
+    rows = np.arange(len(labels))
+    truth = np.stack([sharpened(probability, t)[rows, labels] for t in EXPONENTS])
+    losses = np.average(log_losses(truth), axis=1, weights=weight)
+    return EXPONENTS[int(np.argmax(losses <= losses.min() + LOSS_TIE))]

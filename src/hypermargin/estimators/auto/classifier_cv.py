@@ -1,11 +1,14 @@
-"""`HyperbolicClassifierCV`: the classifier to reach for."""
+"""`HyperbolicClassifierCV`, the classifier to reach for, and the blend that it may choose."""
 
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
 from sklearn.utils import check_random_state
@@ -13,21 +16,22 @@ from sklearn.utils.metaestimators import available_if
 
 from hypermargin.arrays import Array
 from hypermargin.data.ingest import KleinWarning, RadiusWarning, labelled_samples, unit_points
-from hypermargin.estimators.auto.blend import HyperbolicBlend
-from hypermargin.estimators.auto.choosing import BLEND, Choice, choose, results_table
+from hypermargin.estimators.auto.choosing import BLEND, Blend, Choice, choose, mean_probability, results_table
 from hypermargin.estimators.auto.families import (
     MANY_SAMPLES,
+    Candidate,
     Family,
+    Folds,
     ForestFamily,
     KernelFamily,
     MarginFamily,
     NeighbourFamily,
     Parameters,
     Samples,
+    Search,
 )
-from hypermargin.estimators.auto.search import Candidate, Folds, Search
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.kernel_choice import KernelSpreadWarning
+from hypermargin.estimators.kernel_fitting import KernelSpreadWarning
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
 from hypermargin.geometry.lorentz import curvature_scale
@@ -43,12 +47,104 @@ FOLDS_OF_MANY = 3
 TREES, FINAL_TREES, TREES_OF_MANY = 100, 200, 50
 
 
+@storable
+class HyperbolicBlend(HyperbolicClassifier):
+    """Classifiers of different families whose probabilities are averaged; `HyperbolicClassifierCV` makes it.
+
+    Parameters
+    ----------
+    geometry, curvature
+        As of the members.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    members_ : list of HyperbolicClassifier
+        Fitted to the same samples.
+    weights_ : (n_members,) array
+        Weights of the mean; they sum to 1.
+    exponents_ : (n_members,) array
+        The power to which the probabilities of each are raised before they are averaged.
+    """
+
+    members_: list[HyperbolicClassifier]
+    weights_: Array
+    exponents_: Array
+
+    def __init__(self, geometry: str = "lorentz", curvature: float = 1.0):
+        self.geometry = geometry
+        self.curvature = curvature
+
+    @classmethod
+    def of(
+        cls,
+        members: Sequence[HyperbolicClassifier],
+        weights: ArrayLike | None = None,
+        exponents: ArrayLike | None = None,
+    ) -> "HyperbolicBlend":
+        """The blend of classifiers that were fitted to the same samples.
+
+        Without weights all count the same, and without exponents probabilities stay as they are.
+        """
+        first = members[0]
+        blend = cls(first.geometry, first.curvature)
+        blend.members_ = list(members)
+        weights = _positive(members, weights, "weight")
+        blend.weights_ = weights / weights.sum()
+        blend.exponents_ = _positive(members, exponents, "exponent")
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(first, name):
+                setattr(blend, name, getattr(first, name))
+        return blend
+
+    def fit(self, X, y, sample_weight=None) -> "HyperbolicBlend":
+        """Fit the members anew to points X, shape (n, width), with labels y, shape (n,), and weights (n,)."""
+        if not hasattr(self, "members_"):
+            raise TypeError("a blend is made by HyperbolicClassifierCV, which chooses its members")
+        X, y = self._validated(X, y)
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.members_ = [clone(member).fit(X, y, **weight) for member in self.members_]
+        self.classes_ = self.members_[0].classes_
+        return self
+
+    def predict_proba(self, X) -> Array:
+        """Class probabilities, shape (n, n_classes): the weighted mean of those of the members."""
+        X = self._coordinates(X)
+        return mean_probability([member.predict_proba(X) for member in self.members_], self.weights_, self.exponents_)
+
+    # -- storage -----------------------------------------------------------------------------------------------------
+
+    def _stored(self) -> dict[str, Any]:
+        return {
+            "members": [plain_model(member) for member in self.members_],
+            "weights": self.weights_,
+            "exponents": self.exponents_,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.members_ = [model_from_plain(member) for member in state["members"]]
+        if not self.members_ or any(len(member.classes_) != len(self.classes_) for member in self.members_):
+            raise ValueError("the members of the blend do not fit its classes")
+        weights = _positive(self.members_, state.get("weights"), "weight")  # files of old have none
+        self.weights_ = weights / weights.sum()
+        self.exponents_ = _positive(self.members_, state.get("exponents"), "exponent")
+
+
+def _positive(members: Sequence[HyperbolicClassifier], given: ArrayLike | None, what: str) -> Array:
+    """A positive number for each member, shape (n_members,); 1 where none are given."""
+    numbers = np.ones(len(members)) if given is None else np.asarray(given, dtype=np.float64)
+    if numbers.shape != (len(members),) or not np.all(numbers > 0.0) or not np.isfinite(numbers).all():
+        raise ValueError(f"a blend needs a positive {what} for each member")
+    return numbers
+
+
 def _chosen_has(name: str):
     """Whether the classifier that was chosen has a method of this name."""
     return lambda self: hasattr(getattr(self, "best_model_", None), name)
 
 
 @storable
+@dataclass(eq=False, repr=False)
 class HyperbolicClassifierCV(HyperbolicClassifier):
     """The classifier to reach for: it chooses among all families here, and their parameters, by cross-validation.
 
@@ -111,37 +207,17 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         If X had column names.
     """
 
-    best_model_: HyperbolicClassifier
-    best_params_: dict[str, Any]
-    cv_results_: dict[str, Any]
-    explanation_: str
-    pos_label_: Any
-
-    def __init__(
-        self,
-        candidates=None,
-        scoring=None,
-        cv=None,
-        geometry: str = "lorentz",
-        curvature: float = 1.0,
-        class_weight=None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        random_state=0,
-        verbose: int = 0,
-        pos_label=None,
-    ):
-        self.candidates = candidates
-        self.scoring = scoring
-        self.cv = cv
-        self.geometry = geometry
-        self.curvature = curvature
-        self.class_weight = class_weight
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.pos_label = pos_label
+    candidates: Any = None
+    scoring: Any = None
+    cv: Any = None
+    geometry: str = "lorentz"
+    curvature: float = 1.0
+    class_weight: Any = None
+    refit: bool = True
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    pos_label: Any = None
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
@@ -151,8 +227,6 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         Weights, shape (n,), enter every fit, and the scores as well if the scorer takes weights.
         """
         self._check_space()
-        if not isinstance(self.verbose, Integral):
-            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
         X, y = self._validated(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         samples = self._samples(X, y, sample_weight)
@@ -168,7 +242,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         choice = choose(candidates, folds, scorer, with_blend)
         self.n_splits_ = len(folds)
         self.best_index_, self.best_score_ = choice.index, choice.score
-        self.best_params_ = {"family": choice.family, **choice.parameters}
+        self.best_params_ = {"family": choice.chosen.name, **choice.chosen.parameters}
         self.cv_results_ = results_table(choice.rows)
         self.explanation_ = choice.explanation(len(folds), self.scoring, positive)
         if hasattr(self, "best_model_"):
@@ -207,19 +281,20 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         """Fit the chosen classifier, or the members of the blend, to all samples in the coordinates of the user."""
         scale = curvature_scale(self.curvature)
         fitted = []
-        for family, parameters in choice.members:
-            model: Any = family.model(family.in_space(parameters, scale))
-            settings = {"geometry": self.geometry, "curvature": self.curvature}
-            own = model.get_params(deep=False)
-            if "n_jobs" in own:
-                settings["n_jobs"] = self.n_jobs
-            if isinstance(family, ForestFamily) and "n_estimators" not in parameters:
-                settings["n_estimators"] = FINAL_TREES
-            model.set_params(**settings)
+        for each in choice.members:
+            model = each.family.model(each.family.in_space(each.parameters, scale))
+            model.set_params(geometry=self.geometry, curvature=self.curvature)
+            if hasattr(model, "n_jobs"):
+                model.set_params(n_jobs=self.n_jobs)
+            if isinstance(each.family, ForestFamily) and "n_estimators" not in each.parameters:
+                model.set_params(n_estimators=FINAL_TREES)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", KernelSpreadWarning)  # the folds have shown what the kernel is good for
-                fitted.append(family.fit(model, X, y, weight))
-        self.best_model_ = fitted[0] if len(fitted) == 1 else HyperbolicBlend.of(fitted, exponents=choice.exponents)
+                fitted.append(each.family.fit(model, X, y, weight))
+        chosen = choice.chosen
+        self.best_model_ = (
+            HyperbolicBlend.of(fitted, None, chosen.exponents) if isinstance(chosen, Blend) else fitted[0]
+        )
 
     def _folds(self, samples: Samples, seed: int) -> Folds:
         """Rows of positive weight to train on and to test; no folds if no class has two samples."""
@@ -297,8 +372,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             return float(check_scoring(self, scoring=self.scoring)(self, X, y))
         others = self.classes_[0] if self.pos_label_ == self.classes_[1] else self.classes_[1]
         y = np.where(y == self.pos_label_, self.pos_label_, others)
-        decision = self.decision_function(X) if hasattr(self, "decision_function") else None
-        return self._scorer(X, y, None).score(Answers(self.predict_proba(X), decision), np.arange(len(y)))
+        return self._scorer(X, y, None).score(Answers.of(self, X), np.arange(len(y)))
 
     # -- prediction, by the chosen classifier --------------------------------------------------------------------------
 
@@ -337,10 +411,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         """The search without a splitter or scorer that is an object, because files hold no code."""
         if is_plain(self.cv) and is_plain(self.scoring) and is_plain(self.random_state):
             return self
-        kept = type(self)(**self.get_params(deep=False))
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        for name, value in fitted.items():
-            setattr(kept, name, value)
+        kept = copy(self)
         for name in ("cv", "scoring", "random_state"):
             if not is_plain(getattr(kept, name)):
                 setattr(kept, name, None)
