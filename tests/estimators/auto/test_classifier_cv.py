@@ -324,7 +324,7 @@ def test_screening_leaves_the_best_kernels(monkeypatch):
 def test_many_samples_have_kernels_by_landmarks_and_no_rigid_family_that_is_behind(monkeypatch):
     X, _ = make_gaussian_mixture(200, 2, centers=np.zeros((2, 2)), random_state=3, return_X_y=True)
     y = (X[:, 0] > np.median(X[:, 0])).astype(int)  # a disk and what is around it
-    for module in ("search", "families", "classifier_cv"):
+    for module in ("families", "classifier_cv"):
         monkeypatch.setattr(f"hypermargin.estimators.auto.{module}.MANY_SAMPLES", 300)
     monkeypatch.setattr(Family, "screened_from", 300)
     monkeypatch.setattr(KernelFamily, "screened_from", 200)
