@@ -124,6 +124,15 @@ def text_member(text):
 
 
 HEADER = {"format": "hypermargin-model", "version": 2, "class": "HyperbolicSVC"}
+
+
+def copies(item, values):
+    """A model whose classes are a thousand times the same array."""
+    start = json.dumps({**HEADER, "parameters": {"dict": []}}).encode().removesuffix(b"}")
+    text = start + b', "classes": {"list": [' + b", ".join([item] * 1000) + b']}, "fitted": {"dict": []}}'
+    return crafted({"header.npy": npy_bytes(np.frombuffer(text, np.uint8)), "values_f8.npy": values})
+
+
 OBJECTS = str({"descr": "|O", "fortran_order": False, "shape": (1,)}).encode().ljust(117)
 CRAFTED_MODELS = {
     "80 TB": (crafted({"header.npy": declaring((10**13,))}), "size it declares"),
@@ -132,6 +141,12 @@ CRAFTED_MODELS = {
     "deep JSON": (text_member(b"[" * 10**6), "more than 64 deep"),
     "long integer": (text_member(b"9" * 5000), "integer of 5000 digits"),
     "objects": (crafted({"header.npy": b"\x93NUMPY\x01\x00v\x00" + OBJECTS + b"\n"}), "can run code|damaged"),
+    "one array many times": (
+        copies(b'{"array": ["f8", 0, [1000, 1000]]}', npy_bytes(np.zeros(10**6))),
+        "more than is stored",
+    ),
+    "one old array many times": (copies(b'{"array": "values_f8"}', npy_bytes(np.zeros(10**6))), "used twice"),
+    "negative shapes": (copies(b'{"array": ["f8", 0, [-1000, -1000]]}', npy_bytes(np.zeros(10**6))), "than is stored"),
     "no model": (text_member(json.dumps(HEADER).encode()), "but it is damaged: .*missing"),
     "another archive": (crafted({"letter.txt": b"hello"}), "no member 'header'"),
 }

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from hypermargin.certificates import Certificate
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
-from hypermargin.safe_io import Archive, FileError, as_file_error, parse_json
+from hypermargin.safe_io import Archive, Damage, FileError, as_file_error, parse_json
 
 FORMAT = "hypermargin-model"
 VERSION = 3
@@ -193,6 +193,7 @@ class Pieces:
         self._keep_certificates = keep_certificates
         self._arrays: dict[str, list[np.ndarray]] = {}
         self._sizes: dict[str, int] = {}
+        self._seen: set[str] = set()
         self._read: SupportsGetItem = {}
 
     @classmethod
@@ -218,10 +219,14 @@ class Pieces:
     def get(self, place: Any) -> np.ndarray:
         """The array at a place, as a copy of its own; older files have a member for each array, and its name."""
         if isinstance(place, str):
+            self._once(f"array {place}")
             return self._read[place]
         name, start, shape = place
-        values = self._read[PREFIX + name][start : start + prod(shape)]
-        return values.reshape(shape).copy()
+        values, count = self._read[PREFIX + name], prod(shape)
+        if min(shape, default=0) < 0 or start < 0 or count > values.size - self._sizes.get(name, 0):
+            raise Damage("its arrays take up more than is stored")  # each stored value belongs to one array
+        self._sizes[name] = self._sizes.get(name, 0) + count
+        return values[start : start + count].reshape(shape).copy()
 
     def put_certificate(self, certificate: Certificate) -> int | None:
         if not self._keep_certificates:
@@ -232,7 +237,14 @@ class Pieces:
     def get_certificate(self, number: int | None) -> Certificate | None:
         if number is None or not self._keep_certificates:
             return None
+        self._once(f"certificate {number}")
         return Certificate.from_dict(self.certificates[number])
+
+    def _once(self, name: str) -> None:
+        """Raise `Damage` at the second use of a name: a short header could fill all memory with copies."""
+        if name in self._seen:
+            raise Damage(f"{name} is used twice")
+        self._seen.add(name)
 
 
 def is_plain(value: Any) -> bool:
