@@ -22,7 +22,7 @@ import numpy as np
 from harness import TABLES, Row, best_of, seconds, write_table
 from hypermargin import HyperbolicSVC, MarginProblem
 from hypermargin.data.blocked_problem import BlockedProblem
-from hypermargin.data.cluster import dask_home
+from hypermargin.data.cluster import dask_source
 from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.solvers.exact.blocked_oracle import BlockOracle
@@ -171,7 +171,7 @@ def _empty_pass(workers: int) -> tuple[float, float]:
     ):
         while len(client.nthreads()) < workers:
             time.sleep(0.05)
-        rows = dask_home(da.from_array(X, chunks=(2, 3)), da.from_array(np.arange(len(X)) % 2, chunks=2))
+        rows = dask_source(da.from_array(X, chunks=(2, 3)), da.from_array(np.arange(len(X)) % 2, chunks=2))
         problem = BlockedProblem(rows.map(_problem), 1.0)
         oracle = make_oracle(problem, Frame(problem.centre))
         home = rows.map(_oracle, Frame(problem.centre))

@@ -299,9 +299,9 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU here")
     if arguments.no_triton:
-        from hypermargin.data import fused
+        from hypermargin.data import device
 
-        fused.DIMENSIONS = ()
+        device.DIMENSIONS = ()
     start = time.perf_counter()
     solved(*points(16_000, 2), verify=True)
     print(f"kernels compiled and a first solve made in {seconds(time.perf_counter() - start)}", flush=True)

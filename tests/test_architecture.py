@@ -226,7 +226,7 @@ class Problem:
     def __init__(self, X, y, C):
         self.X, self.y, self.C, self.costs = X, y, C, np.full(len(y), C)
         self.n_samples, self.dim, self.farthest = len(y), X.shape[1] - 1, X[:, 0].max()
-    def ask(self, function, *arguments):
+    def map_blocks(self, function, *arguments):
         return [function(self, *arguments)]
 
 data = np.load(sys.argv[2])

@@ -89,7 +89,7 @@ def test_explicit_weights_of_both_classes_are_not_of_one(monkeypatch):
 class InTwoPieces(MarginProblem):
     """Its samples lie in two places, each of one class."""
 
-    def ask(self, question, *args):
+    def map_blocks(self, question, *args):
         return [
             question(MarginProblem(self.X[side], self.y[side], self.C), *args) for side in (self.y > 0.0, self.y < 0.0)
         ]

@@ -8,7 +8,7 @@ import pytest
 
 from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, MarginProblem, Status, solve
 from hypermargin.data.blocked_problem import BlockedProblem
-from hypermargin.data.cluster import Cluster, dask_home
+from hypermargin.data.cluster import Cluster, dask_source
 from hypermargin.data.readers import ArrayChunks, Rows
 from hypermargin.datasets import make_gaussian_mixture
 
@@ -162,14 +162,14 @@ def test_a_worker_killed_in_the_middle_of_a_fit_costs_a_retry(data, client):
     asked, killed = [], []
 
     class Watched(Cluster):
-        def ask(self, question, *arguments):
-            asked.append(question)
+        def map_blocks(self, function, *arguments):
+            asked.append(function)
             if len(asked) == 12 and not killed:
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
-            return super().ask(question, *arguments)
+            return super().map_blocks(function, *arguments)
 
-    rows = dask_home(da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40))
+    rows = dask_source(da.from_array(X, chunks=(40, 3)), da.from_array(y, chunks=40))
     assert isinstance(rows, Cluster)
     pieces = Watched(client, rows.map(_problem).bundles)
     solution = solve(BlockedProblem(pieces, 2.0))
@@ -187,13 +187,13 @@ def test_a_worker_killed_while_working_sets_are_collected(client):
     asked = []
 
     class Watched(Cluster):
-        def ask(self, question, *arguments):
-            asked.append(question)
+        def map_blocks(self, function, *arguments):
+            asked.append(function)
             if len(asked) == 5:
                 os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-            return super().ask(question, *arguments)
+            return super().map_blocks(function, *arguments)
 
-    rows = dask_home(da.from_array(X, chunks=(400, 13)), da.from_array(KINDS[y], chunks=400))
+    rows = dask_source(da.from_array(X, chunks=(400, 13)), da.from_array(KINDS[y], chunks=400))
     solution = solve(BlockedProblem(Watched(client, rows.map(_problem).bundles), 2.0))
     reference = solve(MarginProblem(X, 2.0 * y - 1.0, 2.0), cuts="plain")
     assert 5 < len(asked) < 40
@@ -209,7 +209,7 @@ def test_questions_travel_as_messages_and_as_tasks_where_bundles_have_moved(clie
     """The same answers in the order of the pieces, also where the home is wrong about who has which bundle."""
     client.wait_for_workers(2)
     parts = [np.arange(k, 2 * k + 1.0) for k in range(7)]
-    home = dask_home(da.concatenate([da.from_array(part[:, None], chunks=-1) for part in parts]))
+    home = dask_source(da.concatenate([da.from_array(part[:, None], chunks=-1) for part in parts]))
     doubled = home.map(_doubled, 2.0)
     sent, submitted = [], []
 
@@ -222,15 +222,15 @@ def test_questions_travel_as_messages_and_as_tasks_where_bundles_have_moved(clie
 
     watched = Cluster(Spy(), doubled.bundles)
     expected = [2.0 * part.sum() + 1.0 for part in parts]
-    assert watched.ask(_total, 1.0) == expected
+    assert watched.map_blocks(_total, 1.0) == expected
     assert (len(sent), len(submitted)) == (1, 0)
     assert len(doubled.bundles) == len({worker for workers in client.who_has().values() for worker in workers})
     workers, keys = zip(*watched._holders.items(), strict=True)
     watched._holders = dict(zip(workers, keys[::-1], strict=True))  # as if the bundles had changed places since
-    assert watched.ask(_total, 1.0) == expected
+    assert watched.map_blocks(_total, 1.0) == expected
     assert (len(sent), len(submitted)) == (2, len(doubled.bundles))
     with pytest.raises(ZeroDivisionError, match="piece of 7"):
-        watched.ask(_failing)
+        watched.map_blocks(_failing)
     assert home.grouped(_total, _listed, [1.0, 2.0]) == [[k, *(part.sum() + k for part in parts)] for k in (1.0, 2.0)]
 
 

@@ -189,7 +189,7 @@ def test_methods_that_read_samples_say_so():
     with pytest.raises(TypeError, match="use solver='exact'"):
         solve(problem, "euclidean")
     with pytest.raises(ValueError, match="hard margin"):
-        BlockedProblem(problem.home, np.inf)
+        BlockedProblem(problem.source, np.inf)
     with pytest.raises(ValueError, match="both classes"):
         BlockedProblem(InMemory(pieces(X, np.ones_like(y), None, None)))
     with pytest.raises(ValueError, match="every piece is empty"):
@@ -209,7 +209,7 @@ def test_a_full_device_says_what_was_needed_and_offers_chunks():
         raise RuntimeError("CUDA out of memory. Tried to allocate 48.00 GiB.\nmore")
 
     with pytest.raises(MemoryError, match=r"48\.00 GiB.*chunks"):
-        InMemory([1]).ask(question)
+        InMemory([1]).map_blocks(question)
 
 
 def test_blocks_of_a_device_add_up(monkeypatch):

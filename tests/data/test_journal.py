@@ -19,14 +19,14 @@ class Fragile(InMemory):
 
     asked, fails_at = 0, None
 
-    def ask(self, question, *arguments):
+    def map_blocks(self, function, *arguments):
         Fragile.asked += 1
         if Fragile.asked == Fragile.fails_at:
             raise Interrupted
-        return super().ask(question, *arguments)
+        return super().map_blocks(function, *arguments)
 
     def map(self, change, *arguments):
-        return Fragile([change(piece, *arguments) for piece in self.pieces])
+        return Fragile([change(piece, *arguments) for piece in self.blocks])
 
 
 @pytest.fixture

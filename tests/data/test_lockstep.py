@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from hypermargin import GeodesicBall, HyperbolicSVC
-from hypermargin.data import batching, executors
-from hypermargin.data.batching import run_batched
-from hypermargin.data.executors import InMemory
+from hypermargin.data import executors
+from hypermargin.data.executors import InMemory, run_batched
 from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import fitting
@@ -22,9 +21,9 @@ from hypermargin.solvers.exact.oracle import HingeOracle
 class CountedSource(InMemory):
     asked = 0
 
-    def ask(self, question, *arguments):
+    def map_blocks(self, function, *arguments):
         self.asked += 1
-        return super().ask(question, *arguments)
+        return super().map_blocks(function, *arguments)
 
 
 def total(piece, factor):
@@ -38,12 +37,12 @@ def scaled(piece, factor):
 def sums(rounds, home):
     """The sum of the numbers of all pieces, times 1, 2, ... `rounds`."""
     doubled = home.map(scaled, 2)
-    return [sum(doubled.ask(total, k)) / 2 for k in range(1, rounds + 1)]
+    return [sum(doubled.map_blocks(total, k)) / 2 for k in range(1, rounds + 1)]
 
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 100])
 def test_every_work_gets_its_own_answers_in_as_few_questions_as_there_are_rounds(monkeypatch, at_a_time):
-    monkeypatch.setattr(batching, "AT_A_TIME", at_a_time)
+    monkeypatch.setattr(executors, "BATCH_SIZE", at_a_time)
     home, rounds = CountedSource([[1, 2], [3]]), [4, 0, 7, 2, 7]
     found = list(run_batched(home, [partial(sums, n) for n in rounds]))
     assert found == [[6 * k for k in range(1, n + 1)] for n in rounds]
@@ -55,7 +54,7 @@ def test_every_work_gets_its_own_answers_in_as_few_questions_as_there_are_rounds
 
 def test_an_error_in_one_work_ends_all_of_them():
     def fails(home):
-        home.ask(total, 1)
+        home.map_blocks(total, 1)
         raise KeyError("of its own")
 
     before = threading.active_count()
@@ -70,7 +69,7 @@ def test_an_error_in_a_piece_is_raised_and_nothing_waits_on():
 
     before = threading.active_count()
     with pytest.raises(OSError, match="gone"):
-        list(run_batched(InMemory([[1]]), [partial(sums, 9), lambda home: home.ask(refuse)]))
+        list(run_batched(InMemory([[1]]), [partial(sums, 9), lambda home: home.map_blocks(refuse)]))
     assert threading.active_count() == before
 
 
@@ -120,7 +119,7 @@ def test_classes_in_step_are_those_one_after_the_other(monkeypatch, reads, schem
     models, counts = [], []
     for together in (True, False):
         if not together:
-            monkeypatch.setattr(fitting, "_in_step_pays", lambda *_: False)
+            monkeypatch.setattr(fitting, "_batch_pays", lambda *_: False)
         reads[0] = 0
         models.append(HyperbolicSVC(multi_class=scheme, uncertainty=noise).fit(ArrayChunks(X, rows=100), y))
         counts.append(reads[0])

@@ -42,9 +42,9 @@ class Reads(OutOfCore):
         super().__init__(source, changes)
         self.count = [] if count is None else count
 
-    def _pieces(self):
+    def _blocks(self):
         self.count.append(1)
-        return super()._pieces()
+        return super()._blocks()
 
     def map(self, change, *arguments):
         return Reads(self.source, (*self.changes, (change, arguments)), self.count)
@@ -80,7 +80,7 @@ def test_few_reads_prove_the_optimum_of_plain_cuts_in_memory(name):
     assert reference.lower_bound <= solution.objective
     assert solution.certificate.shared
     if name != "separable":
-        assert len(spread.home.count) <= 40
+        assert len(spread.source.count) <= 40
     assert solution.certificate.verify(problem) == pytest.approx(solution.lower_bound, rel=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_without_room_for_a_working_set_plain_cuts_do_it(monkeypatch, free):
     assert solution.objective == pytest.approx(solve(problem).objective, rel=2e-6)
     room = 0.2 * free / (8 * 11 * 4)
     assert all(size <= 1.2 * room for size in gathered)
-    assert bool(solution.certificate.shared) is (len(spread.home.count) < 40)
+    assert bool(solution.certificate.shared) is (len(spread.source.count) < 40)
 
 
 def test_classes_in_step_from_chunks():
@@ -255,7 +255,7 @@ def test_many_samples_of_the_plane_are_read_few_times_where_every_pass_reads_the
     solution, plain = solve(read_anew), solve(kept)
     assert solution.status is plain.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(plain.objective, rel=2e-6)
-    assert len(read_anew.home.count) <= 20 < plain.info["passes"]
+    assert len(read_anew.source.count) <= 20 < plain.info["passes"]
 
 
 def test_balls_and_devices_have_plain_cuts():

@@ -11,7 +11,7 @@ import pytest
 
 from hypermargin import HyperbolicSVC
 from hypermargin.data import executors, inputs
-from hypermargin.data.inputs import lives_elsewhere
+from hypermargin.data.inputs import is_blocked
 from hypermargin.data.readers import ArrayChunks, CsvFile, ParquetFile
 from hypermargin.datasets import make_gaussian_mixture
 
@@ -118,9 +118,9 @@ def test_text_is_read_once(files, reference, monkeypatch, tmp_path):
 def test_a_large_memory_map_is_read_in_chunks(data, reference, tmp_path, monkeypatch):
     np.save(tmp_path / "X.npy", data[0])
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
-    assert not lives_elsewhere(X)  # it fits into memory
+    assert not is_blocked(X)  # it fits into memory
     monkeypatch.setattr(inputs, "free_memory", lambda: 1000.0)
-    assert lives_elsewhere(X)
+    assert is_blocked(X)
     model = HyperbolicSVC().fit(X, data[1])
     assert close(model, reference)
     np.testing.assert_array_equal(model.predict(X), reference.predict(data[0]))

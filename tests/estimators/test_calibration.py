@@ -102,7 +102,7 @@ def test_problems_in_lockstep_do_not_influence_each_other():
 def test_a_large_problem_is_summed_in_pieces_to_the_same_answer(monkeypatch):
     scores, positive, weight, starts = make_problems(6, [30, 500, 20])
     whole = fit_flat(scores, positive, weight, starts)
-    monkeypatch.setattr("hypermargin.estimators.calibration.LOCKSTEP_SAMPLES", 64)
+    monkeypatch.setattr("hypermargin.estimators.calibration.BATCH_SAMPLES", 64)
     assert_allclose(np.ravel(fit_flat(scores, positive, weight, starts)), np.ravel(whole), rtol=1e-11)
 
 
@@ -169,7 +169,7 @@ def test_every_problem_is_calibrated_on_its_own_training_scores(multi_class, wei
     space = rng.normal(size=(90, 2)) + 0.8 * np.column_stack([y % 2, y // 2])
     X = np.column_stack([np.sqrt(1.0 + (space**2).sum(axis=1)), space])
     weight = rng.uniform(0.5, 2.0, size=90) if weighted else None
-    monkeypatch.setattr("hypermargin.estimators.calibration.LOCKSTEP_SAMPLES", 120)
+    monkeypatch.setattr("hypermargin.estimators.calibration.BATCH_SAMPLES", 120)
     options = {"solver": "euclidean", "fit_intercept": True} if multi_class == "ovo" else {}
     model = HyperbolicSVC(multi_class=multi_class, **options).fit(X, y, weight)
     for k, problem in enumerate(model.binary_problems(X, y, weight)):

@@ -183,7 +183,7 @@ def test_problems_that_one_call_leaves_open_are_solved_alone(monkeypatch):
     monkeypatch.setattr(method, "STEPS_PER_SAMPLE", 0)
     patched = HyperbolicKernelSVC(C=10.0).fit(X, y)
     assert (
-        0 < sum(isinstance(answer, Solution) for answer in patched._answers.answers) < 6
+        0 < sum(isinstance(answer, Solution) for answer in patched._results.results) < 6
     )  # some were solved in so few steps
     assert all(status is Status.OPTIMAL for status in patched.statuses_)
     for one, other, k in zip(usual.solutions_, patched.solutions_, range(6), strict=True):

@@ -28,7 +28,7 @@ def data():
 
 def was_small(model):
     """The binary problems that were solved without objects in between."""
-    return np.array([isinstance(answer, QuickResult) for answer in model._answers.answers])
+    return np.array([isinstance(answer, QuickResult) for answer in model._results.results])
 
 
 def one_by_one(model, X, y, **weights):
@@ -90,7 +90,7 @@ def test_hard_margins_are_not_small_problems(data):
         model = HyperbolicSVC(C=np.inf).fit(X, y)
     expected = [solve(problem) for problem in model.binary_problems(X, y)]
     assert model.statuses_ == [solution.status for solution in expected]
-    assert not hasattr(model, "_answers")
+    assert not hasattr(model, "_results")
 
 
 def test_probabilities_are_those_of_the_training_scores(data):
@@ -138,7 +138,7 @@ def test_a_fit_of_another_kind_leaves_nothing_of_the_last(data):
     model = HyperbolicSVC().fit(X, y)
     before = model.solutions_[0].objective
     model.set_params(uncertainty=GeodesicBall(0.05)).fit(X, y)
-    assert not hasattr(model, "_answers")
+    assert not hasattr(model, "_results")
     assert model.solutions_[0].objective > before
     model.set_params(uncertainty=None).fit(X, y)
     assert model.solutions_[0].objective == before

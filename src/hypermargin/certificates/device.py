@@ -17,8 +17,7 @@ from hypermargin.certificates.compiled.sums import power_of_two_above
 from hypermargin.certificates.core.proof import EnvelopeProof
 from hypermargin.certificates.fingerprints import are_named
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.data.device import DeviceSamples, to_numpy
-from hypermargin.data.fused import is_available, partial_sums
+from hypermargin.data.device import DeviceSamples, has_kernels, partial_sums, to_numpy
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 
@@ -34,7 +33,7 @@ def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -
     largest = np.full(width, 1.5 * frame.stretch * farthest * costs_at_most)
     largest[0] = costs_at_most
     sigma = np.array([power_of_two_above(2.0 * piece.n_samples * value) for value in largest.tolist()])
-    if is_available(piece):
+    if has_kernels(piece):
         found = fused.selected_sums(piece, frame.matrix, proof.points, proof.threshold, sigma)
     else:
         found = _array_sums(piece, frame.matrix, proof.points, proof.threshold, sigma)
@@ -81,7 +80,7 @@ def enclosed_risk(
     """`compiled.sums.enclosed_risk` of a piece: two sums and the least margin less its error."""
     xp, growth = piece.xp, roundings * np.abs(w) + w_errors
     length = float(np.abs(w).sum() + w_errors.sum())
-    if is_available(piece):
+    if has_kernels(piece):
         reach = frame.reach_factor * length
         facts = piece.array(np.concatenate([[piece.C, reach], w, growth, frame.matrix.ravel()]))
         return _least_and_sums(partial_sums("enclosed_risk", piece, facts, 3))

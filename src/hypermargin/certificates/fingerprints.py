@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.compilation import is_compiled
 from hypermargin.data.compiled import hashes
-from hypermargin.data.device import DeviceSamples, to_numpy
-from hypermargin.data.fused import is_available, partial_sums
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.data.device import DeviceSamples, has_kernels, partial_sums, to_numpy
+from hypermargin.problems.margin import BinaryProblem, MarginProblem
 
 #: Odd multipliers (from the golden ratio and from MurmurHash3), as signed numbers of 64 bits.
 FIRST, SECOND = 0x9E3779B97F4A7C15 - (1 << 64), 0xFF51AFD7ED558CCD - (1 << 64)
@@ -28,10 +27,10 @@ MODULUS = 1 << 64
 ALL_ONE = np.ones(1)
 
 
-def fingerprints(problem: MarginProblem) -> tuple[str, str, str | None]:
+def fingerprints(problem: BinaryProblem) -> tuple[str, str, str | None]:
     """Of the points, the labels and the weights (None where all are 1), 16 hexadecimal digits each."""
     sums, weighted = [0, 0, 0], False
-    for parts, differs in problem.ask(_piece_sums):
+    for parts, differs in problem.map_blocks(_piece_sums):
         sums = [(total + part) % MODULUS for total, part in zip(sums, parts, strict=True)]
         weighted |= differs
     return _written(sums, weighted)
@@ -50,7 +49,7 @@ def array_fingerprint(values: Any) -> str:
 
 
 def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
-    if isinstance(piece, DeviceSamples) and is_available(piece):
+    if isinstance(piece, DeviceSamples) and has_kernels(piece):
         numbers = piece.xp.asarray(np.array([FIRST, SECOND, LOWER_HALF, LOWER_BITS]), device=piece.space.device)
         *totals, others = to_numpy(partial_sums("fingerprints", piece, numbers, 4)).sum(axis=0).tolist()
         return totals, others > 0

@@ -10,14 +10,14 @@ from hypermargin.certificates.fingerprints import array_fingerprint, fingerprint
 from hypermargin.kernels import Kernel
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.margin import BinaryProblem
 from hypermargin.problems.uncertainty import UncertaintySet
 
 #: How a statement about boundaries that are curves begins.
 CURVES = "generalised hyperplanes"
 
 
-def _margin_facts(problem: MarginProblem) -> dict[str, Any]:
+def _margin_facts(problem: BinaryProblem) -> dict[str, Any]:
     noise = problem.uncertainty
     return _named(fingerprints(problem)) | {
         "uncertainty": None if noise is None else _described(noise),
@@ -39,7 +39,7 @@ def _feature_facts(problem: FeatureProblem) -> dict[str, Any]:
     return _named(found) | {"model": problem.origin}
 
 
-identified_by(MarginProblem, _margin_facts)
+identified_by(BinaryProblem, _margin_facts)
 identified_by(CurveProblem, _curve_facts)
 identified_by(KernelProblem, _kernel_facts)
 identified_by(FeatureProblem, _feature_facts)

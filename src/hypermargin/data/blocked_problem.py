@@ -1,24 +1,24 @@
-"""A margin problem whose samples are not here: they live in the pieces of a home, and are asked."""
+"""A margin problem of samples in several blocks: in a file, on a device or on a cluster."""
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from copy import copy
+from functools import cached_property, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
-from hypermargin.data import fused
-from hypermargin.data.device import DeviceSamples, to_numpy
-from hypermargin.data.executors import DataSource
+from hypermargin.data.device import DeviceSamples, has_kernels, on_host, partial_sums, to_numpy
+from hypermargin.data.executors import BatchPolicy, DataSource
 from hypermargin.geometry.mean import onto_hyperboloid
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.margin import NEEDS_ROWS, BinaryProblem, MarginProblem
 from hypermargin.problems.uncertainty import UncertaintySet
 
 
 class Extent(NamedTuple):
-    """What one pass tells about the samples of a piece, or of all."""
+    """What one pass finds out about the samples of a block, or of all."""
 
     n_samples: int
     n_positive: int
@@ -27,22 +27,24 @@ class Extent(NamedTuple):
     farthest: float  # the largest time coordinate
     lightest: float  # the least positive weight
     heaviest: float  # and the largest
-    on_device: bool = False  # whether a piece is not in the memory of who is asked
+    on_device: bool = False  # whether a block is not in the memory of the host
 
 
-class BlockedProblem(MarginProblem):
-    """The problem of all samples in the pieces of a home.
+class BlockedProblem(BinaryProblem):
+    """The problem of all samples in the blocks of a source.
 
-    It is asked like any other problem, and solved by the exact method; nobody can read its samples.
+    The exact method solves it like any other problem; methods that read rows refuse it.
 
     Parameters
     ----------
     home : DataSource
-        Its pieces are `MarginProblem` or `DeviceSamples`, with ``C = 1`` and the uncertainty set of the problem; pieces
+        Its blocks are `MarginProblem` or `DeviceSamples`, with ``C = 1`` and the uncertainty set of the problem; blocks
         without samples are passed over.
     C, uncertainty, allow_timelike
-        As in `MarginProblem`; the set has one size for all samples, or sizes that are in the pieces already.
+        As in `MarginProblem`; the set has one size for all samples, or sizes that are in the blocks already.
     """
+
+    in_memory = False
 
     def __init__(
         self,
@@ -55,25 +57,18 @@ class BlockedProblem(MarginProblem):
             raise ValueError(f"C must be positive, got {C!r}")
         if math.isinf(C):
             raise ValueError("the hard margin needs all samples in memory; use a large C, or pass a NumPy array")
-        extent = _combined(home.ask(_extent))
-        if not 0 < extent.n_positive < extent.n_samples:
+        self.source, self.C, self.uncertainty, self.allow_timelike = home, float(C), uncertainty, allow_timelike
+        self.extent = _combined(home.map_blocks(_extent))
+        if not 0 < self.extent.n_positive < self.extent.n_samples:
             raise ValueError("a problem in pieces needs samples of positive weight of both classes")
-        vars(self).update(  # the class is frozen
-            home=home,
-            C=float(C),
-            uncertainty=uncertainty,
-            allow_timelike=allow_timelike,
-            extent=extent,
-        )
 
-    home: DataSource
-    extent: Extent
+    @property
+    def rereads(self) -> bool:  # type: ignore[override]
+        return self.source.batch_policy is BatchPolicy.ALWAYS
 
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self)
-
-    def ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
-        return [answer for answer in self.home.ask(_asked, question, self.C, arguments) if answer is not None]
+    def map_blocks(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        results = self.source.map_blocks(_at_C, function, self.C, arguments)
+        return [result for result in results if result is not None]
 
     @property
     def n_samples(self) -> int:
@@ -91,52 +86,32 @@ class BlockedProblem(MarginProblem):
     def weight_range(self) -> tuple[float, float]:
         return self.extent.lightest, self.extent.heaviest
 
-    def __repr__(self) -> str:
-        return f"BlockedProblem of {self.n_samples} samples in dimension {self.dim}, C={self.C:g}"
-
-    @property
-    def sample_weight(self) -> Any:
-        raise _absent()
-
     @cached_property
     def centre(self) -> Array:
         return onto_hyperboloid(self.extent.total / self.extent.heaviest)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self.n_samples} samples in dimension {self.dim}, C={self.C:g}"
+
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
-        return math.fsum(self.ask(_risk, np.asarray(w, dtype=np.float64), loss, intercept))
+        return math.fsum(self.map_blocks(_risk, np.asarray(w, dtype=np.float64), loss, intercept))
 
     def with_C(self, C: float) -> "BlockedProblem":
-        if C == self.C:
-            return self
         if not 0.0 < C < math.inf:
             raise ValueError(f"C must be positive and finite for samples in pieces, got {C!r}")
-        return self._with(C=float(C))
-
-    def with_timelike(self, allowed: bool) -> "BlockedProblem":
-        return self._with(allow_timelike=allowed)
-
-    def _with(self, **facts: Any) -> "BlockedProblem":
-        other = object.__new__(BlockedProblem)
-        vars(other).update({**vars(self), **facts})
+        other = copy(self)
+        other.C = float(C)
         return other
 
-    def __getattr__(self, name: str) -> Any:
-        """Whoever looks for the samples themselves is told where they are not."""
-        if name in ("X", "y"):
-            raise _absent()
-        raise AttributeError(name)
+    def with_timelike(self, allowed: bool) -> "BlockedProblem":
+        other = copy(self)
+        other.allow_timelike = allowed
+        return other
 
 
-def _absent() -> TypeError:
-    return TypeError(
-        "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method wants them "
-        "in memory; use solver='exact', or pass a NumPy array"
-    )
-
-
-def _asked(piece: Any, question: Callable[..., Any], C: float, arguments: tuple[Any, ...]) -> Any:
-    """The question at the C of the problem; nothing is asked of a piece without samples."""
-    return question(piece.with_C(C), *arguments) if piece.n_samples else None
+def _at_C(block: Any, function: Callable[..., Any], C: float, arguments: tuple[Any, ...]) -> Any:
+    """The result for a block at the C of the problem; None for a block without samples."""
+    return function(block.with_C(C), *arguments) if block.n_samples else None
 
 
 def _combined(parts: list[Extent | None]) -> Extent:
@@ -145,60 +120,64 @@ def _combined(parts: list[Extent | None]) -> Extent:
         raise ValueError("there are no samples: every piece is empty")
     if len({part.total.size for part in known}) > 1:
         raise ValueError("the pieces have points of different dimensions")
-    return Extent(
-        sum(part.n_samples for part in known),
-        sum(part.n_positive for part in known),
-        math.fsum(part.weight for part in known),
-        np.sum([part.total for part in known], axis=0),
-        max(part.farthest for part in known),
-        min(part.lightest for part in known),
-        max(part.heaviest for part in known),
-        any(part.on_device for part in known),
-    )
+    n, positive, weight, total, farthest, lightest, heaviest, on_device = zip(*known, strict=True)
+    sums = sum(n), sum(positive), math.fsum(weight), np.sum(total, axis=0)
+    return Extent(*sums, max(farthest), min(lightest), max(heaviest), any(on_device))
 
 
-def _extent(piece: Any) -> Extent | None:
-    if piece.n_samples == 0:
+def _extent(block: Any) -> Extent | None:
+    if block.n_samples == 0:
         return None
-    if isinstance(piece, DeviceSamples):
-        return _device_extent(piece)
-    weight = np.ones(piece.n_samples) if piece.sample_weight is None else piece.sample_weight
-    positive = int(np.count_nonzero(piece.y > 0.0))
-    total = weight @ piece.X
-    return Extent(piece.n_samples, positive, float(weight.sum()), total, piece.farthest, *piece.weight_range)
+    if isinstance(block, DeviceSamples):
+        return _device_extent(block)
+    weight = np.ones(block.n_samples) if block.sample_weight is None else block.sample_weight
+    positive = int(np.count_nonzero(block.y > 0.0))
+    total = weight @ block.X
+    return Extent(block.n_samples, positive, float(weight.sum()), total, block.farthest, *block.weight_range)
 
 
-def _device_extent(piece: DeviceSamples) -> Extent:
-    xp, parts = piece.xp, []
-    if fused.is_available(piece):
-        rows = to_numpy(fused.partial_sums("extent", piece, piece.array(np.zeros(1)), piece.dim + 7))
-        n, positive, weight, *total = rows[:, :-3].sum(axis=0).tolist()
-        farthest, heaviest = rows[:, -3:-1].max(axis=0).tolist()
-        return Extent(
-            int(n),
-            int(positive),
-            weight,
-            np.array(total),
-            farthest,
-            lightest=float(rows[:, -1].min()),
-            heaviest=heaviest,
-            on_device=True,
-        )
-    for block in piece.blocks(piece.dim + 1):
-        used = xp.astype(block.side != 0.0, xp.float64)
-        sums = [xp.sum(used), xp.sum(xp.astype(block.side > 0.0, xp.float64)), xp.sum(block.weight)]
-        sums += [xp.sum(block.weight * block.time), xp.max(used * block.time), xp.max(block.weight)]
-        sums += [xp.min(xp.where(block.weight > 0.0, block.weight, xp.zeros_like(block.weight) + xp.inf))]
-        parts.append((xp.stack(sums), xp.sum(block.weight[:, None] * block.space, axis=0)))
-    numbers = to_numpy(xp.stack([first for first, _ in parts]))
-    space = to_numpy(xp.stack([second for _, second in parts])).sum(axis=0)
-    n, positive, weight, time = numbers[:, :4].sum(axis=0).tolist()
-    farthest, heaviest = numbers[:, 4:6].max(axis=0).tolist()
-    total, lightest = np.array([time, *space]), float(numbers[:, 6].min())
-    return Extent(int(n), int(positive), weight, total, farthest, lightest, heaviest, on_device=True)
+def _device_extent(block: DeviceSamples) -> Extent:
+    """From rows of sums: number, positive ones, weight, ``c x`` (d + 1 numbers), farthest, heaviest and lightest."""
+    xp = block.xp
+    if has_kernels(block):
+        rows = to_numpy(partial_sums("extent", block, block.array(np.zeros(1)), block.dim + 7))
+    else:
+        parts = []
+        for part in block.blocks(block.dim + 1):
+            used, cost = xp.astype(part.side != 0.0, xp.float64), part.weight
+            sums = [xp.sum(used), xp.sum(xp.astype(part.side > 0.0, xp.float64)), xp.sum(cost)]
+            ends = [xp.max(used * part.time), xp.max(cost)]
+            ends += [xp.min(xp.where(cost > 0.0, cost, xp.zeros_like(cost) + xp.inf))]
+            totals = xp.sum(cost * part.time)[None], xp.sum(cost[:, None] * part.space, axis=0)
+            parts.append(xp.concat([xp.stack(sums), *totals, xp.stack(ends)]))
+        rows = to_numpy(xp.stack(parts))
+    n, positive, weight, *total = rows[:, :-3].sum(axis=0).tolist()
+    farthest, heaviest = rows[:, -3:-1].max(axis=0).tolist()
+    lightest = float(rows[:, -1].min())
+    return Extent(int(n), int(positive), weight, np.array(total), farthest, lightest, heaviest, on_device=True)
 
 
-def _risk(piece: Any, w: Array, loss: str, intercept: float) -> float:
-    if isinstance(piece, DeviceSamples):
-        return math.fsum(problem.risk(w, loss, intercept) for problem in piece.problems())
-    return piece.risk(w, loss, intercept)
+def _risk(block: Any, w: Array, loss: str, intercept: float) -> float:
+    return math.fsum(problem.risk(w, loss, intercept) for problem in on_host(block))
+
+
+# -- the name of version 0.1 -------------------------------------------------------------------------------------------
+
+
+class SpreadProblem(BlockedProblem):
+    """`BlockedProblem`, with an explanation in the place of those methods of `MarginProblem` that read rows."""
+
+
+def _refused(name: str) -> Any:
+    """The attribute of that name of `MarginProblem`, as one that raises."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise TypeError(NEEDS_ROWS)
+
+    attribute = getattr(MarginProblem, name, None)
+    return wraps(attribute)(refuse) if callable(attribute) else property(refuse)
+
+
+for _name in {"X", "y", *vars(MarginProblem)} - set(dir(BlockedProblem)):
+    if not _name.startswith("_"):
+        setattr(SpreadProblem, _name, _refused(_name))

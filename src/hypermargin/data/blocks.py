@@ -1,7 +1,7 @@
 """Samples in blocks, wherever these lie: every block checked and converted once, and the whole judged from summaries.
 
-Two things differ from an array in memory: samples keep the order in which they come, and equal ones are not merged,
-because no process sees them all.
+Two things differ from an array in memory: samples keep their order, and equal ones are not merged, because no
+process sees them all.
 """
 
 from dataclasses import dataclass, replace
@@ -13,8 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocked_problem import BlockedProblem
-from hypermargin.data.device import DeviceSamples, to_numpy
-from hypermargin.data.device_points import device_space
+from hypermargin.data.device import DeviceSamples, device_space, to_numpy
 from hypermargin.data.executors import DataSource
 from hypermargin.data.ingest import (
     MissingLabels,
@@ -22,6 +21,7 @@ from hypermargin.data.ingest import (
     block_coordinates,
     block_labels,
     class_factors,
+    numbered,
     require_classes,
     to_unit,
     warn_of_column,
@@ -93,12 +93,12 @@ class LabelledBlock:
 class BlockedSamples:
     """The training samples of a classifier in blocks; it stands where `TrainingSet` does."""
 
-    home: DataSource
+    source: DataSource
     uncertainty: Any = None
 
-    def problem(self, code: np.ndarray, C: float, allow_timelike: bool) -> BlockedProblem:
-        """The binary problem in which class k is on the side ``code[k]``, or sits out where that is 0."""
-        return BlockedProblem(self.home.map(_binary, code, self.uncertainty), C, self.uncertainty, allow_timelike)
+    def problem(self, code: np.ndarray, C: float, allow_timelike: bool) -> Any:
+        """The `BlockedProblem` in which class k is on the side ``code[k]``, or sits out where that is 0."""
+        return BlockedProblem(self.source.map(_binary, code, self.uncertainty), C, self.uncertainty, allow_timelike)
 
 
 def ingest_blocks(
@@ -166,12 +166,8 @@ def _host_block(rows: Rows, space: Space) -> LabelledBlock:
     kept = np.flatnonzero(weight > 0.0)
     if kept.size == 0:
         return _empty(space, summary)
-    try:
+    with numbered(kept=kept):
         points, drawn_in = to_unit(X[kept], space.geometry, space.curvature)
-    except PointError as error:
-        if error.row is None:
-            raise
-        raise PointError(int(kept[error.row]), error.complaint) from None
     return LabelledBlock(points, codes[kept], weight[kept], replace(summary, drawn_in=drawn_in))
 
 

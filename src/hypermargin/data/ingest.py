@@ -5,7 +5,8 @@ the same functions, and what can only be judged on the whole (classes, class wei
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,6 +88,17 @@ def require_finite(X: Array) -> None:
     finite = np.isfinite(X).all(axis=1)
     if not finite.all():
         raise PointError(int(np.argmin(finite)), "holds NaN or infinity")
+
+
+@contextmanager
+def numbered(first: int = 0, kept: np.ndarray | None = None) -> Iterator[None]:
+    """Errors about a row inside name it as in the whole: rows are counted from `first`, or are those `kept`."""
+    try:
+        yield
+    except PointError as error:
+        if error.row is None:
+            raise
+        raise PointError(first + error.row if kept is None else int(kept[error.row]), error.complaint) from None
 
 
 def to_unit(X: Array, geometry: str, curvature: float) -> tuple[Array, int]:

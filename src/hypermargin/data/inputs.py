@@ -1,4 +1,4 @@
-"""What a user may pass as X: which of it lives elsewhere, and how it becomes a home of rows."""
+"""What a user may pass as X: which of it comes in several blocks, and how it becomes a source of rows."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_cupy_array, is_numpy_array, is_torch_array
 
-from hypermargin.data.cluster import dask_home, is_dask
+from hypermargin.data.cluster import dask_source, is_dask
 from hypermargin.data.executors import SHARE_OF_MEMORY, DataSource, InMemory, OutOfCore, free_memory
 from hypermargin.data.readers import ArrayChunks, Rows, Source, TableFile, check_lengths, open_table
 
@@ -17,38 +17,36 @@ def is_on_device(X: Any) -> bool:
 
 
 def is_collection(X: Any) -> bool:
-    """Whether X is the name of a file, a source of chunks, or a Dask collection: to be asked, not to be read whole."""
+    """Whether X is the name of a file, a source of chunks, or a Dask collection, none of which is read whole."""
     return isinstance(X, str | Path | Source) or is_dask(X)
 
 
-def lives_elsewhere(X: Any) -> bool:
-    """Whether X is not an array in memory: a file, a source of chunks, a large memory map, a device, a cluster."""
+def is_blocked(X: Any) -> bool:
+    """Whether X is no array in memory: a file, a source of chunks, a large memory map, a device, a cluster."""
     if is_collection(X) or is_on_device(X):
         return True
     return isinstance(X, np.memmap) and X.nbytes > SHARE_OF_MEMORY * free_memory()
 
 
-def source_of(X: Any) -> Any:
-    """X, with a path opened and a memory map in chunks."""
+def opened(X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """X, with a path opened and a memory map in chunks; y and weights of a file are names of columns."""
     if isinstance(X, str | Path):
-        return open_table(X)
+        X = open_table(X)
+    if isinstance(X, TableFile):
+        return X.labelled(y, sample_weight) if y is not None and X.label is None else X
     return ArrayChunks(X) if isinstance(X, np.memmap) else X
 
 
-def home_of(X: Any, y: Any = None, sample_weight: Any = None) -> DataSource:
-    """The rows of anything that `lives_elsewhere`, with labels and weights where they are given.
-
-    For a file y and `sample_weight` are names of columns.
-    """
-    X = source_of(X)
-    if is_dask(X):
-        return dask_home(X, y, sample_weight)
-    if isinstance(X, TableFile):
+def data_source(X: Any, y: Any = None, sample_weight: Any = None) -> DataSource:
+    """The rows of anything that `is_blocked`, with labels and weights where they are given."""
+    if isinstance(X, str | Path | TableFile):
         for name, column in (("y", y), ("sample_weight", sample_weight)):
             if column is not None and not isinstance(column, str):
-                raise TypeError(f"{name} must be the name of a column of {X.path}, got {type(column).__name__}")
-        labelled = X.labelled(y, sample_weight) if y is not None and X.label is None else X
-        return OutOfCore(labelled)
+                path = getattr(X, "path", X)
+                raise TypeError(f"{name} must be the name of a column of {path}, got {type(column).__name__}")
+    X = opened(X, y, sample_weight)
+    if is_dask(X):
+        return dask_source(X, y, sample_weight)
     if isinstance(X, ArrayChunks):
         check_lengths(X.X.shape[0], y, sample_weight)
         return OutOfCore(X if y is None else X.labelled(y, sample_weight))
@@ -71,8 +69,6 @@ def _beside(X: Any, values: Any) -> Any:
 
 def column_names(X: Any, y: Any = None, sample_weight: Any = None) -> list[str] | None:
     """The names of the columns of coordinates, where X is a table with names."""
-    if isinstance(X, str | Path):
-        return open_table(X, y, sample_weight).names
-    if isinstance(X, TableFile):
-        return (X.labelled(y, sample_weight) if y is not None and X.label is None else X).names
+    if isinstance(X, str | Path | TableFile):
+        return opened(X, y, sample_weight).names
     return [str(name) for name in X.columns] if hasattr(X, "columns") else None

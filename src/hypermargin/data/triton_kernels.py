@@ -1,6 +1,6 @@
 """Kernels for graphics cards, compiled by Triton where it is installed (it comes with PyTorch for CUDA).
 
-Each program takes some points, reads each of them once and leaves a row of partial sums (`fused` launches them).
+Each program takes some points, reads each of them once and leaves a row of partial sums (see `device.partial_sums`).
 Numbers are passed in arrays: scalar arguments of kernels would be rounded to single precision.
 """
 

@@ -1,26 +1,42 @@
-"""From scores to probabilities: Platt scaling of many binary problems in lockstep, and pairwise coupling.
+"""From scores to probabilities: Platt scaling of a batch of binary problems, and pairwise coupling.
 
 Platt scaling (paper, app:platt) models ``P(y = +1 | f) = 1 / (1 + exp(A f + B))``. The fit follows Lin, Lin and Weng,
 "A note on Platt's probabilistic outputs for support vector machines" (2007): smoothed targets and Newton's method with
-backtracking. Pairwise coupling is the second method of Wu, Lin and Weng, "Probability estimates for multi-class
-classification by pairwise coupling" (2004).
+backtracking (`minimise_logistic`), on standardised scores. It asks for sums over samples only. `fit_platt` has the
+scores in memory; `fit_platt_of_blocks` maps the sums over blocks and begins at the answer for a few scores of each,
+which leaves it three passes or so. Pairwise coupling is the second method of Wu, Lin and Weng, "Probability estimates
+for multi-class classification by pairwise coupling" (2004).
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.special import expit
 
 from hypermargin.arrays import Array
+from hypermargin.data.blocks import LabelledBlock
+from hypermargin.data.device import to_numpy
+from hypermargin.data.executors import DataSource
+from hypermargin.geometry.lorentz import covector
 
 #: Samples (over all problems) calibrated together: enough to hide the cost of a NumPy call, few enough for the cache.
-LOCKSTEP_SAMPLES = 1 << 14
+BATCH_SAMPLES = 1 << 14
+#: Rounds of Newton's method; about ten are needed, and halved steps count.
 MAX_ROUNDS = 200
+#: Relative to the weight: the full Newton step from there squares the error, which is then below rounding.
 GRADIENT_TOL = 1e-8
+#: The least step: shorter ones change the point by no more than rounding does.
 MIN_STEP = 1e-10
 #: Log-odds that Newton's method begins with, at most: beyond, the probabilities of overlapping classes are too far off.
 LARGEST_START = 4.0
 LOG2 = float(np.log(2.0))
+#: Scores of a block that are looked at together in NumPy, and on a device. Workers of Dask give memory back to the
+#: system as soon as 64 KiB of it are free, and to get it again takes longer than these sums do: so these are few.
+HOST_SCORES, DEVICE_SCORES = 1 << 11, 1 << 22
+#: Scores that a block sends for the start.
+SENT_SCORES = 1 << 11
 #: Pairwise probabilities stay this far from 0 and 1, as in LIBSVM, so that the coupling has one solution.
 PAIRWISE_MARGIN = 1e-7
 
@@ -40,8 +56,40 @@ def fit_platt(lengths: np.ndarray, samples_of: Callable[[slice], FlatSamples]) -
         Called with a run of problems, for their samples in flat arrays; so that the scores of few problems are held at
         once. A weight of 2 equals the sample twice.
     """
-    A, B = np.concatenate([_fit_group(*samples_of(run), lengths[run]) for run in _lockstep_groups(lengths)], axis=1)
+    A, B = np.concatenate([_fit_batch(*samples_of(run), lengths[run]) for run in _batches(lengths)], axis=1)
     return A, B
+
+
+def fit_platt_of_blocks(source: DataSource, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
+    """The same for the labelled blocks of a source, whose scores are those of hyperplanes.
+
+    `code` has shape (n_problems, n_classes), the normals `coef` (n_problems, d + 1).
+    """
+    planes = covector(coef)
+    moments, sent = zip(*source.map_blocks(_moments, code, planes, intercept), strict=True)
+    total, positive, first, second = np.sum(moments, axis=0)
+    mean = first / total
+    deviation = np.sqrt(np.maximum(second / total - mean * mean, 0.0))
+    scale = np.where(deviation > 1e-7 * np.sqrt(second / total), deviation, np.inf)
+    tilts = _tilts(positive, total)
+
+    def sums(point: Array, active: np.ndarray) -> Array:
+        chosen = (code[active], planes[active], intercept[active], mean[active], scale[active], tilts[:, active])
+        return np.sum(source.map_blocks(_block_sums, *chosen, point), axis=0)
+
+    start = _start(np.concatenate(sent, axis=1), mean, scale, tilts, positive, total)
+    return _unscaled(minimise_logistic(sums, total, start), mean, scale)
+
+
+def _tilts(positive: Array, total: Array) -> Array:
+    """Platt's smoothed targets t as ``2 t - 1``, of negative samples and of positive ones, shape (2, n_problems)."""
+    return np.stack([(positive - total) / (total - positive + 2.0), positive / (positive + 2.0)])
+
+
+def _unscaled(point: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
+    """A and B from slope and offset of the log-odds on standardised scores."""
+    slope, offset = point
+    return -slope / scale, slope * mean / scale - offset
 
 
 def platt_logit(scores: Array, A: Array, B: Array) -> Array:
@@ -49,19 +97,19 @@ def platt_logit(scores: Array, A: Array, B: Array) -> Array:
     return -(scores * A + B)
 
 
-def _lockstep_groups(lengths: np.ndarray) -> Iterator[slice]:
-    """Runs of consecutive problems that hold at most `LOCKSTEP_SAMPLES` samples together, or are one problem."""
+def _batches(lengths: np.ndarray) -> Iterator[slice]:
+    """Runs of consecutive problems that hold at most `BATCH_SAMPLES` samples together, or are one problem."""
     first, size = 0, 0
     for k, length in enumerate(lengths):
-        if k > first and size + length > LOCKSTEP_SAMPLES:
+        if k > first and size + length > BATCH_SAMPLES:
             yield slice(first, k)
             first, size = k, 0
         size += int(length)
     yield slice(first, len(lengths))
 
 
-def _fit_group(scores: Array, positive: np.ndarray, weight: Array | None, lengths: np.ndarray) -> Array:
-    """A and B of the problems of one group, shape (2, n_problems)."""
+def _fit_batch(scores: Array, positive: np.ndarray, weight: Array | None, lengths: np.ndarray) -> Array:
+    """A and B of the problems of one batch, shape (2, n_problems)."""
     starts = np.cumsum(lengths) - lengths
 
     def sums(values: Array) -> Array:
@@ -81,16 +129,14 @@ def _fit_group(scores: Array, positive: np.ndarray, weight: Array | None, length
     scale = np.where(deviation > 1e-13 * largest, deviation, np.inf)
     z /= spread(scale)
 
-    def by_label(of_positive: Array, of_negative: Array) -> Array:
+    def by_label(of_negative: Array, of_positive: Array) -> Array:
         return np.where(positive, spread(of_positive), spread(of_negative))
 
-    # Smoothed targets are t = (1 + tilt)/2, with log-odds 2 atanh(tilt), one for each side.
-    tilt = total_positive / (total_positive + 2.0), (total_positive - total) / (total - total_positive + 2.0)
+    tilts = _tilts(total_positive, total)
     # Least squares on the log-odds of the targets is a better start than the prior, if they are not too large.
-    odds = [np.clip(2.0 * np.arctanh(side), -LARGEST_START, LARGEST_START) for side in tilt]
-    start = np.stack([sums(by_label(*odds) * z), total_positive * odds[0] + (total - total_positive) * odds[1]]) / total
-    slope, offset = fit_logistic(z, by_label(*tilt), weight, lengths, total, start)
-    return np.stack([-slope / scale, slope * mean / scale - offset])
+    odds = np.clip(2.0 * np.arctanh(tilts), -LARGEST_START, LARGEST_START)
+    start = np.stack([sums(by_label(*odds) * z), total_positive * odds[1] + (total - total_positive) * odds[0]]) / total
+    return np.stack(_unscaled(fit_logistic(z, by_label(*tilts), weight, lengths, total, start), mean, scale))
 
 
 def fit_logistic(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarray, total: Array, start: Array) -> Array:
@@ -113,7 +159,7 @@ def minimise_logistic(sums: Callable[[Array, np.ndarray], Array], total: Array, 
     """Minimise ``sum w (log(1 + exp(s)) - t s)``, ``s = a z + b``, ``t = (1 + tilt)/2``, for every problem.
 
     `start` and the answer hold a and b, shape (2, n_problems); `total` is the weight of a problem. ``sums(point,
-    active)`` is what `logistic_sums` says for the problems of these numbers, wherever their samples are. A round
+    active)`` is what `logistic_sums` returns for the problems of these numbers, wherever their samples are. A round
     evaluates all unfinished problems once, each at its own trial point; a problem whose trial is refused halves its
     step, the others take a new Newton direction.
     """
@@ -151,10 +197,10 @@ def logistic_sums(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarr
     """Loss, gradient (a, b) and Hessian (aa, ab, bb) of every problem at ``point = (a, b)``: (2, P) to (6, P).
 
     With ``h = tanh(s/2)`` the probability is ``(1 + h)/2``, and ``log(1 + exp(s)) = s/2 + |s|/2 - log((1 + |h|)/2)``. A
-    problem with more than `LOCKSTEP_SAMPLES` samples is alone, and is summed piece by piece to stay in the cache.
+    problem with more than `BATCH_SAMPLES` samples is alone, and is summed piece by piece to stay in the cache.
     """
-    if z.size > LOCKSTEP_SAMPLES:
-        pieces = [slice(start, start + LOCKSTEP_SAMPLES) for start in range(0, z.size, LOCKSTEP_SAMPLES)]
+    if z.size > BATCH_SAMPLES:
+        pieces = [slice(start, start + BATCH_SAMPLES) for start in range(0, z.size, BATCH_SAMPLES)]
         weights = [None if weight is None else weight[p] for p in pieces]
         parts = zip(pieces, weights, strict=True)
         return np.sum([logistic_sums(z[p], tilt[p], own, np.array([z[p].size]), point) for p, own in parts], axis=0)
@@ -187,6 +233,100 @@ def _newton_direction(gradient: Array, hessian: Array, total: Array) -> Array:
     determinant = np.maximum(h_aa * h_bb - h_ab * h_ab, 1e-15 * h_aa * h_bb)
     g_a, g_b = gradient
     return np.stack([h_ab * g_b - h_bb * g_a, h_ab * g_a - h_aa * g_b]) / determinant
+
+
+# -- sums over blocks --------------------------------------------------------------------------------------------------
+
+
+def _scored(samples: LabelledBlock, code: np.ndarray, planes: Array, intercept: Array) -> Iterator[tuple[Any, ...]]:
+    """For some rows at a time: scores, whether the sample is on the positive side, and its weight in every problem."""
+    X = samples.points
+    xp, n = array_namespace(X), int(X.shape[0])
+    step = max(1, (DEVICE_SCORES if samples.on_device else HOST_SCORES) // len(code))
+    normals, offsets, table = (_beside(samples, v) for v in (planes.T, intercept, code.T))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        part = X[rows, :]
+        if samples.on_device:
+            time = xp.sqrt(1.0 + xp.sum(part * part, axis=1))
+            scores = time[:, None] * normals[0, :] + part @ normals[1:, :] + offsets
+        else:
+            scores = part @ normals + offsets
+        side = xp.take(table, xp.astype(samples.labels[rows], xp.int64), axis=0)
+        weight = xp.abs(side)
+        if samples.weight is not None:
+            weight = weight * samples.weight[rows][:, None]
+        yield xp, scores, side > 0.0, weight
+
+
+def _beside(samples: LabelledBlock, values: Array) -> Any:
+    """Small host values where the samples are."""
+    values = np.ascontiguousarray(values)
+    if not samples.on_device:
+        return values
+    return array_namespace(samples.points).asarray(values, device=samples.points.device)
+
+
+def _moments(samples: LabelledBlock, code: np.ndarray, planes: Array, intercept: Array) -> tuple[Array, Array]:
+    """Weight, positive weight, and sums of the scores and of their squares, shape (4, n_problems); and some scores.
+
+    Each of the latter, shape (2, scores, n_problems), comes with the weight of those that it stands for, as a signed
+    number: negative for the negative side.
+    """
+    total, sent = np.zeros((4, len(code))), [np.empty((2, 0, len(code)))]
+    stride, seen = -(-int(samples.points.shape[0]) * len(code) // SENT_SCORES), 0
+    for xp, scores, positive, weight in _scored(samples, code, planes, intercept):
+        terms = [weight, weight * xp.astype(positive, xp.float64), weight * scores, weight * scores * scores]
+        total += np.stack([to_numpy(xp.sum(term, axis=0)) for term in terms])
+        some = slice(-seen % stride, None, stride)
+        seen += int(scores.shape[0])
+        signed = xp.where(positive[some, :], weight[some, :], -weight[some, :])
+        sent.append(np.stack([to_numpy(scores[some, :]), stride * to_numpy(signed)]))
+    return total, np.concatenate(sent, axis=1)
+
+
+def _start(sent: Array, mean: Array, scale: Array, tilts: Array, positive: Array, total: Array) -> Array:
+    """The best point for the scores that blocks sent; the prior where they lack a side."""
+    start = np.stack([np.zeros(total.size), np.log((positive + 1.0) / (total - positive + 1.0))])
+    for k in range(len(mean)):
+        scores, weight = sent[:, sent[1, :, k] != 0.0, k]
+        if weight.size and weight.min() < 0.0 < weight.max():
+            tilt = np.where(weight > 0.0, tilts[1, k], tilts[0, k])
+            size, z = np.abs(weight), (scores - mean[k]) / scale[k]
+            start[:, k] = fit_logistic(z, tilt, size, np.array([z.size]), size.sum(keepdims=True), start[:, [k]])[:, 0]
+    return start
+
+
+def _block_sums(
+    samples: LabelledBlock,
+    code: np.ndarray,
+    planes: Array,
+    intercept: Array,
+    mean: Array,
+    scale: Array,
+    tilts: Array,
+    point: Array,
+) -> Array:
+    """`logistic_sums` of a block, (6, n_problems)."""
+    total = np.zeros((6, len(code)))
+    mean, scale, tilts, point = (_beside(samples, v) for v in (mean, scale, tilts, point))
+    for xp, scores, positive, weight in _scored(samples, code, planes, intercept):
+        tilt = xp.where(positive, tilts[1, :], tilts[0, :])
+        z = (scores - mean) / scale
+        if not samples.on_device:
+            own = None if np.all(weight == 1.0) else weight.T.ravel()
+            total += logistic_sums(z.T.ravel(), tilt.T.ravel(), own, np.full(len(code), len(z)), point)
+            continue
+        half = 0.5 * (z * point[0, :] + point[1, :])
+        h = xp.tanh(half)
+        loss = weight * (xp.abs(half) - xp.log1p(xp.abs(h)) + LOG2 - half * tilt)
+        residual, curve = 0.5 * weight * (h - tilt), 0.25 * weight * (1.0 - h * h)
+        terms = [loss, residual * z, residual, curve * z * z, curve * z, curve]
+        total += np.stack([to_numpy(xp.sum(term, axis=0)) for term in terms])
+    return total
+
+
+# -- pairs of classes --------------------------------------------------------------------------------------------------
 
 
 def couple_pairwise(logits: Array, pairs: np.ndarray, n_classes: int) -> Array:

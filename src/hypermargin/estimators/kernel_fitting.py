@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint
 from hypermargin.certificates.kernel import KernelCertificate
-from hypermargin.estimators.fitting import LazyAnswers, calibrate
+from hypermargin.estimators.fitting import LazyResults, calibrate
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.mean import mean_and_spread
@@ -95,7 +95,7 @@ class BatchedResult:
 
 
 @dataclass(eq=False)
-class KernelResults(LazyAnswers):
+class KernelResults(LazyResults):
     """Results of all binary problems for one C; `scores` are those of the training points in each problem."""
 
     scores: list[Array]
@@ -104,7 +104,7 @@ class KernelResults(LazyAnswers):
         """Coefficients of all training points in every problem, shape (n_problems, n)."""
         used = np.repeat(self.code != 0.0, self.samples.sizes, axis=1)
         matrix = np.zeros(used.shape)
-        matrix[used] = np.concatenate([answer.w for answer in self.answers])
+        matrix[used] = np.concatenate([result.w for result in self.results])
         return matrix
 
     @cached_property

@@ -138,11 +138,11 @@ class HyperbolicKernelSVC(SolvedClassifier):
         code = make_scheme(self.multi_class, classes.size).code
         return KernelProblems(samples, code, kernel, int(1e6 * float(self.cache_size)), landmarks)
 
-    def _adopt(self, classes: np.ndarray, problems: KernelProblems, answers: KernelResults) -> None:
+    def _set_fitted(self, classes: np.ndarray, problems: KernelProblems, answers: KernelResults) -> None:
         self.kernel_: Any = problems.kernel
         self.classes_, self.method_ = classes, problems.method
-        self._set_answers(answers)
-        self._read_off(answers.answers)
+        self._set_results(answers)
+        self._set_numbers(answers.results)
         samples = problems.samples
         if problems.landmarks is not None:
             assert problems.features is not None

@@ -1,25 +1,31 @@
-"""From the scores of binary problems to one answer: the way that predictions, probabilities and radii all go.
+"""From points to one answer: the way that predictions, probabilities and radii all go, block by block.
 
-Where scores come from is the business of others: `Hyperplanes` has affine ones, and a classifier with another kind only
-says how it scores points (`SchemeClassifier._scores`).
+An array in memory is one block; chunks of a file, arrays of a device and Dask collections have several. Answers stay
+where the points are: a Dask array for Dask, a tensor for a tensor.
 """
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
-from hypermargin.data.inputs import lives_elsewhere
+from hypermargin.data import inputs
+from hypermargin.data.cluster import is_dask
+from hypermargin.data.device import device_space, to_numpy
+from hypermargin.data.ingest import numbered, warn_of_radius
+from hypermargin.data.readers import Rows, TableFile
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.blocked_prediction import blocked_labels, predict_blocks, score_blocks
-from hypermargin.estimators.multiclass import Platt, Scheme, make_scheme
+from hypermargin.estimators.multiclass import OneVsOne, Platt, Scheme, TwoClasses, make_scheme
 from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.validation import PointError
 
-#: Entries of the largest array that prediction makes at a time.
-CHUNK_ENTRIES = 1 << 21
+#: Entries of the largest array that prediction makes at a time: 16 MiB beside the cache, and 256 MiB on a device.
+CHUNK_ENTRIES, DEVICE_ENTRIES = 1 << 21, 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +79,162 @@ class Hyperplanes:
         return self.prediction.winner(self.scores(X))
 
 
-class SchemeClassifier(HyperbolicClassifier):
-    """A classifier made of the binary problems of a scheme, with Platt-scaled scores.
+class BlockPredictor(HyperbolicClassifier):
+    """A classifier that predicts block by block; a subclass combines unit points into answers."""
 
-    Answers for points that live elsewhere stay with them: a Dask array for Dask, a tensor for a tensor.
+    @abstractmethod
+    def _combined(self, points: Array, what: str) -> np.ndarray:
+        """For unit Lorentz points: "winner" (class indices), "probability", and "decision" if there is one."""
+
+    def _predicted(self, X: Any, what: str) -> Any:
+        """`_combined` of every point of anything that X may be."""
+        check_is_fitted(self)
+        if is_dask(X):
+            return self._on_cluster(X, what)
+        if inputs.is_on_device(X):
+            return self._on_device(X, what)
+        if not inputs.is_blocked(X):
+            return self._combined(self._points(X), what)
+        source = inputs.opened(X)
+        if isinstance(source, TableFile) and hasattr(self, "feature_names_in_"):
+            source = source.only(self.feature_names_in_.tolist())
+        answers, first, drawn_in = [], 0, 0
+        for rows in source:
+            with numbered(first):
+                answer, drawn = self._of_block(rows.X, what)
+            answers.append(answer)
+            first, drawn_in = first + len(rows), drawn_in + drawn
+        warn_of_radius(drawn_in, first, self.curvature, stacklevel=3)
+        return np.concatenate(answers)
+
+    def predict(self, X) -> np.ndarray:
+        """The predicted labels, shape (n,)."""
+        winner = self._predicted(X, "winner")
+        if is_dask(winner):
+            return winner.map_blocks(_labels, self.classes_, dtype=self.classes_.dtype)
+        if isinstance(winner, np.ndarray) or self.classes_.dtype.kind not in "biuf":
+            return self.classes_[to_numpy(winner)]  # text labels of device arrays come as a NumPy array
+        xp = array_namespace(winner)
+        return xp.take(xp.asarray(self.classes_, device=winner.device), winner)
+
+    def predict_proba(self, X) -> Array:
+        """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class."""
+        return self._predicted(X, "probability")
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """The share of right predictions, counted where the points are (see `HyperbolicSVC.fit`)."""
+        if not inputs.is_blocked(X):
+            return super().score(X, y, sample_weight)
+        X = inputs.opened(X)
+        if isinstance(X, TableFile) and hasattr(self, "feature_names_in_"):
+            label = y if isinstance(y, str) else X.label
+            weight = sample_weight if sample_weight is not None else X.weight
+            X = type(X)(X.path, label, weight, self.feature_names_in_.tolist(), X.rows)
+            y = sample_weight = None
+        right, total = np.sum(inputs.data_source(X, y, sample_weight).map_blocks(_right, self), axis=0)
+        if total == 0.0:
+            raise ValueError("there are no samples to score")
+        return float(right / total)
+
+    def _of_block(self, X: Any, what: str) -> tuple[np.ndarray, int]:
+        """The answer for rows in memory, and how many tangent vectors were drawn in."""
+        points, drawn_in = self._block_points(X)
+        if len(points) == 0:
+            return self._combined(np.eye(1, points.shape[1]), what)[:0], 0
+        return self._combined(points, what), drawn_in
+
+    def _on_cluster(self, X: Any, what: str) -> Any:
+        if hasattr(X, "to_dask_array"):
+            X = X.to_dask_array()
+        X = X.rechunk({1: -1})
+        self._check_width(X.shape[1])
+        dtype, n_classes = np.intp if what == "winner" else np.float64, self.classes_.size
+        shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype=dtype)}
+        if what == "probability" or (what == "decision" and n_classes > 2):
+            shape = {"chunks": (X.chunks[0], (n_classes,)), "meta": np.empty((0, 0))}
+        return X.map_blocks(_of_partition, self, what, dtype=dtype, **shape)
+
+    def _on_device(self, X: Any, what: str) -> Any:
+        xp = array_namespace(X)
+        self._check_width(int(X.shape[1]))
+        if not isinstance(self, SchemeClassifier) or not hasattr(self, "coef_"):  # others have no device code
+            return xp.asarray(self._of_block(to_numpy(X), what)[0], device=X.device)
+        normals = xp.asarray(covector(self.coef_).T.copy(), device=X.device)
+        offsets = xp.asarray(self.intercept_, device=X.device)
+        n, step = int(X.shape[0]), max(1, DEVICE_ENTRIES // max(self.classes_.size, *normals.shape))
+        parts, drawn_in, prediction = [], 0, self._prediction()
+        for start in range(0, n, step):
+            with numbered(start):
+                space, drawn, _ = device_space(X[start : min(start + step, n), :], self.geometry, float(self.curvature))
+            drawn_in += drawn
+            time = xp.sqrt(1.0 + xp.sum(space * space, axis=1))
+            scores = time[:, None] * normals[0, :] + space @ normals[1:, :] + offsets
+            parts.append(_device_answer(xp, prediction, scores, what))
+        warn_of_radius(drawn_in, n, self.curvature, stacklevel=3)
+        return xp.concat(parts)
+
+
+def _labels(winner: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return classes[winner]
+
+
+def _right(rows: Rows, model: BlockPredictor) -> tuple[float, float]:
+    """The weight of the rows that are predicted right, and of all rows."""
+    if len(rows) == 0:
+        return 0.0, 0.0
+    on_device = inputs.is_on_device(rows.X)
+    winner = model._on_device(rows.X, "winner") if on_device else model._of_block(rows.X, "winner")[0]
+    labels = model.classes_[to_numpy(winner)]
+    weight = np.ones(len(labels)) if rows.weight is None else to_numpy(rows.weight)
+    return float(weight @ (labels == to_numpy(rows.y))), float(weight.sum())
+
+
+def _of_partition(X: Any, model: BlockPredictor, what: str) -> np.ndarray:
+    """The answer for a partition, which is computed by itself: so it can only count its own rows."""
+    try:
+        answer, drawn_in = model._of_block(X, what)
+    except PointError as error:
+        if error.row is None:
+            raise
+        raise ValueError(f"row {error.row} of a piece of X {error.complaint}") from None
+    warn_of_radius(drawn_in, len(answer), model.curvature)
+    return answer
+
+
+def _device_answer(xp: Any, prediction: Prediction, scores: Any, what: str) -> Any:
+    """Classes and two-class decisions are made on the device; ties of votes and all probabilities on the host."""
+    scheme = prediction.scheme
+
+    def here(values: np.ndarray) -> Any:
+        return xp.asarray(values, device=scores.device)
+
+    if isinstance(scheme, TwoClasses) and what != "probability":
+        return scores[:, 0] if what == "decision" else xp.astype(scores[:, 0] > 0.0, xp.int64)
+    if what != "winner":
+        return here(getattr(prediction, what)(to_numpy(scores)))
+    if not isinstance(scheme, OneVsOne):
+        return xp.argmax(-(scores * here(prediction.A) + here(prediction.B)), axis=1)
+    votes = xp.astype(scores > 0.0, xp.float64) @ here(scheme.code)
+    votes = votes + here(np.sum(scheme.code < 0.0, axis=0).astype(np.float64))
+    winner, most = xp.argmax(votes, axis=1), xp.max(votes, axis=1, keepdims=True)
+    is_tied = xp.sum(xp.astype(votes == most, xp.int64), axis=1) > 1
+    if not bool(xp.any(is_tied)):
+        return winner
+    clear, tied = xp.nonzero(~is_tied)[0], xp.nonzero(is_tied)[0]
+    settled = here(prediction.winner(to_numpy(xp.take(scores, tied, axis=0))).astype(np.int64))
+    in_turn = xp.concat([xp.take(winner, clear), settled])  # not every library of the array API assigns to places
+    return xp.take(in_turn, xp.argsort(xp.concat([clear, tied])))
+
+
+class SchemeClassifier(BlockPredictor):
+    """A classifier made of the binary problems of a scheme, with Platt-scaled scores.
 
     A subclass has the parameter `multi_class`, its `fit` sets `probA_` and `probB_`, and it scores points.
     """
 
     multi_class: str
+    coef_: Array
+    intercept_: Array
     probA_: Array
     probB_: Array
 
@@ -92,15 +245,8 @@ class SchemeClassifier(HyperbolicClassifier):
     def _prediction(self) -> Prediction:
         return Prediction(make_scheme(self.multi_class, self.classes_.size), lambda: (self.probA_, self.probB_))
 
-    def _predicted(self, X, what: str) -> np.ndarray:
-        """The result of the method `what` of the prediction, some rows at a time to bound memory."""
-        if lives_elsewhere(X):
-            check_is_fitted(self)
-            return predict_blocks(self, X, what)
-        return self._combined(self._points(X), what)
-
     def _combined(self, points: Array, what: str) -> np.ndarray:
-        """The same for unit Lorentz points."""
+        """The method `what` of the prediction, some rows at a time to bound memory."""
         prediction = self._prediction()
         combine = getattr(prediction, what)
         rows = max(1, CHUNK_ENTRIES // (prediction.scheme.n_problems + self.classes_.size**2))
@@ -114,18 +260,3 @@ class SchemeClassifier(HyperbolicClassifier):
         probability; one-vs-rest: Platt-scaled log-odds.
         """
         return self._predicted(X, "decision")
-
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,)."""
-        winner = self._predicted(X, "winner")
-        return self.classes_[winner] if isinstance(winner, np.ndarray) else blocked_labels(self.classes_, winner)
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """The share of right predictions; for X that lives elsewhere counted there (see `HyperbolicSVC.fit`)."""
-        if lives_elsewhere(X):
-            return score_blocks(self, X, y, sample_weight)
-        return super().score(X, y, sample_weight)
-
-    def predict_proba(self, X) -> Array:
-        """Class probabilities, shape (n, n_classes), whose argmax is always the predicted class."""
-        return self._predicted(X, "probability")

@@ -27,7 +27,7 @@ LAZY = {"solutions_", "probA_", "probB_"}
 
 
 class LazyAttribute:
-    """A fitted attribute that `of` reads off `_answers`, which compute it when it is first read."""
+    """A fitted attribute that `of` reads off `_results`, which compute it when it is first read."""
 
     def __init__(self, of: Callable[[Any], Any]):
         self.of = of
@@ -38,22 +38,22 @@ class LazyAttribute:
     def __get__(self, model: Any, owner: type | None = None) -> Any:
         if model is None:
             return self
-        if "_answers" not in vars(model):
+        if "_results" not in vars(model):
             raise AttributeError(f"this {type(model).__name__} is not fitted, so it has no {self.name}")
-        return self.of(model._answers)
+        return self.of(model._results)
 
 
 class SolvedClassifier(SchemeClassifier):
     """A classifier whose binary problems are solved with bounds, for one C or for several at once.
 
     A subclass solves the problems of models that differ in C (`_solve_models`), and says how a model takes its part of
-    the answers (`_adopt`).
+    the results (`_set_fitted`).
     """
 
     C: float
-    solutions_: Any = LazyAttribute(lambda answers: answers.solutions)
-    probA_: Any = LazyAttribute(lambda answers: answers.platt[0])
-    probB_: Any = LazyAttribute(lambda answers: answers.platt[1])
+    solutions_: Any = LazyAttribute(lambda results: results.solutions)
+    probA_: Any = LazyAttribute(lambda results: results.platt[0])
+    probB_: Any = LazyAttribute(lambda results: results.platt[1])
     intercept_: Array
     gaps_: Array
     statuses_: list[Status]
@@ -64,7 +64,7 @@ class SolvedClassifier(SchemeClassifier):
 
         Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
 
-        To `HyperbolicSVC` X may live elsewhere and then stays there (docs/large-data.md): a large `numpy.memmap`, a
+        `HyperbolicSVC` takes X that is elsewhere and leaves it there (docs/large-data.md): a large `numpy.memmap`, a
         CUDA tensor, a Dask array or dataframe, a `hypermargin.passes.Source`, or the name of a Parquet or CSV file, for
         which y and `sample_weight` are names of columns.
         """
@@ -89,38 +89,38 @@ class SolvedClassifier(SchemeClassifier):
 
     def _fit_models(self, models: Sequence[Self], X, y, sample_weight) -> None:
         """Fit models that differ in C, all binary problems for all C at once."""
-        answers = self._solve_models(models, X, y, sample_weight)
-        for model, answer in zip(models, answers, strict=True):
+        results = self._solve_models(models, X, y, sample_weight)
+        for model, result in zip(models, results, strict=True):
             for columns in ("n_features_in_", "feature_names_in_"):
                 if hasattr(models[0], columns):
                     setattr(model, columns, getattr(models[0], columns))
-            model._adopt(*answer)
+            model._set_fitted(*result)
 
     @abstractmethod
     def _solve_models(self, models: Sequence[Self], X, y, sample_weight) -> list[tuple]:
-        """Check parameters and data (the columns of X by the first model), solve, and return the parts of `_adopt`."""
+        """Check parameters and data (the columns of X by the first model), solve; return what `_set_fitted` takes."""
 
     @abstractmethod
-    def _adopt(self, *answer: Any) -> None:
+    def _set_fitted(self, *result: Any) -> None:
         """Set the fitted attributes from the solutions of all binary problems."""
 
     def _set_solutions(self, solutions: list[Solution]) -> None:
-        """Set `solutions_` and what is read off them."""
-        if "_answers" in vars(self):
-            del self._answers  # those of an earlier fit
+        """Set `solutions_` and the numbers of them."""
+        if "_results" in vars(self):
+            del self._results  # those of an earlier fit
         self.solutions_ = solutions
-        self._read_off(solutions)
+        self._set_numbers(solutions)
 
-    def _read_off(self, answers: Sequence[Any]) -> None:
+    def _set_numbers(self, results: Sequence[Any]) -> None:
         """Set what solutions say in a word, from them or from what they will be made of."""
-        self.intercept_ = np.array([answer.intercept for answer in answers], dtype=np.float64)
-        self.gaps_ = np.array([answer.gap for answer in answers])
-        self.statuses_ = [answer.status for answer in answers]
-        self.n_iter_ = np.array([answer.n_iter for answer in answers], dtype=np.int64)
+        self.intercept_ = np.array([result.intercept for result in results], dtype=np.float64)
+        self.gaps_ = np.array([result.gap for result in results])
+        self.statuses_ = [result.status for result in results]
+        self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int64)
 
-    def _set_answers(self, answers: Any) -> None:
+    def _set_results(self, results: Any) -> None:
         """Keep what `LAZY` attributes will be made of, in the place of those of an earlier fit."""
-        self._answers = answers
+        self._results = results
         for name in LAZY & vars(self).keys():
             delattr(self, name)
 
@@ -137,7 +137,7 @@ class SolvedClassifier(SchemeClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        if state.pop("_answers", None) is not None:
+        if state.pop("_results", None) is not None:
             state |= {name: getattr(self, name) for name in LAZY}
         if "solutions_" in state:
             state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]

@@ -10,15 +10,10 @@ from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
-from hypermargin.data.inputs import home_of, lives_elsewhere
-from hypermargin.estimators.blocked_calibration import calibrate_blocks
-from hypermargin.estimators.fitting import (
-    Answer,
-    LazyAnswers,
-    calibrate_normals,
-    solve_curves,
-    solve_problems,
-)
+from hypermargin.data.ingest import numbered
+from hypermargin.data.inputs import data_source, is_blocked
+from hypermargin.estimators.calibration import fit_platt_of_blocks
+from hypermargin.estimators.fitting import LazyResults, Result, calibrate_normals, solve_curves, solve_problems
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
@@ -26,7 +21,6 @@ from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.geometry.lorentz import curvature_scale
-from hypermargin.geometry.validation import PointError
 from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers import Solution, get_solver, make_solver
@@ -85,7 +79,7 @@ class HyperbolicSVC(SolvedClassifier):
     n_jobs : int, optional
         Binary problems solved at the same time, as joblib has it; the answer does not depend on it.
     random_state : int, RandomState or None
-        Seeds solvers that have an option of that name, one seed a binary problem; others ignore it.
+        Seeds solvers that have an option of that name, one seed per binary problem; others ignore it.
     verbose : int, default=0
         1 or more shows a progress bar over the binary problems.
 
@@ -98,7 +92,7 @@ class HyperbolicSVC(SolvedClassifier):
         one-vs-rest for the class against the rest, and with two classes for ``classes_[1]``.
     intercept_ : (n_problems,) array
     solutions_ : list of Solution
-        One a binary problem, with bound, status and certificate.
+        One per binary problem, with bound, status and certificate.
     gaps_ : (n_problems,) array
         Relative gaps, infinite where the solver gives no bound.
     statuses_ : list of Status
@@ -165,7 +159,7 @@ class HyperbolicSVC(SolvedClassifier):
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
-        paths: Sequence[Sequence[Answer]]
+        paths: Sequence[Sequence[Result]]
         if self.boundary == "curve":
             assert isinstance(samples, TrainingSet)  # others were refused
             paths = solve_curves(samples, scheme.code, Cs, self.tol, self.n_jobs, self.verbose >= 1)
@@ -185,25 +179,25 @@ class HyperbolicSVC(SolvedClassifier):
             )
         return [(classes, samples, scheme, [path[i] for path in paths]) for i in range(len(models))]
 
-    def _adopt(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, answers: list[Answer]) -> None:
+    def _set_fitted(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, results: list[Result]) -> None:
         self.classes_ = classes
-        if isinstance(samples, TrainingSet) and any(isinstance(answer, QuickResult) for answer in answers):
+        if isinstance(samples, TrainingSet) and any(isinstance(result, QuickResult) for result in results):
             problem_of = partial(_problem, samples, scheme.code, float(self.C), self.allow_timelike)
-            self._set_answers(LazyAnswers(samples, scheme.code, problem_of, answers))
-            self._read_off(answers)
+            self._set_results(LazyResults(samples, scheme.code, problem_of, results))
+            self._set_numbers(results)
         else:
-            self._set_solutions([answer for answer in answers if isinstance(answer, Solution)])
+            self._set_solutions([result for result in results if isinstance(result, Solution)])
             self._calibrate(samples, scheme)
         self._warn_of_statuses()
 
-    def _read_off(self, answers: Sequence[Any]) -> None:
-        super()._read_off(answers)
-        self.coef_ = np.stack([answer.w for answer in answers])
+    def _set_numbers(self, results: Sequence[Any]) -> None:
+        super()._set_numbers(results)
+        self.coef_ = np.stack([result.w for result in results])
 
     def _calibrate(self, samples: AnySamples, scheme: Scheme) -> None:
         """Platt scaling of every binary problem on its own training scores."""
         if isinstance(samples, BlockedSamples):
-            self.probA_, self.probB_ = calibrate_blocks(samples.home, scheme.code, self.coef_, self.intercept_)
+            self.probA_, self.probB_ = fit_platt_of_blocks(samples.source, scheme.code, self.coef_, self.intercept_)
         else:
             self.probA_, self.probB_ = calibrate_normals(samples, scheme.code, self.coef_, self.intercept_)
 
@@ -221,9 +215,9 @@ class HyperbolicSVC(SolvedClassifier):
         return [CurveProblem(problem) for problem in problems] if self.boundary == "curve" else problems
 
     def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, AnySamples]:
-        """The classes, and the samples of positive weight in canonical order; in pieces if X lives elsewhere."""
-        if lives_elsewhere(X):
-            return self._spread_set(X, y, sample_weight, reset=reset)
+        """The classes, and the samples of positive weight in canonical order; in blocks where X is."""
+        if is_blocked(X):
+            return self._blocked_set(X, y, sample_weight, reset=reset)
         given = self._labelled_samples(X, y, sample_weight, reset=reset)
         uncertainty = self.uncertainty
         if isinstance(uncertainty, UncertaintySet):
@@ -231,24 +225,20 @@ class HyperbolicSVC(SolvedClassifier):
             uncertainty = uncertainty.scaled(curvature_scale(self.curvature))
         if given.kept is not None and hasattr(uncertainty, "take"):
             uncertainty = uncertainty.take(given.kept)
-        try:
+        with numbered(kept=given.kept):
             samples = training_set(given.X, given.labels, given.weight, self.geometry, self.curvature, uncertainty)
-        except PointError as error:
-            if given.kept is None or error.row is None:
-                raise
-            raise PointError(int(given.kept[error.row]), error.complaint) from None
         return given.classes, samples
 
-    def _spread_set(self, X, y, sample_weight, *, reset: bool) -> tuple[np.ndarray, BlockedSamples]:
+    def _blocked_set(self, X, y, sample_weight, *, reset: bool) -> tuple[np.ndarray, BlockedSamples]:
         """The classes and the samples of a file, a source of chunks, a device or a cluster, which stay there."""
-        self._check_spread()
-        rows = home_of(X, y, sample_weight)
+        self._check_blocked()
+        rows = data_source(X, y, sample_weight)
         classes, width, samples = ingest_blocks(rows, self, self.uncertainty, reset=reset)
         if reset:
             self._note_columns(X, y, sample_weight, width)
         return classes, samples
 
-    def _check_spread(self) -> None:
+    def _check_blocked(self) -> None:
         """Refuse what needs the samples in memory."""
         loss = self.loss or (self.solver_options or {}).get("loss", "hinge")
         for wanted, setting in (

@@ -3,7 +3,7 @@
 docs/large-data.md says which array suits which size.
 """
 
-from hypermargin.data.blocked_problem import BlockedProblem as SpreadProblem
+from hypermargin.data.blocked_problem import SpreadProblem
 from hypermargin.data.executors import DataSource as Home
 from hypermargin.data.executors import InMemory as Resident
 from hypermargin.data.executors import OutOfCore as Streamed

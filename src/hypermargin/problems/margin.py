@@ -1,10 +1,11 @@
 """The margin problem: minimise ``f(w) = q(w)/2 + sum_i c_i loss(m_i(w))``, ``q(w) >= 0`` (paper, eq. soft-margin)."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +20,94 @@ from hypermargin.geometry.validation import check_lorentz
 from hypermargin.problems.losses import get_loss
 from hypermargin.problems.uncertainty import UncertaintySet
 
+NEEDS_ROWS = (
+    "the samples of this problem are in pieces elsewhere (a file, a device, a cluster), and this method wants them in "
+    "memory; use solver='exact', or pass a NumPy array"
+)
+
+
+class BinaryProblem(ABC):
+    """The problem protocol: what solvers and checkers need, wherever the samples are.
+
+    Besides these names a problem has C, `uncertainty` and `allow_timelike` (`MarginProblem`); those of samples in
+    memory have rows as well, which `in_memory` says.
+    """
+
+    C: float
+    uncertainty: UncertaintySet | None
+    allow_timelike: bool
+    #: Whether the samples are arrays X, y and `sample_weight` in memory.
+    in_memory = True
+    #: Whether every map over the blocks reads the samples anew, from a file.
+    rereads = False
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """The dimension d of the hyperbolic space; w has d + 1 entries."""
+
+    @property
+    @abstractmethod
+    def farthest(self) -> float:
+        """The largest time coordinate of a point; no other coordinate is larger."""
+
+    @property
+    @abstractmethod
+    def weight_range(self) -> tuple[float, float]:
+        """The least positive sample weight and the largest."""
+
+    @property
+    @abstractmethod
+    def centre(self) -> Array:
+        """The weighted Lorentz centroid of the points, shape (d + 1,)."""
+
+    @abstractmethod
+    def map_blocks(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """``function(block, *arguments)`` for every block of samples; an array in memory is one block."""
+
+    @abstractmethod
+    def with_C(self, C: float) -> Self:
+        """The same problem with another C."""
+
+    @abstractmethod
+    def with_timelike(self, allowed: bool) -> Self:
+        """The same problem with timelike normals allowed, or not."""
+
+    @abstractmethod
+    def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
+        """``sum_i c_i loss(m_i(w))``; for the hard margin 0 or inf (see `MarginProblem.violation`)."""
+
+    def objective(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
+        """``f(w) = q(w)/2 + risk``; infinite where w is not feasible (see `is_feasible`)."""
+        q = float(quadratic_form(w))
+        if not (q >= 0.0 or self.is_feasible(w)):
+            return float("inf")
+        return 0.5 * max(q, 0.0) + self.risk(w, loss, intercept)
+
+    def is_feasible(self, w: ArrayLike, rtol: float = 1e-12) -> bool:
+        """Whether ``q(w) >= 0`` up to rounding relative to ``|w|^2`` (always true with `allow_timelike`)."""
+        w = np.asarray(w, dtype=np.float64)
+        return self.allow_timelike or float(quadratic_form(w)) >= -rtol * float(w @ w)
+
+    def margin_rounding(self, w: ArrayLike) -> float:
+        """How far margins may be from 1 and still count as 1: what rounding does to products of this size, and 1e-9."""
+        return 1e-9 + 1e-15 * self.farthest * float(np.abs(np.asarray(w)).max())
+
+    @property
+    def is_hard(self) -> bool:
+        return math.isinf(self.C)
+
+    def ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """`map_blocks`, as version 0.1 called it."""
+        return self.map_blocks(question, *arguments)
+
 
 @dataclass(frozen=True, eq=False)
-class MarginProblem:
+class MarginProblem(BinaryProblem):
     """Points, labels and weights of one binary problem. Frozen, with read-only views of its arrays.
 
     Parameters
@@ -70,7 +156,7 @@ class MarginProblem:
             object.__setattr__(self, name, _read_only(value))
 
     def __sizeof__(self) -> int:
-        """Bytes with the arrays: who moves problems between machines asks."""
+        """Bytes with the arrays, for Dask, which moves blocks that it takes for small."""
         return object.__sizeof__(self) + sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
 
     # -- sizes and weights -------------------------------------------------------------------------------------------
@@ -81,37 +167,21 @@ class MarginProblem:
 
     @property
     def dim(self) -> int:
-        """The dimension d of the hyperbolic space; w has d + 1 entries."""
         return self.X.shape[1] - 1
 
     @cached_property
     def farthest(self) -> float:
-        """The largest time coordinate of a point; no other coordinate is larger."""
         return float(self.X[:, 0].max())
 
     @property
     def weight_range(self) -> tuple[float, float]:
-        """The least positive sample weight and the largest."""
         weight = self.sample_weight
-        return (
-            (1.0, 1.0)
-            if weight is None
-            else (
-                float(weight[weight > 0.0].min(initial=math.inf)),
-                float(weight.max(initial=0.0)),
-            )
-        )
+        if weight is None:
+            return 1.0, 1.0
+        return float(weight[weight > 0.0].min(initial=math.inf)), float(weight.max(initial=0.0))
 
-    def ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """``question(piece, *arguments)`` for every piece of the samples: here the problem itself is the only one.
-
-        Whoever sums over samples asks so, and then serves samples that are elsewhere as well (`passes`).
-        """
-        return [question(self, *arguments)]
-
-    @property
-    def is_hard(self) -> bool:
-        return math.isinf(self.C)
+    def map_blocks(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        return [function(self, *arguments)]
 
     @cached_property
     def costs(self) -> Array:
@@ -132,7 +202,6 @@ class MarginProblem:
 
     @cached_property
     def centre(self) -> Array:
-        """The weighted Lorentz centroid of the points, shape (d + 1,)."""
         return lorentz_centroid(self.X, None if self.is_hard else self.sample_weight)
 
     def covectors_around(
@@ -178,7 +247,6 @@ class MarginProblem:
         return margins + intercept * y if intercept else margins
 
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
-        """``sum_i c_i loss(m_i(w))``; for the hard margin 0 or inf (see `violation`)."""
         if self.is_hard:
             return 0.0 if self.violation(w, intercept) <= self.margin_rounding(w) else float("inf")
         value, risk = get_loss(loss).value, 0.0
@@ -193,18 +261,6 @@ class MarginProblem:
         chosen = get_loss(loss)
         return float((self.costs * chosen.value(margins)).sum()), (self.costs * chosen.derivative(margins)) @ Z
 
-    def objective(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
-        """``f(w) = q(w)/2 + risk``; infinite where w is not feasible (see `is_feasible`)."""
-        q = float(quadratic_form(w))
-        if not (q >= 0.0 or self.is_feasible(w)):
-            return float("inf")
-        return 0.5 * max(q, 0.0) + self.risk(w, loss, intercept)
-
-    def is_feasible(self, w: ArrayLike, rtol: float = 1e-12) -> bool:
-        """Whether ``q(w) >= 0`` up to rounding relative to ``|w|^2`` (always true with `allow_timelike`)."""
-        w = np.asarray(w, dtype=np.float64)
-        return self.allow_timelike or float(quadratic_form(w)) >= -rtol * float(w @ w)
-
     def violation(self, w: ArrayLike, intercept: float = 0.0) -> float:
         """The largest ``1 - m_i(w)`` over samples of positive weight, at least 0: how far w is from the hard margin."""
         largest = 0.0
@@ -213,14 +269,9 @@ class MarginProblem:
             largest = max(largest, float(np.max(1.0 - margins, initial=0.0)))
         return largest
 
-    def margin_rounding(self, w: ArrayLike) -> float:
-        """How far margins may be from 1 and still count as 1: what rounding does to products of this size, and 1e-9."""
-        return 1e-9 + 1e-15 * self.farthest * float(np.abs(np.asarray(w)).max())
-
     # -- variants ----------------------------------------------------------------------------------------------------
 
     def with_C(self, C: float) -> "MarginProblem":
-        """The same problem with another C."""
         if C == self.C:
             return self
         if not C > 0.0:
@@ -228,7 +279,6 @@ class MarginProblem:
         return self.unchecked(self.X, self.y, float(C), self.sample_weight, self.uncertainty, self.allow_timelike)
 
     def with_timelike(self, allowed: bool) -> "MarginProblem":
-        """The same problem with timelike normals allowed, or not."""
         return self.unchecked(self.X, self.y, self.C, self.sample_weight, self.uncertainty, allowed)
 
     def with_equal_weights(self) -> "MarginProblem":

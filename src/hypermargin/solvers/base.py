@@ -22,7 +22,7 @@ from hypermargin.arrays import Array
 from hypermargin.certificates import Certificate
 from hypermargin.certificates.core.objective import Enclosure, enclose_objective
 from hypermargin.certificates.core.statement import Problem
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.margin import BinaryProblem
 
 #: Relative: a bound that lies further above the objective than this is no rounding, and one of the two is wrong.
 ROUNDING = 1e-9
@@ -117,7 +117,7 @@ class Solution:
         """Whether the status says that the answer is proved, and no bound above the objective contradicts it."""
         return self.status.is_proved and self.gap >= -ROUNDING
 
-    def objective_for(self, loss: str, problem: MarginProblem) -> float:
+    def objective_for(self, loss: str, problem: BinaryProblem) -> float:
         """The objective of w for any loss; `problem` is the one that was solved, asked only where `loss` is another."""
         return self.objective if loss == self.loss else problem.objective(self.w, loss, self.intercept)
 
@@ -151,7 +151,8 @@ class Solver(ABC):
     """Base of all solvers. A subclass is a frozen dataclass: its fields are the options and have defaults.
 
     `capabilities` says what the solver handles beyond the plain soft margin: "hard" (C = inf), "timelike"
-    (allow_timelike), "uncertainty" (robust margins), "intercept" (a `fit_intercept` option).
+    (allow_timelike), "uncertainty" (robust margins), "intercept" (a `fit_intercept` option), "out-of-core" (samples in
+    several blocks, for the hinge loss).
     `losses` are those it can minimise; the first is its default. Problems are of the class `MarginProblem`, unless the
     solver says otherwise in the signature of `run`; only those for margin problems are registered.
     """
@@ -231,10 +232,10 @@ def judge(problem: Problem, solver: Solver, outcome: Outcome, tol: float, start:
     """
     objective = outcome.objective
     if objective is None:
-        assert isinstance(problem, MarginProblem)
+        assert isinstance(problem, BinaryProblem)
         objective = recomputed_objective(problem, solver.loss, outcome)
     if (
-        isinstance(problem, MarginProblem)
+        isinstance(problem, BinaryProblem)
         and math.isinf(objective)
         and outcome.status not in (Status.INFEASIBLE, Status.FAILED)
         and not problem.allow_timelike
@@ -291,14 +292,14 @@ def run_solver(solver: Solver, problem: Problem, tol: float) -> Solution:
     return judge(problem, solver, solver.run(problem, tol), tol, start)
 
 
-def recomputed_objective(problem: MarginProblem, loss: str, outcome: Outcome) -> float:
+def recomputed_objective(problem: BinaryProblem, loss: str, outcome: Outcome) -> float:
     """The objective of an outcome from the data; for the hinge loss an upper end of the exact one."""
     if loss != "hinge" or outcome.intercept:
         return problem.objective(outcome.w, loss, outcome.intercept)
     return enclosed_objective(problem, outcome).upper
 
 
-def enclosed_objective(problem: MarginProblem, outcome: Outcome) -> Enclosure:
+def enclosed_objective(problem: BinaryProblem, outcome: Outcome) -> Enclosure:
     """Bounds on the hinge objective of an outcome, by the code that checks certificates."""
     centre, precise = outcome.frame if outcome.frame is not None else (problem.centre[1:], False)
     return enclose_objective(problem, outcome.w, outcome.w_low, centre, precise)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypermargin.problems.losses import get_loss
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.margin import NEEDS_ROWS, MarginProblem
 from hypermargin.solvers.base import Outcome, Solution, Solver, judge, make_solver, solvers_that_handle
 from hypermargin.solvers.common.threads import threads_for
 
@@ -117,6 +117,8 @@ def _prepare(
     if refine:
         from hypermargin.solvers.refine import require_refinable
 
+        if not problem.in_memory:
+            raise TypeError(NEEDS_ROWS)
         require_refinable(problem, bool(options.get("fit_intercept")))
     return problem, solver
 
@@ -141,6 +143,8 @@ def _require_within_reach(problem: MarginProblem) -> None:
 def _require(solver: Solver, problem: MarginProblem) -> None:
     """Refuse problems that the solver does not claim to handle, rather than solve a different problem."""
     get_loss(solver.loss)
+    if not problem.in_memory and ("out-of-core" not in solver.capabilities or solver.loss != "hinge"):
+        raise TypeError(NEEDS_ROWS)
     _require_within_reach(problem)
     for needed, wanted, what in (
         (problem.is_hard, "hard", "the hard margin (C = inf)"),

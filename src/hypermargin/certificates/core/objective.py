@@ -44,7 +44,7 @@ def enclose_objective(problem: Any, w: Array, low: Array | None, centre: Array, 
     if form.lower < 0.0 and not problem.allow_timelike:
         return INFINITE
     margin_term = Enclosure(0.5 * max(form.lower, 0.0), 0.5 * max(form.upper, 0.0))
-    parts = problem.ask(risk_of_block, centre, precise, w, low, (form.lower, form.upper))
+    parts = problem.map_blocks(risk_of_block, centre, precise, w, low, (form.lower, form.upper))
     lowers, uppers, leasts = zip(*parts, strict=True)
     lower, upper, least = sum(lowers), sum(uppers), min(leasts)
     if problem.is_hard:

@@ -1,6 +1,6 @@
 """The cuts of a proof as sums over samples, and who makes them.
 
-Samples may lie in memory, on a device or on a cluster, and sums are made where they are: ``problem.ask(function, ...)``
+Samples may lie in memory, on a device or on a cluster, and sums are made where they are: `map_blocks` of the problem
 calls a function for every block. `summed_by` says what sums blocks of a type. It has to return numbers with bounds on
 their errors; what follows from them is up to the core. Blocks that nothing was registered for are summed here from the
 definition: slowly, in Arb, from their ``X``, ``y`` and ``costs``.
@@ -85,7 +85,7 @@ def cut_sums(proof: EnvelopeProof, problem: Any) -> CutSums:
         raise CertificateError(
             "a certificate that names samples by their rows can be checked on samples in memory only"
         )
-    sums = together(problem.ask(cuts_of_block, proof, problem.farthest))
+    sums = together(problem.map_blocks(cuts_of_block, proof, problem.farthest))
     if not sums.totals.shape == sums.errors.shape == (proof.n_cuts, problem.dim + 2):
         raise CertificateError("the sums over the samples are not those of the cuts")
     return sums

@@ -34,21 +34,21 @@ ROWS_AT_A_TIME = 1 << 22
 Drawn = tuple[Array, np.ndarray, Array]
 
 
-def centre_of(home: DataSource) -> tuple[int, float, Array]:
+def centre_of(source: DataSource) -> tuple[int, float, Array]:
     """The number of samples, their weight, and the centroid of the points, shape (d + 1,)."""
-    sizes, weights, sums = zip(*home.ask(_sums), strict=True)
+    sizes, weights, sums = zip(*source.map_blocks(_sums), strict=True)
     known = [total for size, total in zip(sizes, sums, strict=True) if size]
     return sum(sizes), float(sum(weights)), onto_hyperboloid(np.sum(known, axis=0) / sum(weights))
 
 
-def grow_elsewhere(
-    home: DataSource, plan: GrowthPlan, frame: Array, rate: float, seeds: Sequence[int], n_jobs: int | None
+def grow_blocked(
+    source: DataSource, plan: GrowthPlan, frame: Array, rate: float, seeds: Sequence[int], n_jobs: int | None
 ) -> list[tuple[Tree, list[CertifiedSplit]]]:
     """A tree for each seed from samples that are drawn `rate` times for each unit of their weight.
 
     `plan` has the settings, and no samples yet; trees are grown in the frame that has `frame` at the origin.
     """
-    return home.grouped(partial(_drawn, rate=rate), partial(_grown, plan=plan, frame=frame), list(seeds), n_jobs)
+    return source.map_reduce(partial(_drawn, rate=rate), partial(_grown, plan=plan, frame=frame), list(seeds), n_jobs)
 
 
 def _sums(samples: LabelledBlock) -> tuple[int, float, Array]:

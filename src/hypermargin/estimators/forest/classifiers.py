@@ -8,8 +8,8 @@ from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import ingest_blocks
-from hypermargin.data.inputs import home_of, lives_elsewhere
-from hypermargin.estimators.forest.blocked import USUAL_SAMPLES, centre_of, grow_elsewhere
+from hypermargin.data.inputs import data_source, is_blocked
+from hypermargin.estimators.forest.blocked import USUAL_SAMPLES, centre_of, grow_blocked
 from hypermargin.estimators.forest.ensemble import TreeEnsemble
 from hypermargin.estimators.forest.growing import LARGEST_SEED, GrowthPlan, grow_trees
 from hypermargin.estimators.forest.tree import Tree
@@ -259,7 +259,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
         at most by default), on the workers of a Dask cluster where there is one.
         """
         self._check_forest()
-        if lives_elsewhere(X):
+        if is_blocked(X):
             return self._fit_elsewhere(X, y, sample_weight)
         earlier = self._trees_to_keep()
         if len(earlier) > self.n_estimators:
@@ -286,16 +286,16 @@ class HyperbolicForestClassifier(TreeEnsemble):
             if wanted:
                 raise ValueError(f"{setting} needs the samples in memory: leave it out, or pass a NumPy array")
         settings = self._settings()
-        rows = home_of(X, y, sample_weight)
+        rows = data_source(X, y, sample_weight)
         classes, width, samples = ingest_blocks(rows, self)
-        n, weight, frame = centre_of(samples.home)
+        n, weight, frame = centre_of(samples.source)
         draws = self._draws(n if self.max_samples is not None else min(n, USUAL_SAMPLES)) or n
         empty = np.empty(0)
         plan = GrowthPlan(
             empty, empty, classes.size, None, None, settings, float(self.shrinkage), self.splits, float(self.tol)
         )
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=self.n_estimators).tolist()
-        grown = grow_elsewhere(samples.home, plan, frame, draws / weight, seeds, self.n_jobs)
+        grown = grow_blocked(samples.source, plan, frame, draws / weight, seeds, self.n_jobs)
         self._note_columns(X, y, sample_weight, width)
         self.classes_, self.frame_ = classes, frame
         self._adopt(plan, seeds, grown)

@@ -8,13 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.data.ingest import unit_points
-from hypermargin.data.inputs import lives_elsewhere
-from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.blocked_prediction import blocked_labels, predict_blocks, score_blocks
 from hypermargin.estimators.forest.growing import BOUNDARIES, CRITERIA, GROUPINGS, SPLITS, CertifiedSplit, GrowthPlan
 from hypermargin.estimators.forest.radius import certified_radius, nearest_adversarial
 from hypermargin.estimators.forest.tree import Tree, TreeVote, describe
 from hypermargin.estimators.inputs import canonical_order
+from hypermargin.estimators.prediction import BlockPredictor
 from hypermargin.estimators.radius import Coordinates
 from hypermargin.geometry.isometries import boost, move_from_origin, move_to_origin, transform_normal
 from hypermargin.geometry.lorentz import curvature_scale, lift
@@ -24,7 +22,7 @@ from hypermargin.geometry.mean import lorentz_centroid
 UNLIMITED = 2**62
 
 
-class TreeEnsemble(HyperbolicClassifier):
+class TreeEnsemble(BlockPredictor):
     """One or many trees whose values are averaged; subclasses have the parameters and grow them."""
 
     max_depth: int | None
@@ -153,28 +151,6 @@ class TreeEnsemble(HyperbolicClassifier):
         for rows in row_blocks(len(points)):
             moved[rows] = move_to_origin(points[rows], self.frame_)
         return moved
-
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,)."""
-        if lives_elsewhere(X):
-            self._check_fitted()
-            winner = predict_blocks(self, X, "winner")
-            return self.classes_[winner] if isinstance(winner, np.ndarray) else blocked_labels(self.classes_, winner)
-        winner = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[winner]
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """The share of right predictions; for X that lives elsewhere counted there."""
-        if lives_elsewhere(X):
-            return score_blocks(self, X, y, sample_weight)
-        return super().score(X, y, sample_weight)
-
-    def predict_proba(self, X) -> Array:
-        """Class probabilities, shape (n, n_classes): the shares of the classes in the leaves, averaged over trees."""
-        if lives_elsewhere(X):
-            self._check_fitted()
-            return predict_blocks(self, X, "probability")
-        return self._combined(self._points(X), "probability")
 
     def _combined(self, points: Array, what: str) -> np.ndarray:
         """Shares of the classes for unit points, or the class with the largest if `what` is "winner"."""

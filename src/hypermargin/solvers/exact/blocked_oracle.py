@@ -105,7 +105,7 @@ class BlockedOracle(HingeOracle):
         extent = problem.extent
         self._sizes = extent.n_positive, extent.n_samples - extent.n_positive
         self._sees_samples = problem.uncertainty is None and not extent.on_device
-        self._pieces = problem.home.map(BlockOracle, frame, self.threshold, self.cone_cuts)
+        self._pieces = problem.source.map(BlockOracle, frame, self.threshold, self.cone_cuts)
         self._clock = {"seconds": 0.0, "passes": 0.0}
         first = np.zeros((3, problem.dim + 1))
         first[1:, 0] = 1.0, -1.0
@@ -144,14 +144,14 @@ class BlockedOracle(HingeOracle):
     def cuts(self, W: Array) -> list[Cut]:
         """Risk and cut at several w in one pass, without the common factor; W has shape (k, d + 1)."""
         start = time.perf_counter()
-        answers = self._pieces.ask(_Cuts(), np.ascontiguousarray(W, dtype=np.float64))
+        answers = self._pieces.map_blocks(_Cuts(), np.ascontiguousarray(W, dtype=np.float64))
         self._clock["seconds"] += time.perf_counter() - start
         self._clock["passes"] += len(W)
         return [_sum(cuts) for cuts in zip(*answers, strict=True)]
 
     def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The answers of the pieces that have samples."""
-        answers = self._pieces.ask(_asked, question, arguments)
+        answers = self._pieces.map_blocks(_asked, question, arguments)
         return [answer for answer in answers if answer is not None]
 
     def _remember(self, w: Array, cuts: list[Cut]) -> None:

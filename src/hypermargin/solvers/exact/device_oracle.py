@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.data import fused
-from hypermargin.data.device import Block, DeviceSamples, to_numpy
+from hypermargin.data.device import Block, DeviceSamples, has_kernels, partial_sums, to_numpy
 from hypermargin.geometry.isometries import translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.uncertainty import GeodesicBall, in_cone
@@ -28,7 +27,7 @@ class DeviceOracle:
     def __call__(self, W: Array) -> list[tuple[float, float, Array]]:
         if isinstance(self.piece.uncertainty, GeodesicBall):
             return [self._ball_pass(w, self.piece.uncertainty.rho) for w in W]
-        in_kernels = fused.is_available(self.piece)
+        in_kernels = has_kernels(self.piece)
         sums = np.stack([self._fused_sums(w) for w in W]) if in_kernels else self._array_sums(W)
         return [(float(row[0]), float(row[1]), -(row[2:] @ self._matrix)) for row in sums]
 
@@ -54,7 +53,7 @@ class DeviceOracle:
 
     def _fused_sums(self, w: Array) -> Array:
         numbers = self.piece.array(np.concatenate([[self.threshold], self._matrix @ w]))
-        return to_numpy(fused.partial_sums("hinge", self.piece, numbers, self.piece.dim + 3).sum(dim=0))
+        return to_numpy(partial_sums("hinge", self.piece, numbers, self.piece.dim + 3).sum(dim=0))
 
     def _ball_pass(self, w: Array, rho: float | Array) -> tuple[float, float, Array]:
         """The pass with the worst points of geodesic balls, ``z' = a z + b covector(w)`` (`GeodesicBall`)."""

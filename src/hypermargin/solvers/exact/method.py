@@ -15,7 +15,6 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.certificates.core.objective import Enclosure
-from hypermargin.data.blocked_problem import BlockedProblem
 from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
@@ -115,7 +114,7 @@ class Exact(Solver):
 
     name: ClassVar[str] = "exact"
     summary: ClassVar[str] = "certified global optimum: cuts, a lower envelope over t, branching on directions"
-    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "timelike", "uncertainty"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"hard", "out-of-core", "timelike", "uncertainty"})
     losses: ClassVar[tuple[str, ...]] = ("hinge", "asinh")
 
     loss: str = "hinge"
@@ -198,7 +197,7 @@ class Exact(Solver):
         while tried < MOST_FRAMES and best.gap > tol and last.outcome.status not in LIMITS:
             before, costs = (
                 costs,
-                ALL if isinstance(problem, BlockedProblem) else clipped_costs(problem, best.enclosure),
+                clipped_costs(problem, best.enclosure) if problem.in_memory else ALL,
             )
             less = costs.largest(problem) / before.largest(problem)
             halfway = None if last is best else between(best.frame, last.frame)
@@ -283,9 +282,7 @@ class Exact(Solver):
         """
         limit = self._close_gap(deadline, tol, oracle, search)
         w, low = to_original_coordinates(problem, oracle, search)
-        free = (
-            None if search.n_regions or isinstance(problem, BlockedProblem) else best_along_axes(problem, oracle.frame)
-        )
+        free = best_along_axes(problem, oracle.frame) if problem.in_memory and not search.n_regions else None
         judged_in = oracle.frame
         if free is not None and problem.objective(free[0]) <= search.upper:
             w, low, judged_in = free[0], None, free[1]

@@ -17,7 +17,7 @@ import numpy as np
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.problems.margin import BinaryProblem, MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.compiled import ball_passes, linearised_passes
 from hypermargin.solvers.exact.compiled.passes import LANES
@@ -147,7 +147,7 @@ class ImageOracle(LinearisedOracle):
         return risk, b, g + h
 
 
-def has_cone_cuts(problem: MarginProblem) -> bool:
+def has_cone_cuts(problem: BinaryProblem) -> bool:
     """Whether cuts at timelike points are those that hold for spacelike normals only."""
     return problem.uncertainty is not None and not problem.allow_timelike
 

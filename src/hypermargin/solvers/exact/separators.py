@@ -22,7 +22,6 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.core.objective import Enclosure
-from hypermargin.data.blocked_problem import BlockedProblem
 from hypermargin.data.device import DeviceSamples, on_host
 from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
 from hypermargin.geometry.lorentz import covector, lift
@@ -133,7 +132,7 @@ def widest_separator(problem: MarginProblem) -> tuple[Outcome, Enclosure] | None
     """
     from hypermargin.solvers.common.separation import separation  # needs Arb, and few problems need it
 
-    found = None if isinstance(problem, BlockedProblem) else separation(problem)
+    found = separation(problem) if problem.in_memory else None
     if found is None or found.w is None:
         return None
     around = Frame(problem.centre, precise=True)
@@ -154,7 +153,7 @@ def _scaled_in(frame: Frame, problem: MarginProblem, w: Array, low: Array | None
 
 def _bisector(problem: MarginProblem, frame: Frame) -> Array | None:
     """The normal of the hyperplane halfway between the centroids of the two classes; None where there is one class."""
-    behind, ahead = np.sum(problem.ask(_class_sums, frame), axis=0)
+    behind, ahead = np.sum(problem.map_blocks(_class_sums, frame), axis=0)
     if not (behind[0] > 0.0 and ahead[0] > 0.0):
         return None
     with np.errstate(all="ignore"):  # sums of points so far out that they are not told from the light cone
@@ -167,7 +166,7 @@ def _widest(problem: MarginProblem, frame: Frame) -> Array | None:
         return None
     from scipy.optimize import linprog  # takes a while to import, and few problems need it
 
-    Z = np.concatenate(problem.ask(_used_rows, frame))
+    Z = np.concatenate(problem.map_blocks(_used_rows, frame))
     rows = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     d = Z.shape[1]
     found = linprog(

@@ -3,7 +3,6 @@
 from threading import local
 
 from hypermargin.data.blocked_problem import BlockedProblem
-from hypermargin.data.executors import BatchPolicy
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.blocked_oracle import BlockedOracle
 from hypermargin.solvers.exact.compiled.search import Search
@@ -68,8 +67,7 @@ def is_small(problem: MarginProblem) -> bool:
 
 def deep_is_quicker(problem: MarginProblem) -> bool:
     """Whether the interior-point method is the quicker one."""
-    anew = isinstance(problem, BlockedProblem) and problem.home.together is BatchPolicy.ALWAYS
-    bounds = DEEP_FROM_ANEW if anew else DEEP_FROM
+    bounds = DEEP_FROM_ANEW if problem.rereads else DEEP_FROM
     return any(problem.dim >= dim and problem.n_samples >= samples for dim, samples in bounds)
 
 
