@@ -117,9 +117,9 @@ def test_csv_files_in_chunks_find_their_columns_as_whole_files_do(capsys, folder
 
 
 def test_a_file_too_large_for_the_memory_is_read_in_chunks_unasked(capsys, larger, monkeypatch):
-    from hypermargin.cli.reading import chunks
+    from hypermargin.cli.reading import files
 
-    monkeypatch.setattr(chunks, "free_memory", lambda: 1000.0)
+    monkeypatch.setattr(files, "free_memory", lambda: 1000.0)
     assert "points.parquet in chunks" in run_ok(capsys, "fit", "points.parquet", "-o", "model.npz")
 
 

@@ -19,6 +19,7 @@ from hypermargin.data.executors import InMemory, OutOfCore
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import quadratic_form
+from hypermargin.passes import Home, SpreadProblem
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.setup import make_oracle
 
@@ -220,3 +221,29 @@ def test_blocks_of_a_device_add_up(monkeypatch):
     piece = on_device(np, X, y, weight, None)
     assert array_namespace(piece.space) is piece.xp
     assert solve(BlockedProblem(InMemory([piece]), C)).objective == pytest.approx(solve(problem).objective, rel=1e-8)
+
+
+class Written(Home):
+    """A home as version 0.1 asked for one: `ask` and `map`."""
+
+    def __init__(self, pieces):
+        self.pieces = pieces
+
+    def ask(self, question, *arguments):
+        return [question(piece, *arguments) for piece in self.pieces]
+
+    def map(self, change, *arguments):
+        return Written(self.ask(change, *arguments))
+
+
+def test_names_of_version_0_1_work_and_say_where_rows_are_missing():
+    X, y, _ = samples(2)
+    problem = SpreadProblem(Written(pieces(X, y, None, None)), C)
+    assert solve(problem).objective == pytest.approx(solve(MarginProblem(X, y, C)).objective, rel=1e-8)
+    assert sum(problem.ask(lambda piece: piece.n_samples)) == len(y)
+    for read in (lambda: problem.X, lambda: problem.margins(np.ones(3)), lambda: problem.costs):
+        with pytest.raises(TypeError, match="in pieces elsewhere"):
+            read()
+    for options in ({"method": "pgd"}, {"loss": "asinh"}, {"refine": True}):
+        with pytest.raises(TypeError, match="in pieces elsewhere"):
+            solve(problem, **options)

@@ -92,9 +92,9 @@ def _read(path: str, weight: str | None) -> tuple[Any, str | None]:
 
 def _read_edges(path: str, weight: str | None) -> tuple[nx.Graph, str | None]:
     """A graph from rows whose first two columns are nodes."""
-    from hypermargin.cli.reading.text import read_text
+    from hypermargin.data.readers import Table, TextFile
 
-    table = read_text(path)
+    table = next(TextFile(path).tables(whole=True), Table(Path(path), None, [], str))
     if len(table.columns) < 2:
         raise CommandError(f"{path}: a list of edges has two nodes in each line")
     if table.header is not None:
@@ -107,7 +107,7 @@ def _read_edges(path: str, weight: str | None) -> tuple[nx.Graph, str | None]:
                 table, header=None, columns=columns, place=lambda row: below(row - 1) if row else "the first line"
             )
     graph = nx.Graph()
-    lengths = None if weight is None else table.numbers(table.find(weight))
+    lengths = None if weight is None else table.finite(table.find(weight))
     for row, (a, b) in enumerate(zip(table.columns[0], table.columns[1], strict=True)):
         a, b = str(a).strip(), str(b).strip()
         length = None if lengths is None else float(lengths[row])

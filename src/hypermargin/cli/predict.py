@@ -11,7 +11,7 @@ import numpy as np
 from hypermargin.cli.console import CommandError, check_output, percent, say
 from hypermargin.cli.options import add_data_arguments, check_width, drop_names, points_of
 from hypermargin.cli.reading import Points
-from hypermargin.cli.reading.chunks import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
+from hypermargin.cli.reading.files import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
 from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
@@ -77,10 +77,7 @@ def _parts(args: argparse.Namespace, model: Any) -> Iterable[Points]:
     """All points at once, or in chunks."""
     if not reads_chunks(args):
         return [points_of(args, model)]
-    if args.id is not None:
-        raise CommandError("--id does not go with files that are read in chunks; answers come in the order of the rows")
-    names = getattr(model, "feature_names_in_", None)
-    return _checked_parts(chunked_points(args, [] if names is None else names.tolist()), model)
+    return _checked_parts(chunked_points(args, model), model)
 
 
 def _checked_parts(chunks: ChunkedPoints, model: Any) -> Iterator[Points]:

@@ -129,7 +129,7 @@ class BlockPredictor(HyperbolicClassifier):
         if isinstance(X, TableFile) and hasattr(self, "feature_names_in_"):
             label = y if isinstance(y, str) else X.label
             weight = sample_weight if sample_weight is not None else X.weight
-            X = type(X)(X.path, label, weight, self.feature_names_in_.tolist(), X.rows)
+            X = X.selecting(label, weight, self.feature_names_in_.tolist())
             y = sample_weight = None
         right, total = np.sum(inputs.data_source(X, y, sample_weight).map_blocks(_right, self), axis=0)
         if total == 0.0:

@@ -33,9 +33,9 @@ class BinaryProblem(ABC):
     memory have rows as well, which `in_memory` says.
     """
 
-    C: float
-    uncertainty: UncertaintySet | None
-    allow_timelike: bool
+    C: float = 1.0
+    uncertainty: UncertaintySet | None = None
+    allow_timelike: bool = False
     #: Whether the samples are arrays X, y and `sample_weight` in memory.
     in_memory = True
     #: Whether every map over the blocks reads the samples anew, from a file.

@@ -1,6 +1,6 @@
-"""Reading points as people have them, without running code that a file may hold: one module per kind of file."""
+"""Reading points from files of any kind (`files`), whose columns are found (`columns`)."""
 
+from hypermargin.cli.reading.files import FORMATS, read_points
 from hypermargin.cli.reading.points import Points
-from hypermargin.cli.reading.reader import FORMATS, read_points
 
 __all__ = ["FORMATS", "Points", "read_points"]

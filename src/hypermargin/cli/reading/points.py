@@ -1,17 +1,13 @@
 """Points, labels and ids as a command works on them, and where in the user's file each of them stands."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError
-from hypermargin.data.readers import as_labels
+from hypermargin.data.readers import Place, as_labels
 from hypermargin.geometry.validation import PointError, check_points
-
-#: Names a row as its owner would: "line 7", "X[5]", "cell 'AAACCTG'".
-Place = Callable[[int], str]
 
 
 def array_place(row: int) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hypermargin.cli.console import CommandError, warn
-from hypermargin.cli.reading.points import Place, Points
-from hypermargin.data.readers import MISSING, as_labels
+from hypermargin.cli.reading.points import Points
+from hypermargin.data.readers import NotANumber, Table, as_labels, is_number
 
 #: What columns of ids are called, in lower case; pandas and R leave the name of theirs empty.
 INDEX_NAMES = ("", "unnamed: 0", "__index_level_0__", "index", "id", "ids", "node", "name", "cell_id", "barcode", "key")
@@ -35,58 +35,8 @@ class Wanted:
         return self.width is not None
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Columns of text or numbers, all of one length, with their names where the file has them."""
-
-    path: str
-    header: list[str] | None
-    columns: Sequence[Sequence | np.ndarray]
-    place: Place
-
-    def points(self, wanted: Wanted) -> Points:
-        """The points of the table."""
-        return _Choice(self, wanted).points()
-
-    def find(self, column: str) -> int:
-        """The index of a column by its name or its number from 1."""
-        if self.header is not None and column in self.header:
-            if self.header.count(column) > 1:
-                raise CommandError(f"{self.path} has {self.header.count(column)} columns called {column!r}")
-            return self.header.index(column)
-        if column.isdigit() and 1 <= int(column) <= len(self.columns):
-            return int(column) - 1
-        known = ", ".join(self.header) if self.header is not None else f"1 to {len(self.columns)} (it has no header)"
-        raise CommandError(f"{self.path} has no column {column!r}; its columns are {known}")
-
-    def called(self, k: int) -> str:
-        """What a sentence calls column k."""
-        return f"column {self.header[k]!r}" if self.header is not None and self.header[k] else f"column {k + 1}"
-
-    def texts(self, k: int) -> list[str]:
-        """Column k as text; what is missing becomes ''."""
-        texts = ("" if value is None else str(value).strip() for value in self.columns[k])
-        return ["" if text in MISSING else text for text in texts]
-
-    def numbers(self, k: int) -> np.ndarray:
-        """Column k as finite numbers, or an error that names the first cell that is none."""
-        column = self.columns[k]
-        try:
-            values = np.asarray(column, dtype=np.float64)
-        except (TypeError, ValueError):
-            row = next(row for row, cell in enumerate(column) if not is_number(cell))
-            raise CommandError(
-                f"{self.path}: {self.place(row)}, {self.called(k)} is {column[row]!r}, not a number; name the columns "
-                "of coordinates with --columns and that of labels with --label"
-            ) from None
-        if not np.all(np.isfinite(values)):
-            row = int(np.argmin(np.isfinite(values)))
-            raise CommandError(f"{self.path}: {self.place(row)}, {self.called(k)} is {values[row]}")
-        return values
-
-
-class _Choice:
-    """The decision which column is what, for one table."""
+class Columns:
+    """The decision which column of a file is what, made on its first table."""
 
     def __init__(self, table: Table, wanted: Wanted) -> None:
         self.table, self.wanted = table, wanted
@@ -103,25 +53,33 @@ class _Choice:
             left = [k for k in left if k != self.label]
         if not self.coordinates:
             self.coordinates, left = left, []
-        self.left = left
-
-    def points(self) -> Points:
-        table = self.table
         if not self.coordinates:
             raise CommandError(f"{table.path} has no column of coordinates")
-        X = np.column_stack([table.numbers(k) for k in self.coordinates])
-        names = None if table.header is None else tuple(table.header[k] for k in self.coordinates)
-        self._check_names(names)
-        if self.left and self.wanted.for_a_model:
-            kept = ", ".join(table.called(k).removeprefix("column ") for k in self.left)
+        self.names = None if table.header is None else tuple(table.header[k] for k in self.coordinates)
+        self._check_names()
+        if left and wanted.for_a_model:
+            kept = ", ".join(table.called(k).removeprefix("column ") for k in left)
             warn(f"{table.path}: left out, because the model does not know them: {kept}")
+
+    def called(self, k: int) -> str:
+        """The name of column k in a `TableFile`."""
+        return str(k + 1) if self.table.header is None else self.table.header[k]
+
+    def points(self, table: Table) -> Points:
+        """The points of a table of the file."""
+        try:
+            X = np.column_stack([table.finite(k) for k in self.coordinates])
+        except NotANumber as error:
+            raise CommandError(
+                f"{error}; name the columns of coordinates with --columns and that of labels with --label"
+            ) from None
         return Points(
             X,
-            None if self.label is None else self._labels(self.label),
-            names=names,
+            None if self.label is None else self._labels(table, self.label),
+            names=self.names,
             ids=None if self.id is None else [str(value).strip() for value in table.columns[self.id]],
             id_name="id" if self.id is None or table.header is None else table.header[self.id] or "id",
-            path=table.path,
+            path=str(table.path),
             place=table.place,
         )
 
@@ -142,9 +100,9 @@ class _Choice:
             )
         return names
 
-    def _check_names(self, names: tuple[str, ...] | None) -> None:
+    def _check_names(self) -> None:
         """Columns that the user named must be those of the model."""
-        expected = self.wanted.names
+        names, expected = self.names, self.wanted.names
         if expected is not None and names is not None and names != expected:
             raise CommandError(
                 f"the model was fitted to the columns {', '.join(expected)}, and --columns names {', '.join(names)}"
@@ -194,25 +152,17 @@ class _Choice:
             )
         return left[-1] if left else None
 
-    def _labels(self, k: int) -> np.ndarray:
-        texts = self.table.texts(k)
+    def _labels(self, table: Table, k: int) -> np.ndarray:
+        texts = table.texts(k)
         labels = as_labels(texts)
         if labels.dtype.kind == "U" and self.wanted.label is None and not self.wanted.for_a_model:
             fraction = next((text for text in texts if text and not is_number(text)), None)
             if fraction is None and any(texts) and "" not in texts:
                 raise CommandError(
-                    f"{self.table.path}: {self.table.called(k)} was taken for the labels and holds numbers with "
+                    f"{table.path}: {table.called(k)} was taken for the labels and holds numbers with "
                     f"fractions, such as {texts[0]}; say with --label which column holds the labels"
                 )
         return labels
-
-
-def is_number(cell: object) -> bool:
-    try:
-        float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def counts_rows(column: Sequence | np.ndarray) -> bool:
