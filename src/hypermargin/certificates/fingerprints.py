@@ -69,7 +69,7 @@ def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tupl
 def sample_names(problem: MarginProblem, rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[np.int64]:
     """The hash of point, label and weight of every sample in memory, or of some.
 
-    Equal samples have one name, whatever order and home they are in.
+    Equal samples have one name, whatever their order and their data source.
     """
     X, y = problem.X[rows], problem.y[rows]
     weight = None if problem.sample_weight is None else problem.sample_weight[rows]

@@ -112,7 +112,7 @@ def ingest_blocks(
     space = Space(model.geometry, float(model.curvature), notes_rim=reset and model.geometry == "poincare")
     checked = rows.map(_checked, space)
     kept = checked.persist(to_disk=not space.is_unit_lorentz)
-    summaries = (kept or checked).ask(_summary)
+    summaries = (kept or checked).map_blocks(_summary)
     classes, factors, width = _judge(summaries, model)
     n = sum(one.n_rows for one in summaries)
     if any(one.column for one in summaries):

@@ -3,7 +3,7 @@
 A few reads of the data stand for the hundreds of passes that plain cuts take: one for a first look at a random part of
 the samples, and two for every working set, which comes into memory where there is room for it. Which samples a set has
 is a rule, a point and the least and largest margin there, so that pieces need not remember any. Samples are called by
-their fingerprints: the same ones in every home.
+their fingerprints: the same ones in every data source.
 """
 
 from collections.abc import Callable
