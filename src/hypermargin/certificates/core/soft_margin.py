@@ -93,6 +93,8 @@ def _check_shape(proof: EnvelopeProof, problem: Any) -> None:
         raise CertificateError("the certificate holds numbers that are not finite")
     if proof.duals is not None and (proof.duals.ndim != 2 or proof.duals.shape[1] != problem.n_samples):
         raise CertificateError(f"the certificate is not for {problem.n_samples} samples")
+    if proof.duals is not None and not np.isfinite(proof.duals).all():
+        raise CertificateError("the certificate holds numbers that are not finite")
     if proof.cone_cuts and problem.allow_timelike:
         raise CertificateError("the certificate's cuts hold for spacelike normals, but timelike ones are allowed")
     if not proof.most_weight > 0.0:

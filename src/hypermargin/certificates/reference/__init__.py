@@ -10,7 +10,8 @@ from typing import Any
 from .boxes import asinh_lower_bound
 from .dual import curve_lower_bound, kernel_lower_bound
 from .envelope import hard_lower_bound, lower_bound
-from .exact import Malformed, Problem, Refused
+from .exact import Problem
+from .fields import Malformed, Refused
 from .moment import moment_lower_bound
 from .overlap import check_overlap, check_robust_overlap
 

@@ -8,30 +8,25 @@ interval that holds the exact one, and a comparison is true only where it holds 
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
 from flint import arb, ctx
 
+from .fields import Refused
+
 Vector = list[arb]
 
 #: Arb has one precision for the whole process: checks in several threads take turns.
 _PRECISION = RLock()
-#: Bits to begin with, and bits at which a check gives up.
-FEWEST, MOST = 128, 4096
-#: A bound is taken when twice the bits change it by less than this, relative to its size.
+#: Bits to begin with (more than twice those of a double), and bits of the last attempt (products of four doubles of any
+#: exponents are exact in as many). Refusals count from DECISIVE bits on, ten times those of a double.
+FEWEST, DECISIVE, MOST = 128, 512, 4096
+#: A bound is taken when twice the bits change it by less than this, eight units in the last place of a double.
 SETTLED = 2.0**-50
-
-
-class Refused(ValueError):
-    """The certificate proves nothing about this problem; the message says why."""
-
-
-class Malformed(Refused):
-    """A field of the certificate is not of its kind: text where a number should be, or a number where a list should."""
 
 
 @dataclass
@@ -50,51 +45,64 @@ class Problem:
     noise: dict[str, Any] | None = None
     allow_timelike: bool = False
     centre: list[float] | None = None
-    n: int = field(init=False)
-    d: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.n, self.d = len(self.y), len(self.space[0]) if self.space else 0
-        if not self.n or not self.d or any(len(row) != self.d for row in self.space) or len(self.space) != self.n:
+        self.weights = [1.0] * self.n if self.weight is None else self.weight
+        self.hard = math.isinf(self.C)
+        if not self.n or not self.d or len(self.space) != self.n or any(len(row) != self.d for row in self.space):
             raise Refused("the points are not a table with a row per label")
-        if any(label not in (-1, 1) for label in self.y):
-            raise Refused("labels must be -1 and +1")
         if not all(math.isfinite(v) for row in self.space for v in row) or not self.C > 0.0:
             raise Refused("coordinates must be finite, and C positive")
-        if self.weight is not None and (
-            len(self.weight) != self.n or not all(0.0 <= v < math.inf for v in self.weight)
-        ):
+        if len(self.weights) != self.n or not all(0.0 <= v < math.inf for v in self.weights):
             raise Refused("weights must be finite and not negative, one per sample")
-
-    @property
-    def hard(self) -> bool:
-        return math.inf == self.C
-
-    def weight_of(self, i: int) -> float:
-        return 1.0 if self.weight is None else self.weight[i]
+        if any(label not in (-1, 1) for label in self.y):
+            raise Refused("labels must be -1 and +1")
 
     def cost(self, i: int, most_weight: float = math.inf) -> arb:
         """``c_i = C weight_i``, with weights up to `most_weight`."""
-        return arb(self.C) * arb(min(self.weight_of(i), most_weight))
+        return arb(self.C) * arb(min(self.weights[i], most_weight))
 
     def point(self, i: int) -> Vector:
-        space = [arb(v) for v in self.space[i]]
-        return [(1 + dot(space, space)).sqrt(), *space]
+        return on_hyperboloid(self.space[i])
 
     def z(self, i: int) -> Vector:
         return covector(self.point(i), self.y[i])
 
-    def name(self, i: int) -> int:
+    def name(self, i: int) -> str:
         """The hash by which certificates for blocks of data name a sample: of its coordinates, label and weight."""
         of_point = _hashed([_bits(v) for v in self.space[i]])
-        return _hashed([_hashed([of_point, self.y[i] % 2**64]), _bits(self.weight_of(i))])
+        return f"{_hashed([_hashed([of_point, self.y[i] % 2**64]), _bits(self.weights[i])]):016x}"
+
+
+def _bits(value: float) -> int:
+    return struct.unpack("<Q", struct.pack("<d", value + 0.0))[0]
+
+
+def _hashed(words: list[int]) -> int:
+    value = 0x9E3779B97F4A7C15
+    for word in words:
+        value = (value ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        value ^= value >> 32
+    value = value * 0xFF51AFD7ED558CCD % 2**64
+    return value ^ (value >> 29)
 
 
 # -- vectors -----------------------------------------------------------------------------------------------------------
 
 
-def dot(a: Sequence[Any], b: Sequence[Any]) -> arb:
+def dot(a: Iterable[Any], b: Iterable[Any]) -> arb:
     return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
+
+
+def plus(a: Iterable[Any], b: Iterable[Any], factor: Any = 1) -> Vector:
+    """``a + factor b``."""
+    return [u + factor * v for u, v in zip(a, b, strict=True)]
+
+
+def on_hyperboloid(space: Sequence[float]) -> Vector:
+    xr = [arb(v) for v in space]
+    return [(1 + dot(xr, xr)).sqrt(), *xr]
 
 
 def covector(x: Sequence[arb], sign: int = 1) -> Vector:
@@ -109,18 +117,9 @@ def form(w: Sequence[arb]) -> arb:
 
 def boosted(x: Sequence[arb], centre: Sequence[float], direction: int) -> Vector:
     """x after the boost that takes the point over `centre` to the origin (direction -1), or back (+1)."""
-    c = [arb(v) for v in centre]
-    time = (1 + dot(c, c)).sqrt()
+    time, *c = on_hyperboloid(centre)
     along = direction * dot(c, x[1:])
-    return [
-        time * x[0] + along,
-        *(v + direction * u * (x[0] + along / (1 + time)) for u, v in zip(c, x[1:], strict=True)),
-    ]
-
-
-def half_root() -> arb:
-    """``1/sqrt2``."""
-    return arb(2).rsqrt()
+    return [time * x[0] + along, *plus(x[1:], c, direction * (x[0] + along / (1 + time)))]
 
 
 # -- precision ---------------------------------------------------------------------------------------------------------
@@ -132,10 +131,10 @@ def digits(bits: int):
         yield
 
 
-def at_enough_digits(bound: Callable[[], arb]) -> float:
+def at_enough_digits(bound: Callable[[], arb], decisive: int = DECISIVE) -> float:
     """The lower end of an interval, computed with more and more digits until they change nothing any more.
 
-    A refusal counts once it stands with ten times the digits of a double.
+    From `decisive` bits on it counts that nothing is proved, or that the certificate is refused.
     """
     last, bits = -math.inf, FEWEST
     while bits <= MOST:
@@ -143,25 +142,15 @@ def at_enough_digits(bound: Callable[[], arb]) -> float:
             with digits(bits):
                 low = round_down(bound())
         except Refused:
-            if bits >= 512:
+            if bits >= decisive:
                 raise
             low = -math.inf
         if low > -math.inf and abs(low - last) <= SETTLED * abs(low):
             return max(low, last)
+        if low == -math.inf and bits >= decisive:
+            return low
         last, bits = low, 2 * bits
     return last
-
-
-def decided(question: Callable[[], bool | None]) -> bool | None:
-    """The answer to a question that needs digits: None from it asks for more, and None here means that none helped."""
-    bits = FEWEST
-    while bits <= MOST:
-        with digits(bits):
-            answer = question()
-        if answer is not None:
-            return answer
-        bits *= 2
-    return None
 
 
 def round_down(value: arb) -> float:
@@ -171,75 +160,3 @@ def round_down(value: arb) -> float:
         return math.inf if low > 0 else -math.inf
     nearest = float(low)
     return nearest if arb(nearest) <= low else math.nextafter(nearest, -math.inf)
-
-
-def round_up(value: arb) -> float:
-    return -round_down(-value)
-
-
-# -- fields of a file, none of which is believed -----------------------------------------------------------------------
-
-
-def number(value: Any, least: float = -math.inf, most: float = math.inf) -> float:
-    """A finite double between two others."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Malformed(f"{value!r:.40} stands where a number should be")
-    if not math.isfinite(value):
-        raise Refused("the certificate holds numbers that are not finite")
-    if not least <= value <= most:
-        raise Refused(f"the number {value!r:.40} is out of its range")
-    return float(value)
-
-
-def whole(value: Any, least: int, most: int) -> int:
-    """A whole number between two others, both included."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Malformed(f"{value!r:.40} stands where a whole number should be")
-    if not least <= value <= most:
-        raise Refused(f"{value!r:.40} is not between {least} and {most}")
-    return value
-
-
-def numbers(values: Any, size: int | None = None, least: float = -math.inf, most: float = math.inf) -> list[float]:
-    """A list of finite doubles, `size` of them."""
-    found = [number(v, least, most) for v in sequence(values)]
-    if size is not None and len(found) != size:
-        raise Refused(f"a list has {len(found)} numbers where {size} should be")
-    return found
-
-
-def matrix(values: Any, rows: int | None, columns: int) -> list[list[float]]:
-    found = [numbers(row, columns) for row in sequence(values)]
-    if rows is not None and len(found) != rows:
-        raise Refused(f"a table has {len(found)} rows where {rows} should be")
-    return found
-
-
-def sequence(values: Any, size: int | None = None) -> list[Any]:
-    if not isinstance(values, list) or (size is not None and len(values) != size):
-        raise Malformed("a field of the certificate is not the list that it should be")
-    return values
-
-
-def entry(data: Any, key: str) -> Any:
-    if not isinstance(data, dict) or key not in data:
-        raise Refused(f"the certificate has no field {key!r}")
-    return data[key]
-
-
-# -- the hash of samples -----------------------------------------------------------------------------------------------
-
-_FIRST, _SECOND, _MODULUS = 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD, 1 << 64
-
-
-def _bits(value: float) -> int:
-    return struct.unpack("<Q", struct.pack("<d", value + 0.0))[0]
-
-
-def _hashed(words: list[int]) -> int:
-    value = _FIRST
-    for word in words:
-        value = (value ^ word) * _FIRST % _MODULUS
-        value ^= value >> 32
-    value = value * _SECOND % _MODULUS
-    return value ^ (value >> 29)
