@@ -51,7 +51,8 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 	$(BIN)/python benchmarks/bench_asinh.py
 	$(BIN)/python benchmarks/bench_passes.py
 
-fuzz: $(INSTALLED)  ## Look for a false word among a million problems of every kind
+fuzz: $(INSTALLED)  ## Look for a false word among a million problems and 100,000 mutants of certificates of every kind
+	$(BIN)/python benchmarks/fuzz.py --mutants 100000 --jobs 2
 	$(BIN)/python benchmarks/fuzz.py --problems 1000000 --jobs 2
 
 fuzz-files: $(INSTALLED)  ## Damage 5,000 models and 20,000 certificates
