@@ -116,6 +116,26 @@ def test_csv_files_in_chunks_find_their_columns_as_whole_files_do(capsys, folder
     np.testing.assert_allclose(load_model("model.npz").coef_, load_model("whole.npz").coef_, atol=1e-8)
 
 
+def test_chunks_of_other_text_find_ids_and_columns_as_whole_files_do(capsys, folder, larger):
+    """Tabs, an archive, an index without a name and columns in chunks that the model does not know."""
+    import pandas as pd
+
+    X, kinds = larger
+    frame = pd.DataFrame(X, columns=["t", "a", "b"], index=[f"n{k}" for k in range(len(X))])
+    frame.assign(kind=kinds).to_csv("points.txt.gz", sep="\t")
+    run_ok(capsys, "fit", "points.txt.gz", "--chunks", "9", "-o", "model.npz")
+    np.testing.assert_allclose(load_model("model.npz").coef_, HyperbolicSVC().fit(X, kinds).coef_, atol=1e-8)
+    frame.assign(batch=1, more=2).to_csv("new.tsv", sep="\t")
+    for chunks in ((), ("--chunks", "11")):
+        code, _, err = run(capsys, "predict", "model.npz", "new.tsv", *chunks, "-o", "out.csv")
+        assert code == 0
+        assert "left out, because the model does not know them: 'batch', 'more'" in err
+        with open("out.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["id"] for row in rows] == frame.index.tolist()
+        assert [row["label"] for row in rows] == HyperbolicSVC().fit(X, kinds).predict(X).tolist()
+
+
 def test_a_file_too_large_for_the_memory_is_read_in_chunks_unasked(capsys, larger, monkeypatch):
     from hypermargin.cli.reading import files
 

@@ -73,7 +73,7 @@ class BlockSummary:
 class LabelledBlock:
     """Unit points, (n, d + 1) in NumPy or space parts (n, d) on a device, labels as class indices, and weights.
 
-    `summary` says what the indices mean until all blocks have the classes of the whole.
+    `summary` has the classes of the indices until all blocks have those of the whole.
     """
 
     points: Any

@@ -138,9 +138,9 @@ class Block:
         return self.side[:, None] * (self.time[:, None] * matrix[0, :] + self.space @ matrix[1:, :])
 
 
-def on_host(piece: MarginProblem | DeviceSamples) -> Iterator[MarginProblem]:
-    """The samples of a piece as problems of NumPy arrays that are not empty, for what has no device code."""
-    problems = piece.problems() if isinstance(piece, DeviceSamples) else (piece,)
+def on_host(block: MarginProblem | DeviceSamples) -> Iterator[MarginProblem]:
+    """The samples of a block as problems of NumPy arrays that are not empty, for what has no device code."""
+    problems = block.problems() if isinstance(block, DeviceSamples) else (block,)
     return (problem for problem in problems if problem.n_samples)
 
 
@@ -207,7 +207,7 @@ WITHIN = 0.9
 
 
 def device_space(X: Any, geometry: str, curvature: float, notes_rim: bool = False) -> tuple[Any, int, Rim]:
-    """Space parts, shape (n, d), how many tangent vectors were drawn in, and the rim of the ball if it is asked for.
+    """Space parts, shape (n, d), how many tangent vectors were drawn in, and the rim of the ball if it is wanted.
 
     A `PointError` names the first row outside the model. Unit Lorentz coordinates are not copied.
     """

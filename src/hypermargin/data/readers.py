@@ -36,14 +36,14 @@ Place = Callable[[int], str]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Coordinates, shape (rows, width), labels and weights (rows,) of a piece, of any library and any dtype."""
+    """Coordinates, shape (rows, width), labels and weights (rows,) of a block, of any library and any dtype."""
 
     X: Any
     y: Any = None
     weight: Any = None
 
     def __sizeof__(self) -> int:
-        """Bytes with the arrays: a cluster that takes pieces for small moves them about."""
+        """Bytes with the arrays, for Dask, which moves blocks that it takes for small."""
         return object.__sizeof__(self) + sum(getattr(v, "nbytes", 0) for v in (self.X, self.y, self.weight))
 
     def __len__(self) -> int:
@@ -131,7 +131,7 @@ class ArrayChunks(Source):
         self._stamp = Stamp(X.filename) if isinstance(X, np.memmap) and X.mode == "r" and X.filename else None
 
     def __iter__(self) -> Iterator[Rows]:
-        for start in range(0, max(self.X.shape[0], 1), self.rows):  # one chunk at least, which tells the width
+        for start in range(0, max(self.X.shape[0], 1), self.rows):  # one chunk at least, for the width
             part = slice(start, start + self.rows)
             y, weight = (None if v is None else np.asarray(v[part]) for v in (self.y, self.sample_weight))
             self._require_unchanged()
@@ -292,7 +292,7 @@ class TableFile(Source):
         wanted = [*names, *(n for n in (self.label, self.weight) if n is not None)]
         tables = self.tables(wanted=wanted)
         nothing = Table(self.path, wanted, [np.empty(0)] * len(wanted), str)
-        for table in chain([next(tables, nothing)], tables):  # one chunk at least, which tells the width
+        for table in chain([next(tables, nothing)], tables):  # one chunk at least, for the width
             X = np.column_stack([self._numbers(table, name) for name in names])
             weight = None if self.weight is None else self._numbers(table, self.weight)
             yield Rows(X, None if self.label is None else self._labels(table.columns[table.find(self.label)]), weight)

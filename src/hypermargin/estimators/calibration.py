@@ -2,7 +2,7 @@
 
 Platt scaling (paper, app:platt) models ``P(y = +1 | f) = 1 / (1 + exp(A f + B))``. The fit follows Lin, Lin and Weng,
 "A note on Platt's probabilistic outputs for support vector machines" (2007): smoothed targets and Newton's method with
-backtracking (`minimise_logistic`), on standardised scores. It asks for sums over samples only. `fit_platt` has the
+backtracking (`minimise_logistic`), on standardised scores. It needs sums over samples only. `fit_platt` has the
 scores in memory; `fit_platt_of_blocks` maps the sums over blocks and begins at the answer for a few scores of each,
 which leaves it three passes or so. Pairwise coupling is the second method of Wu, Lin and Weng, "Probability estimates
 for multi-class classification by pairwise coupling" (2004).
@@ -197,12 +197,12 @@ def logistic_sums(z: Array, tilt: Array, weight: Array | None, lengths: np.ndarr
     """Loss, gradient (a, b) and Hessian (aa, ab, bb) of every problem at ``point = (a, b)``: (2, P) to (6, P).
 
     With ``h = tanh(s/2)`` the probability is ``(1 + h)/2``, and ``log(1 + exp(s)) = s/2 + |s|/2 - log((1 + |h|)/2)``. A
-    problem with more than `BATCH_SAMPLES` samples is alone, and is summed piece by piece to stay in the cache.
+    problem with more than `BATCH_SAMPLES` samples is alone, and is summed in parts that stay in the cache.
     """
     if z.size > BATCH_SAMPLES:
-        pieces = [slice(start, start + BATCH_SAMPLES) for start in range(0, z.size, BATCH_SAMPLES)]
-        weights = [None if weight is None else weight[p] for p in pieces]
-        parts = zip(pieces, weights, strict=True)
+        runs = [slice(start, start + BATCH_SAMPLES) for start in range(0, z.size, BATCH_SAMPLES)]
+        weights = [None if weight is None else weight[p] for p in runs]
+        parts = zip(runs, weights, strict=True)
         return np.sum([logistic_sums(z[p], tilt[p], own, np.array([z[p].size]), point) for p, own in parts], axis=0)
     half = np.repeat(0.5 * point[0], lengths) * z
     half += np.repeat(0.5 * point[1], lengths)

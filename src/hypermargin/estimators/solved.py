@@ -64,7 +64,7 @@ class SolvedClassifier(SchemeClassifier):
 
         Weights, shape (n,), multiply C: a weight of 2 equals the sample twice, 0 leaves it out.
 
-        `HyperbolicSVC` takes X that is elsewhere and leaves it there (docs/large-data.md): a large `numpy.memmap`, a
+        `HyperbolicSVC` takes data in blocks and leaves it where it is (docs/large-data.md): a large `numpy.memmap`, a
         CUDA tensor, a Dask array or dataframe, a `hypermargin.passes.Source`, or the name of a Parquet or CSV file, for
         which y and `sample_weight` are names of columns.
         """

@@ -22,7 +22,7 @@ TINY = 1e-16
 
 
 def is_local(kernel: object, points: PolarPoints, others: PolarPoints, negligible: float = TINY) -> bool:
-    """Whether few pairs of points have a value of `negligible` or more; told by some of the points."""
+    """Whether few pairs of points have a value of `negligible` or more; judged from some of the points."""
     if not isinstance(kernel, Kernel) or kernel.conditional or not len(others):
         return False
     some = np.linspace(0, len(points) - 1, min(LOOKED_AT, len(points))).astype(np.intp)

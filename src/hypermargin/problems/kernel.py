@@ -185,7 +185,7 @@ class KernelProblem(DualProblem):
         return self.values(slice(None))
 
     def matrix_products(self, weights: Array) -> Array:
-        """``weights @ K`` from the matrix in memory, which nobody copies for it: (..., n) to (..., n)."""
+        """``weights @ K`` from the matrix in memory, which is not copied: (..., n) to (..., n)."""
         assert self.gram is not None
         if self.runs is None:
             return weights @ self.gram
@@ -237,7 +237,7 @@ class FeatureProblem(DualProblem):
 
     @property
     def identity(self) -> Array:
-        """What tells the samples from others: their points, or else their features."""
+        """What identifies the samples: their points, or else their features."""
         return self.features if self.points is None else self.points
 
     @property
@@ -300,7 +300,7 @@ class KernelProblemFamily:
 
     @property
     def arrays(self) -> tuple[Array, Indices, Indices, Indices, Indices, Array, Array]:
-        """What compiled code asks for: the matrix, where samples are, labels and costs of all problems."""
+        """What compiled code reads: the matrix, where samples are, labels and costs of all problems."""
         return self.gram, *self._layout, self.y, self.costs
 
     @cached_property

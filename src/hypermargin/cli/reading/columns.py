@@ -20,7 +20,7 @@ class Wanted:
     """What is known of the columns before the file is read.
 
     `columns`, `label` and `id` are said by the user, by name or by number from 1; `names` are the columns that a model
-    was fitted to, and `width` is their number; with `labels_elsewhere` no column holds labels.
+    was fitted to, and `width` is their number; with `labels_given` no column holds labels.
     """
 
     columns: tuple[str, ...] | None = None
@@ -28,7 +28,7 @@ class Wanted:
     id: str | None = None
     names: tuple[str, ...] | None = None
     width: int | None = None
-    labels_elsewhere: bool = False
+    labels_given: bool = False
 
     @property
     def for_a_model(self) -> bool:
@@ -48,7 +48,7 @@ class Columns:
         self.id = self._find_id()
         taken = {self.label, self.id, *self.coordinates}
         left = [k for k in range(len(table.columns)) if k not in taken]
-        if self.label is None and not wanted.labels_elsewhere:
+        if self.label is None and not wanted.labels_given:
             self.label = self._guess_label(left)
             left = [k for k in left if k != self.label]
         if not self.coordinates:

@@ -1,7 +1,7 @@
-"""Forests of samples that live elsewhere: each tree grows on a sample of all of them, on the workers of a cluster.
+"""Forests of samples in blocks: each tree grows on a sample of all of them, on the workers of a cluster.
 
-Every piece draws its share of the bootstrap sample of a tree by itself: how often a sample is drawn is a Poisson
-number, which needs no word from other pieces. What was drawn meets on one worker, which grows the tree there; of files
+Every block draws its share of the bootstrap sample of a tree by itself: how often a sample is drawn is a Poisson
+number, independent of other blocks. What was drawn meets on one worker, which grows the tree there; of files
 and devices it meets here. Only drawn samples and trees travel.
 """
 
@@ -24,7 +24,7 @@ from hypermargin.geometry.isometries import move_to_origin
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import onto_hyperboloid
 
-#: Samples that a tree grows on unless `max_samples` says how many.
+#: Samples that a tree grows on unless `max_samples` is given.
 USUAL_SAMPLES = 100_000
 
 #: Rows that are on the host at a time.
@@ -62,7 +62,7 @@ def _sums(samples: LabelledBlock) -> tuple[int, float, Array]:
 
 
 def _drawn(samples: LabelledBlock, seed: int, rate: float) -> Drawn | None:
-    """The part of a piece in the sample of one tree: Poisson numbers of expectation ``rate * weight``."""
+    """The part of a block in the sample of one tree: Poisson numbers of expectation ``rate * weight``."""
     n = int(samples.points.shape[0])
     if n == 0:
         return None
@@ -93,7 +93,7 @@ def _on_host(samples: LabelledBlock, rows: Any) -> tuple[Array, np.ndarray, Arra
 
 
 def _grown(parts: list[Drawn | None], seed: int, plan: GrowthPlan, frame: Array) -> tuple[Tree, list[CertifiedSplit]]:
-    """The tree of what was drawn from all pieces."""
+    """The tree of what was drawn from all blocks."""
     found = [part for part in parts if part is not None]
     if not found:
         raise ValueError("the sample of a tree is empty: max_samples is too small")
