@@ -4,6 +4,7 @@ import argparse
 import csv
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,11 @@ EXAMPLES = f"""examples:
       the original objective, with asinh(1) - asinh(m_i(w)) instead of (1 - m_i(w))/sqrt(2)
   hypermargin score --list
       the names of all problems with their certified optima
+  hypermargin score my_solver.py --planted
+      problems built around their optimum, of every kind and made to be hard to get right. `solve` may return a dict
+      with w, lower_bound, objective and status (OPTIMAL, INFEASIBLE or another word), and may have the parameters
+      sample_weight, uncertainty, kernel, centre, loss and allow_timelike; without them it is not asked about such
+      problems. A right proof is worth 2 points, a good w 1, a false word -32
 """
 CLOSE = 1e-3
 
@@ -48,6 +54,7 @@ CLOSE = 1e-3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("solver", nargs="?", help="a Python file with solve(X, y, C) -> w, or the name of a method")
     parser.add_argument("--loss", choices=("hinge", "asinh"), default="hinge", help="the objective (%(default)s)")
+    parser.add_argument("--planted", action="store_true", help="problems with planted optima: every word is judged")
     parser.add_argument("--problems", metavar="PATTERN", help="names to take, for example 'paul/ovr/*,karate/*'")
     parser.add_argument("--all", action="store_true", help="take in the two large data sets (330 problems) as well")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="a problem (%(default)s)")
@@ -57,18 +64,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.problem_set import certified_optima, select
-    from hypermargin_studies.problem_set.scoring import score_solver, sign_hint
+    from hypermargin_studies.problem_set import certified_optima, select, selected
+    from hypermargin_studies.problem_set.planted import planted, planted_names
+    from hypermargin_studies.problem_set.scoring import score_planted, score_solver, sign_hint
 
     if args.example:
         print(EXAMPLE_SOLVER, end="")
         return
-    names = select(args.problems, args.all or args.list, args.loss)
+    if args.planted:
+        names = selected(planted_names(), args.problems or "*")
+    else:
+        names = select(args.problems, args.all or args.list, args.loss)
     if not names:
         raise CommandError(f"no problem matches {args.problems!r}; `hypermargin score --list` shows the names")
     if args.list:
         for name in names:
-            optimum = certified_optima(args.loss)[name]
+            optimum = planted(name) if args.planted else certified_optima(args.loss)[name]
             say(f"{name}  {optimum.lower:.10g} <= f* <= {optimum.upper:.10g}")
         return
     if args.solver is None:
@@ -76,6 +87,13 @@ def run(args: argparse.Namespace) -> None:
     if not args.time_limit > 0.0:
         raise CommandError(f"--time-limit must be positive, got {args.time_limit:g}")
     output = None if args.output is None else check_output(args.output, (".csv",))
+    if args.planted:
+        verdicts = score_planted(args.solver, names, args.time_limit)
+        found = [next(verdicts) for _ in with_progress(names, "scoring")]
+        rows = [(v.name, v.word, v.points, v.sentence) for v in found]
+        _show_planted(args.solver, rows)
+        _write(output, ("problem", "word", "points", "sentence"), rows)
+        return
     scores = []
     judged = score_solver(args.solver, names, args.time_limit, args.loss)
     for _ in with_progress(names, "scoring"):
@@ -84,12 +102,34 @@ def run(args: argparse.Namespace) -> None:
     hint = sign_hint(scores)
     if hint is not None:
         warn(hint)
-    if output is not None:
-        with output.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(("problem", "objective", "gap", "seconds", "trouble"))
-            writer.writerows((s.name, s.objective, s.gap, s.seconds, s.trouble) for s in scores)
-        say(f"wrote {output}")
+    columns = ("problem", "objective", "gap", "seconds", "trouble")
+    _write(output, columns, [(s.name, s.objective, s.gap, s.seconds, s.trouble) for s in scores])
+
+
+def _write(output: Path | None, columns: Sequence[str], rows: Sequence[tuple]) -> None:
+    if output is None:
+        return
+    with output.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(rows)
+    say(f"wrote {output}")
+
+
+def _show_planted(solver: str, rows: Sequence[tuple]) -> None:
+    """Counts of words by family, and the first false ones."""
+    from hypermargin_studies.problem_set.scoring import POINTS
+
+    families = list(dict.fromkeys(row[0].split("/")[0] for row in rows))
+    table = []
+    for family in (*families, "all"):
+        own = [row for row in rows if family in ("all", row[0].split("/")[0])]
+        counts = Counter(row[1] for row in own)
+        table.append((family, str(len(own)), *(str(counts[word]) for word in POINTS), str(sum(row[2] for row in own))))
+    caption = ", ".join(f"{word} {points:+d}" for word, points in POINTS.items() if points)
+    show_table(f"{solver}: words on planted problems", ("family", "problems", *POINTS, "points"), table, caption)
+    for name, _, _, sentence in [row for row in rows if row[1] == "FALSE"][:5]:
+        warn(f"{name}: {sentence}")
 
 
 def _show(solver: str, scores: Sequence["Score"]) -> None:

@@ -5,8 +5,10 @@ the name of a method of this package.
 """
 
 import importlib.util
+import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,17 +16,34 @@ from typing import Any
 
 import numpy as np
 
-from hypermargin import MarginProblem, available_methods
+from hypermargin import MarginProblem, available_methods, kernels, problems
 from hypermargin import solve as solve_by_method
-from hypermargin.solvers import get_solver, relative_gap
+from hypermargin.arrays import Array
+from hypermargin.geometry import lift
+from hypermargin.problems.curve import CurveProblem
+from hypermargin.problems.kernel import KernelProblem
+from hypermargin.solvers import Solution, get_solver, relative_gap
 from hypermargin.solvers.base import option_names
+from hypermargin.solvers.curve import solve_curve
+from hypermargin.solvers.kernel import solve_kernel
 from hypermargin_studies.engine.worker import LimitedWorker
 from hypermargin_studies.problem_set import certified_optima, check_data, get_problem
+from hypermargin_studies.problem_set.planted import Planted, planted
 
 #: The gap that methods of this package are asked for.
 SCORED_TOL = {"hinge": 1e-6, "asinh": 1e-4}
 
-Solve = Callable[[Any, Any, float], Any]
+#: Parameters that a solver of planted problems may have besides X, y and C, and where their values are.
+OPTIONS = {
+    "sample_weight": "weight",
+    "uncertainty": "noise",
+    "kernel": "kernel",
+    "centre": "centre",
+    "loss": "loss",
+    "allow_timelike": "timelike",
+}
+
+Solve = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -69,13 +88,8 @@ def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "h
 
     A solver that cannot be loaded is one `ValueError`, not one per problem.
     """
-    worker = LimitedWorker(__name__)
-    try:
-        loaded = worker.call("can_load", {"solver": solver, "loss": loss}, limit)
-        if loaded.timed_out:
-            raise ValueError(f"{solver} took more than {limit:g} s to import")
-        if loaded.error is not None:
-            raise ValueError(loaded.error.removeprefix("ValueError: "))
+    with closing(LimitedWorker(__name__)) as worker:
+        _check_loads(worker, solver, limit, loss)
         for name in names:
             check_data(name.split("/")[0], loss)
             answer = worker.call("run_solver", {"solver": solver, "name": name, "loss": loss}, limit)
@@ -85,8 +99,14 @@ def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "h
                 yield Score(name, trouble=answer.error)
             else:
                 yield judge(name, answer.value["w"], answer.value["seconds"], loss)
-    finally:
-        worker.close()
+
+
+def _check_loads(worker: LimitedWorker, solver: str, limit: float, loss: str = "hinge") -> None:
+    loaded = worker.call("can_load", {"solver": solver, "loss": loss}, limit)
+    if loaded.timed_out:
+        raise ValueError(f"{solver} took more than {limit:g} s to import")
+    if loaded.error is not None:
+        raise ValueError(loaded.error.removeprefix("ValueError: "))
 
 
 def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
@@ -111,6 +131,73 @@ def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
     return Score(name, objective, relative_gap(objective, bound), seconds, other_signs=others)
 
 
+# -- planted truths: words are scored, and a false one costs more than many right ones earn ----------------------------
+
+#: Points for an answer that is called optimal or infeasible and is, for a w within `CLOSE` of the optimum without such
+#: a word, for neither, and for a false word: a wrong claim makes all other claims of a solver worth little.
+POINTS = {"proved": 2, "found": 1, "unknown": 0, "not for it": 0, "FALSE": -32}
+CLOSE = 1e-3
+#: How far, relatively, a claimed objective may be below the optimum: sums of doubles round.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One planted problem: a key of `POINTS`, and a sentence on what was false or missing."""
+
+    name: str
+    word: str
+    sentence: str = ""
+
+    @property
+    def points(self) -> int:
+        return POINTS[self.word]
+
+
+def score_planted(solver: str, names: Sequence[str], limit: float) -> Iterator[Verdict]:
+    """Run a solver on planted problems, as `score_solver` does, and judge every word of its answers."""
+    with closing(LimitedWorker(__name__)) as worker:
+        _check_loads(worker, solver, limit)
+        for name in names:
+            answer = worker.call("run_on_planted", {"solver": solver, "name": name}, limit)
+            if answer.timed_out or answer.error is not None:
+                yield Verdict(name, "unknown", answer.error or f"took more than {limit:g} s")
+            elif isinstance(answer.value, str):
+                yield Verdict(name, "not for it", answer.value)
+            else:
+                yield Verdict(name, *judge_words(planted(name), answer.value))
+
+
+def judge_words(problem: Planted, said: Mapping[str, Any]) -> tuple[str, str]:
+    """A key of `POINTS` and a sentence for the claims `w, status, lower_bound, objective` (all optional)."""
+    status, bound = said.get("status"), said.get("lower_bound", -np.inf)
+    if not problem.is_feasible:
+        if status == "INFEASIBLE":
+            return "proved", ""
+        is_false = status == "OPTIMAL" or said.get("objective", np.inf) < np.inf
+        return ("FALSE", "an answer to a problem that is infeasible") if is_false else ("unknown", f"status {status}")
+    optimum = f"the optimum {problem.upper!r}"
+    if status == "INFEASIBLE":
+        return "FALSE", f"called infeasible, but {optimum} is attained"
+    if bound > problem.upper:
+        return "FALSE", f"the lower bound {bound!r} is above {optimum}"
+    if said.get("objective", np.inf) < problem.lower - ROUNDING * abs(problem.lower):
+        return "FALSE", f"the objective {said['objective']!r} is below {optimum}"
+    w = np.ravel(said.get("w", ()))
+    wanted = len(problem.y) if problem.kernel else len(problem.space[0]) + 1
+    if w.size != wanted or not np.all(np.isfinite(w)):
+        return ("FALSE", "called optimal without a w") if status == "OPTIMAL" else ("unknown", "no w")
+    value = problem.value(w.tolist(), said.get("w_low"), said.get("intercept", 0.0))
+    tol = 1.001 * SCORED_TOL[problem.loss]
+    if status == "OPTIMAL":
+        if value > problem.upper + tol * max(abs(float(value.mid())), 1e-12):
+            return "FALSE", f"called optimal, but w has the objective {value.str(12, radius=False)}, and {optimum}"
+        return "proved", ""
+    if value <= problem.upper * (1.0 + CLOSE) + 1e-12:
+        return "found", ""
+    return "unknown", f"w has the objective {value.str(6, radius=False)}, and {optimum}"
+
+
 # -- in the worker's process -------------------------------------------------------------------------------------------
 
 
@@ -123,6 +210,52 @@ def run_solver(solver: str, name: str, loss: str = "hinge") -> dict[str, Any]:
     w = solve(X, y, float(problem.C))
     seconds = time.perf_counter() - start
     return {"w": np.asarray(w, dtype=np.float64).tolist(), "seconds": seconds}
+
+
+def run_on_planted(solver: str, name: str) -> dict[str, Any] | str:
+    """The claims of a solver on a planted problem as plain values; a sentence where it does not take such problems."""
+    planted_problem = planted(name)
+    X, y = lift(np.array(planted_problem.space)), np.array(planted_problem.y, dtype=np.float64)
+    if solver in available_methods():
+        try:
+            solution = _solved_by_method(planted_problem, X, y, solver)
+        except (ValueError, TypeError) as error:  # the method says what it does not take
+            return str(error)
+        names = ("w", "w_low", "intercept", "lower_bound", "objective")
+        said: dict[str, Any] = {key: getattr(solution, key) for key in names} | {"status": solution.status.name}
+    else:
+        solve = load_solver(solver)
+        options = {key: getattr(planted_problem, field) for key, field in OPTIONS.items()}
+        asked = {key: value for key, value in options.items() if value not in (None, False, "hinge")}
+        accepted = inspect.signature(solve).parameters
+        if missing := [key for key in asked if key not in accepted and "options" not in accepted]:
+            return f"solve has no parameter {missing[0]}"
+        answer = solve(X, y, planted_problem.C, **asked)
+        said = dict(answer) if isinstance(answer, Mapping) else {"w": answer}
+    return {key: _plain(value) for key, value in said.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str) else np.asarray(value, dtype=np.float64).tolist()
+
+
+def _solved_by_method(problem: Planted, X: Array, y: Array, method: str) -> Solution:
+    """By `exact` also kernels and curves, which have solvers of their own."""
+    weight = None if problem.weight is None else np.array(problem.weight)
+    if problem.kernel is not None or problem.centre is not None:
+        if method != "exact":
+            raise ValueError(f"{method} solves no problems of kernels and curves")
+        if problem.centre is not None:
+            return solve_curve(CurveProblem(MarginProblem(X, y, problem.C), np.array(problem.centre)))
+        name, parameter = problem.kernel or ("", 0.0)
+        kernel = getattr(kernels, name)(*([] if name == "DistanceKernel" else [parameter]))
+        return solve_kernel(KernelProblem(X, y, kernel, problem.C))
+    noise = None if problem.noise is None else getattr(problems, problem.noise[0])(np.array(problem.noise[1]))
+    margin = MarginProblem(X, y, problem.C, weight, noise, problem.timelike)
+    choice: dict[str, Any] = {"loss": problem.loss} if "loss" in option_names(get_solver(method)) else {}
+    if problem.loss == "asinh" and not choice:
+        raise ValueError(f"{method} does not minimise the asinh loss")
+    return solve_by_method(margin, method, SCORED_TOL[problem.loss], **choice)
 
 
 def can_load(solver: str, loss: str = "hinge") -> bool:
