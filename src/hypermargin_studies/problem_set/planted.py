@@ -144,12 +144,12 @@ def kernel_value(kernel: tuple[str, float], x: Vector, v: Vector) -> arb:
     return ratio * (-(distance**2) / (4 * parameter)).exp()
 
 
-def solved(matrix: list[Vector], right: Vector) -> Vector | None:
-    """The solution of a linear system; None where Arb cannot tell that it has one."""
+def solved(matrix: list[Vector], right: Vector) -> Vector:
+    """The solution of a linear system; `Rejected` where Arb cannot tell that it has one."""
     try:
         answer = arb_mat(matrix).solve(arb_mat([[v] for v in right]))
     except ZeroDivisionError:
-        return None
+        raise Rejected from None
     return [answer[i, 0] for i in range(len(right))]
 
 
@@ -209,47 +209,58 @@ def _is_global(rows, y, caps, a, margins, active, value, lam=1) -> bool:
     return True
 
 
-def planted_optimum(rows, y, costs, n_active, others: str = "both") -> tuple[arb, Vector]:
+def stationary(K, y, caps, n_active: int, *, intercept: bool) -> tuple[Vector, Vector, arb]:
+    """Coefficients beta, margins and the objective of ``f = sum beta_i k(x_i, .) + b``, margin 1 at the first samples.
+
+    Those of the others that miss their margin have ``y_i beta_i = caps[i]``, the rest 0. `caps` is None for the hard
+    margin. `Rejected` where there is no such f, or the conditions of an optimum are not met.
+    """
+    n, missed = len(y), list[int]()
+    for _ in range(4):  # samples that miss their margin pull at f, and may then be others
+        spent = [sum((K[i][j] * y[j] * caps[j] for j in missed), arb(0)) for i in range(n)]
+        system, right = [K[i][:n_active] for i in range(n_active)], [y[i] - spent[i] for i in range(n_active)]
+        if intercept:
+            system = [*([*row, arb(1)] for row in system), [*[arb(1)] * n_active, arb(0)]]
+            right.append(-sum((y[j] * caps[j] for j in missed), arb(0)))
+        solution = solved(system, right)
+        shift = solution[-1] if intercept else arb(0)
+        f = [dot(K[i][:n_active], solution[:n_active]) + spent[i] for i in range(n)]
+        margins = [y[i] * (f[i] + shift) for i in range(n)]
+        require(all(m > 1 or m < 1 for m in margins[n_active:]))
+        found = [i for i in range(n_active, n) if margins[i] < 1]
+        require(caps is not None or not found)
+        if found == missed:
+            break
+        missed = found
+    else:
+        raise Rejected
+    beta = [solution[i] if i < n_active else y[i] * caps[i] if i in missed else arb(0) for i in range(n)]
+    require(all(y[i] * beta[i] > 0 and (caps is None or y[i] * beta[i] < caps[i]) for i in range(n_active)))
+    return beta, margins, dot(beta, f) / 2 + sum((caps[j] * (1 - margins[j]) for j in missed), arb(0))
+
+
+def planted_optimum(rows, y, costs, n_active: int) -> tuple[arb, Vector]:
     """The optimum and its w, with margin 1 at the first `n_active` rows and nowhere else; `Rejected` if there is none.
 
     Rows are exact points (or members of uncertainty sets), `costs` the ``c_i``, None for the hard margin.
     """
     rows = [[arb(v) for v in row] for row in rows]
     caps = None if costs is None else [arb(c) * arb(2).rsqrt() for c in costs]
-    gram = [[-y[i] * y[j] * product_of(rows[i], rows[j]) for j in range(len(y))] for i in range(n_active)]
-    missed: list[int] = []
-    for _ in range(3):  # samples that miss their margin pull at w, and may then be others
-        pull = [sum((gram[i][j] * caps[j] for j in missed), arb(0)) for i in range(n_active)]
-        a = solved([row[:n_active] for row in gram], [1 - p for p in pull])
-        require(a is not None)
-        weights = [a[i] if i < n_active else caps[i] if i in missed else arb(0) for i in range(len(y))]
-        w = [
-            -sum((v * c * row[j] for v, c, row in zip(weights, y, rows, strict=True)), arb(0))
-            for j in range(len(rows[0]))
-        ]
-        margins = [c * product_of(row, w) for c, row in zip(y, rows, strict=True)]
-        require(all(m > 1 or m < 1 for m in margins[n_active:]))
-        found = [i for i in range(n_active, len(y)) if margins[i] < 1]
-        if found == missed:
-            break
-        require(caps is not None)
-        missed = found
-    else:
-        raise Rejected
-    active, q = range(n_active), form(w)
-    require(all(v > 0 for v in a) and bool(q > 0))
+    K = [[-product_of(x, v) for v in rows] for x in rows]
+    beta, margins, value = stationary(K, y, caps, n_active, intercept=False)
+    w = [-dot(beta, column) for column in zip(*rows, strict=True)]
+    require(bool(form(w) > 0))
     if caps is None:
-        require({y[i] for i in active} == {-1, 1})
-        return q / 2, w
-    require(all(a[i] < caps[i] for i in active))
-    value = q / 2 + sum((caps[i] * (1 - margins[i]) for i in missed), arb(0))
-    require(_is_global(rows, y, caps, weights, margins, active, value))
+        require(set(y[:n_active]) == {-1, 1})
+    else:
+        a = [c * v for c, v in zip(y, beta, strict=True)]
+        require(_is_global(rows, y, caps, a, margins, range(n_active), value))
     return value, w
 
 
-def enclosed(value: arb) -> dict[str, float]:
+def enclosed(value: arb) -> tuple[float, float]:
     """Doubles below and above."""
-    return {"lower": math.nextafter(float(value.lower()), -INF), "upper": math.nextafter(float(value.upper()), INF)}
+    return math.nextafter(float(value.lower()), -INF), math.nextafter(float(value.upper()), INF)
 
 
 def hinge(rng: random.Random, *, hard: bool = False, far: bool = False, loss: str = "hinge") -> Planted:
@@ -262,14 +273,10 @@ def hinge(rng: random.Random, *, hard: bool = False, far: bool = False, loss: st
     y = [1, -1, *(rng.choice((-1, 1)) for _ in range(k + n - 2))]
     rows = [[arb(v) for v in p] for p in points]
     value, w = planted_optimum(rows[:k], y[:k], None, k)
-    a = [value / k] * k  # about the size of the multipliers, for the costs
+    size = math.sqrt(2.0) * float(value.mid()) / k  # about that of the multipliers, for the costs
     good = [i for i in range(k, k + n) if y[i] * product_of(rows[i], w) > 1.01]
-    if hard or loss == "asinh":
-        kept = [*range(k), *good]
-    else:
-        bad = [i for i in range(k, k + n) if y[i] * product_of(rows[i], w) < 0.99]
-        kept = [*range(k), *good, *bad]
-    size = float(a[0].mid()) * math.sqrt(2.0)
+    bad = [i for i in range(k, k + n) if y[i] * product_of(rows[i], w) < 0.99]
+    kept = [*range(k), *good, *([] if hard or loss == "asinh" else bad)]
     shares = [
         rng.uniform(2.0, 9.0) if i < k else 2.0 ** rng.randint(-20, 4) if i in good else 2.0 ** -rng.randint(7, 12)
         for i in kept
@@ -283,13 +290,13 @@ def hinge(rng: random.Random, *, hard: bool = False, far: bool = False, loss: st
     if loss == "asinh":
         require(all(c * arb(1).asinh() >= value for c in costs or ()))
     timelike = loss == "hinge" and not hard and rng.random() < 0.25
-    return Planted(turned(rng, points), y, C, **enclosed(value), weight=weight, timelike=timelike, loss=loss)
+    return Planted(turned(rng, points), y, C, *enclosed(value), weight=weight, timelike=timelike, loss=loss)
 
 
 def cone(rng: random.Random) -> Planted:
-    """Optima on the light cone, ``w = s (1, 0, ..., 0, 1)``: +1 on and within a horosphere, -1 anywhere.
+    """Optima on the light cone, ``w = s (1, 0, ..., 0, 1)``: +1 on a horosphere, -1 anywhere.
 
-    Margins are s/h for +1 and -s/h for -1. Multipliers of the samples with h = s are rational multiples of 1/sqrt2 that
+    At height h margins are s/h for +1, where h = s, and -s/h for -1. Multipliers of +1, rational multiples of 1/sqrt2,
     balance those of the others, but for a multiple of w, whose factor is the multiplier of ``q >= 0``.
     """
     d, C, s = rng.choice((2, 3)), 2.0 ** rng.randint(-3, 3), fmpq(2) ** rng.randint(-2, 2)
@@ -321,7 +328,7 @@ def cone(rng: random.Random) -> Planted:
     value = sum((cap * (1 - m) for cap, m in zip(caps[d:], margins[d:], strict=True)), arb(0))
     a = [*(arb(v) * half for v in alpha), *caps[d:]]
     require(_is_global(rows, y, caps, a, margins, range(d), value, lam))
-    return Planted(turned(rng, points), y, C, **enclosed(value), weight=weight)
+    return Planted(turned(rng, points), y, C, *enclosed(value), weight=weight)
 
 
 def infeasible(rng: random.Random) -> Planted:
@@ -349,7 +356,7 @@ def flat(rng: random.Random) -> Planted:
     n = len(points)
     each = arb(2).sqrt() if loss == "hinge" else 2 * arb(1).asinh()
     value = each * arb(C) * sum(map(arb, weight), arb(0))
-    return Planted(2 * turned(rng, points), [1] * n + [-1] * n, C, **enclosed(value), weight=2 * weight, loss=loss)
+    return Planted(2 * turned(rng, points), [1] * n + [-1] * n, C, *enclosed(value), weight=2 * weight, loss=loss)
 
 
 def near(rng: random.Random) -> Planted:
@@ -366,7 +373,7 @@ def near(rng: random.Random) -> Planted:
             points, y = [*points, p], [*y, label]
     C = INF if hard else 8.0 * float(value.upper())
     value, _ = planted_optimum(points, y, None if hard else [arb(C)] * len(y), 2)
-    return Planted(turned(rng, points), y, C, **enclosed(value))
+    return Planted(turned(rng, points), y, C, *enclosed(value))
 
 
 def balls(rng: random.Random) -> Planted:
@@ -392,7 +399,7 @@ def balls(rng: random.Random) -> Planted:
         label, size = rng.choice((-1, 1)), rng.uniform(0.0, 0.3)
         if length * ((label * product_of(row, w) / length).asinh() - arb(size)).sinh() > 1.01:
             kept, y, rho = [*kept, p], [*y, label], [*rho, size]
-    return Planted(turned(rng, kept), y, C, **enclosed(value), noise=("GeodesicBall", rho))
+    return Planted(turned(rng, kept), y, C, *enclosed(value), noise=("GeodesicBall", rho))
 
 
 def sets(rng: random.Random) -> Planted:
@@ -406,7 +413,7 @@ def sets(rng: random.Random) -> Planted:
     value, w = planted_optimum([member, *pair], y, None if C == INF else [arb(C)] * 3, 3)
     require(bool(w[-1] < 0))  # so the member that was taken is the worst of the set
     name = rng.choice(("Box", "CrossPolytope", "Ball"))
-    return Planted(turned(rng, [origin, *pair]), y, C, **enclosed(value), noise=(name, [rho, 0.0, 0.0]))
+    return Planted(turned(rng, [origin, *pair]), y, C, *enclosed(value), noise=(name, [rho, 0.0, 0.0]))
 
 
 def dual(rng: random.Random, *, curve: bool = False) -> Planted:
@@ -429,27 +436,8 @@ def dual(rng: random.Random, *, curve: bool = False) -> Planted:
         )
         K = [[kernel_value(kernel, x, v) for v in rows] for x in rows]
     cap = arb(C) * (arb(2).rsqrt() if curve else 1)
-    missed: list[int] = []
-    for _ in range(4):
-        spent = [sum((K[i][j] * y[j] * cap for j in missed), arb(0)) for i in range(n)]
-        system = [[*K[i][:n_active], arb(1)] for i in range(n_active)] + [[*[arb(1)] * n_active, arb(0)]]
-        right = [arb(y[i]) - spent[i] for i in range(n_active)] + [-cap * sum(y[j] for j in missed)]
-        solution = solved(system, right)
-        require(solution is not None)
-        beta, b = solution[:n_active], solution[-1]
-        f = [dot(K[i][:n_active], beta) + spent[i] for i in range(n)]
-        margins = [y[i] * (f[i] + b) for i in range(n)]
-        require(all(m > 1 or m < 1 for m in margins[n_active:]))
-        found = [i for i in range(n_active, n) if margins[i] < 1]
-        if found == missed:
-            break
-        missed = found
-    else:
-        raise Rejected
-    require(all(y[i] * v > 0 and y[i] * v < cap for i, v in enumerate(beta)))
-    half = (dot(beta, f[:n_active]) + sum((y[j] * cap * f[j] for j in missed), arb(0))) / 2
-    value = half + cap * sum((1 - margins[j] for j in missed), arb(0))
-    return Planted(space, y, C, **enclosed(value), kernel=kernel, centre=centre)
+    _, _, value = stationary(K, y, [cap] * n, n_active, intercept=True)
+    return Planted(space, y, C, *enclosed(value), kernel=kernel, centre=centre)
 
 
 # -- the line: all candidates, so that any doubles may be points -------------------------------------------------------
@@ -495,8 +483,8 @@ def line(rng: random.Random, *, tie: bool = False) -> Planted:
             crossings.append(slope / form(step))
         candidates += [[f + r * s for f, s in zip(foot, step, strict=True)] for r in crossings]
     values += [value(w, form(w)) for w in candidates if form(w) > 0]
-    ends = (min(float(v.lower()) for v in values), min(float(v.upper()) for v in values))
-    lower, upper = math.nextafter(max(ends[0], 0.0), -INF), math.nextafter(ends[1], INF)
+    lower = math.nextafter(min(float(v.lower()) for v in values), -INF)
+    upper = math.nextafter(min(float(v.upper()) for v in values), INF)
     return Planted([[v] for v in points], y, C, lower, upper, weight=weight)
 
 

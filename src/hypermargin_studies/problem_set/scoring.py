@@ -25,7 +25,7 @@ from hypermargin.problems.kernel import KernelProblem
 from hypermargin.solvers import Solution, get_solver, relative_gap
 from hypermargin.solvers.base import option_names
 from hypermargin.solvers.curve import solve_curve
-from hypermargin.solvers.kernel import solve_kernel
+from hypermargin.solvers.kernel.method import solve_kernel
 from hypermargin_studies.engine.worker import LimitedWorker
 from hypermargin_studies.problem_set import certified_optima, check_data, get_problem
 from hypermargin_studies.problem_set.planted import Planted, planted
@@ -190,7 +190,7 @@ def judge_words(problem: Planted, said: Mapping[str, Any]) -> tuple[str, str]:
     value = problem.value(w.tolist(), said.get("w_low"), said.get("intercept", 0.0))
     tol = 1.001 * SCORED_TOL[problem.loss]
     if status == "OPTIMAL":
-        if value > problem.upper + tol * max(abs(float(value.mid())), 1e-12):
+        if not value <= problem.upper / (1.0 - tol) + 1e-12 * tol:  # the relative gap is to the objective
             return "FALSE", f"called optimal, but w has the objective {value.str(12, radius=False)}, and {optimum}"
         return "proved", ""
     if value <= problem.upper * (1.0 + CLOSE) + 1e-12:
