@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """A tree grown on the samples of one bootstrap: groups of classes, a balanced sample, a hyperplane, a threshold.
 
 Compiled by Cython at installation, with the C types of `grower.pxd`; without a compiler the interpreter runs it.
@@ -114,7 +114,6 @@ class Grower:
 
     def draw(self):
         """A balanced sample of the open node: row numbers, sides (-1 or +1) and weights in the risk."""
-        i: cython.Py_ssize_t
         self._draw()
         rows = np.empty(self.sampled, dtype=np.intp)
         signs = np.empty(self.sampled)
@@ -124,7 +123,6 @@ class Grower:
 
     def offer(self, normal):
         """Try a covector for the sample drawn last; returns whether it leads to the best split of the node so far."""
-        j: cython.Py_ssize_t
         before: cython.double = self.best_purity
         for j in range(self.width):
             self.normal[j] = normal[j]
@@ -167,10 +165,6 @@ class Grower:
 
     def _open(self) -> cython.bint:
         """Take a node from the stack; True if it may be split, otherwise it is a leaf now."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        least: cython.Py_ssize_t
         self.waiting -= 1
         self.start, self.end = self.stack[self.waiting, 0], self.stack[self.waiting, 1]
         self.depth, self.node = self.stack[self.waiting, 2], self.stack[self.waiting, 3]
@@ -196,7 +190,6 @@ class Grower:
         return True
 
     def _leaf(self) -> cython.void:
-        k: cython.Py_ssize_t
         mass: cython.double = 0.0
         for k in range(self.n_classes):
             mass += self.search.total[k]
@@ -209,12 +202,9 @@ class Grower:
 
     def _close(self) -> cython.void:
         """Part the samples of the open node, each side in its old order, and put both sides on the stack."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.end - self.start
         lower: cython.Py_ssize_t = 0
         upper: cython.Py_ssize_t = 0
-        side: cython.Py_ssize_t
         if not self.best_purity > -INFINITY:
             self._leaf()
             return
@@ -291,10 +281,6 @@ class Grower:
 
     def _find_centroids(self) -> cython.void:
         """Centroids of the classes of the node, and of all its samples: sums of points, divided by their lengths."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        row: cython.Py_ssize_t
         for j in range(self.width):
             self.centre[j] = 0.0
             for i in range(self.n_present):
@@ -310,8 +296,6 @@ class Grower:
 
     def _choose_sample(self) -> cython.void:
         """At most `most_per_group` samples of each side, every one with the same chance; both sides cost the same."""
-        i: cython.Py_ssize_t
-        g: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.end - self.start
         side: cython.double
         left = cython.declare(cython.Py_ssize_t[2])
@@ -352,9 +336,6 @@ class Grower:
 
     def _score(self, normal: cython.double[::1]) -> cython.void:
         """Scores of the samples of the open node, summed in the order of the coordinates as in prediction."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        row: cython.Py_ssize_t
         score: cython.double
         scores: cython.double[::1] = self.search.scores
         for i in range(self.end - self.start):
@@ -384,9 +365,6 @@ class Grower:
         They are orthogonal to one line, the parallel chords of the Klein model that has c in its middle. The score
         ``(x * w)/(x * c)`` is the s of the one through x; its threshold shifts the hyperplane without bending it.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        row: cython.Py_ssize_t
         above: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = self.end - self.start
         score: cython.double
@@ -416,7 +394,6 @@ class Grower:
             self._keep(0.0)
 
     def _keep(self, threshold: cython.double) -> cython.void:
-        j: cython.Py_ssize_t
         self.best_purity, self.best_threshold = self.search.purity, threshold
         for j in range(self.width):
             self.best_normal[j] = self.normal[j]
@@ -453,7 +430,6 @@ def groups_by_seeds(
     centroids: cython.double[:, ::1], present: cython.int[::1], count: cython.Py_ssize_t, side: cython.double[::1]
 ) -> cython.void:
     """Put each class with the nearer of the two seeds, which are those that have a side already."""
-    i: cython.Py_ssize_t
     plus: cython.Py_ssize_t = 0
     minus: cython.Py_ssize_t = 0
     for i in range(count):
@@ -482,11 +458,6 @@ def groups_by_ancestors(
     The ancestor of two points is the point of the geodesic between them that is nearest to the root (Chami et al.,
     From trees to continuous embeddings and back, 2020). It stands for the merged group, so `centroids` are overwritten.
     """
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    kept: cython.Py_ssize_t
-    lost: cython.Py_ssize_t
     merges: cython.Py_ssize_t = count - 2
     depth: cython.double
     deepest: cython.double
@@ -530,7 +501,6 @@ def groups_by_ancestors(
 
 def _product(a: cython.double[::1], b: cython.double[::1]) -> cython.double:
     """Minkowski's product ``a_0 b_0 - a_1 b_1 - ...``."""
-    j: cython.Py_ssize_t
     product: cython.double = a[0] * b[0]
     for j in range(1, a.shape[0]):
         product -= a[j] * b[j]

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """A large-margin hyperplane for a few hundred samples, roughly and in microseconds: the split of a node.
 
 Compiled by Cython at installation, with the C types of `separator.pxd`; without a compiler the interpreter runs it.
@@ -39,8 +39,6 @@ class Separator:
 
     def separate(self, Z, costs):
         """The normal w for samples z_i, shape (n, d + 1), with costs k_i, shape (n,): for callers in Python."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         self.count = len(costs)
         for i in range(self.count):
             self.costs[i] = costs[i]
@@ -50,7 +48,6 @@ class Separator:
         return np.array(self.w)
 
     def solve(self) -> cython.void:
-        j: cython.Py_ssize_t
         smoothing: cython.double = FIRST_SMOOTHING
         for j in range(self.width):
             self.w[j] = 0.0
@@ -62,7 +59,6 @@ class Separator:
 
     def _step(self, smoothing: cython.double) -> cython.bint:
         """One Newton step with halving; False when it gained little."""
-        j: cython.Py_ssize_t
         length: cython.double = 1.0
         before: cython.double = self._value(self.w, smoothing)
         after: cython.double
@@ -82,7 +78,6 @@ class Separator:
 
     def _margin_term(self, w: cython.double[::1]) -> cython.double:
         """``q(w)``, in a form that does not overflow on the way."""
-        j: cython.Py_ssize_t
         space: cython.double = 0.0
         for j in range(1, self.width):
             space += w[j] * w[j]
@@ -91,8 +86,6 @@ class Separator:
 
     def _value(self, w: cython.double[::1], smoothing: cython.double) -> cython.double:
         """The smoothed objective; leaves the margins."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         factor: cython.double
         loss: cython.double
         total: cython.double = 0.5 * max(self._margin_term(w), 0.0)
@@ -114,9 +107,6 @@ class Separator:
 
     def _derivatives(self, smoothing: cython.double) -> cython.void:
         """Gradient and (majorised) Hessian at w, for the margins that `_value` left."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         loss: cython.double
         total: cython.double
         trace: cython.double = 0.0
@@ -147,7 +137,6 @@ class Separator:
 
     def _weighted_product(self, j: cython.Py_ssize_t, k: cython.Py_ssize_t) -> cython.double:
         """``sum_i curvature_i Z_ji Z_ki``, in four parts that a processor may treat at once."""
-        i: cython.Py_ssize_t
         whole: cython.Py_ssize_t = self.count - self.count % 4
         a: cython.double = 0.0
         b: cython.double = 0.0
@@ -166,9 +155,6 @@ class Separator:
 
     def _newton_direction(self) -> cython.bint:
         """Replace the gradient by ``H^-1 gradient`` (Cholesky, in place); False where H is not positive definite."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         total: cython.double
         H: cython.double[:, ::1] = self.H
         v: cython.double[::1] = self.gradient
@@ -207,8 +193,6 @@ def find_centre(
     centre: cython.double[::1],
 ) -> cython.void:
     """Write the centroid of the sample, the first `count` of `rows` with their costs as weights, to `centre`."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     for j in range(X.shape[1]):
         centre[j] = 0.0
     for i in range(count):
@@ -219,7 +203,6 @@ def find_centre(
 
 def onto_hyperboloid(centre: cython.double[::1]) -> cython.void:
     """Divide a sum of points by its Lorentz length; what rounding has made lightlike becomes the origin."""
-    j: cython.Py_ssize_t
     factor: cython.double
     space: cython.double = 0.0
     for j in range(1, centre.shape[0]):
@@ -241,9 +224,6 @@ def to_frame(
     Z: cython.double[:, ::1],
 ) -> cython.void:
     """Write the points of the sample, moved so that the centre is at the origin and with their signs, to `Z`."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    row: cython.Py_ssize_t
     sign: cython.double
     time: cython.double
     factor: cython.double
@@ -261,7 +241,6 @@ def to_frame(
 
 def from_frame(w: cython.double[::1], centre: cython.double[::1], covector: cython.double[::1]) -> cython.void:
     """Write the normal w of the frame, moved back, to `covector`."""
-    j: cython.Py_ssize_t
     product: cython.double = 0.0
     for j in range(1, w.shape[0]):
         product += centre[j] * w[j]

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """The threshold on a score that leaves the purest two sides: Gini impurity or entropy, weights, any number of classes.
 
 Compiled by Cython at installation, with the C types of `threshold.pxd`; without a compiler the interpreter runs it.
@@ -56,8 +56,6 @@ class ThresholdSearch:
 
     def search(self, n: cython.Py_ssize_t) -> cython.void:
         """The best threshold for the first n samples: those with a larger score go right."""
-        i: cython.Py_ssize_t
-        best: cython.Py_ssize_t
         self.purity = -INFINITY
         if n > MANY:
             self._choose_pivots(n)
@@ -83,7 +81,6 @@ class ThresholdSearch:
         return v * v
 
     def _begin(self) -> cython.void:
-        k: cython.Py_ssize_t
         self.left_weight = self.right_weight = self.left_purity = self.right_purity = 0.0
         for k in range(self.n_classes):
             self.left[k] = 0.0
@@ -122,8 +119,6 @@ class ThresholdSearch:
         self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, below: cython.Py_ssize_t, n: cython.Py_ssize_t
     ) -> cython.void:
         """Thresholds between the sorted keys low to high, of which `below` samples of the node are smaller."""
-        i: cython.Py_ssize_t
-        place: cython.Py_ssize_t
         here: cython.double
         for i in range(low, high - 1):
             place = self.places[i]
@@ -144,8 +139,6 @@ class ThresholdSearch:
 
         A rare class would otherwise lie between two neighbouring pivots.
         """
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         heaviest: cython.int = 0
         rare: cython.Py_ssize_t = 0
         seen: cython.Py_ssize_t = 0
@@ -196,8 +189,6 @@ class ThresholdSearch:
 
     def _best_bin(self, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The b for which parting after bin b is best; -1 if that leaves too few samples on a side for every b."""
-        b: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         below: cython.Py_ssize_t = 0
         best: cython.Py_ssize_t = -1
         here: cython.double
@@ -216,9 +207,6 @@ class ThresholdSearch:
 
     def _refine(self, bin: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.void:
         """The best threshold among the scores of a bin and the next."""
-        i: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         below: cython.Py_ssize_t = 0
         inside: cython.Py_ssize_t = 0
         self._begin()
@@ -265,8 +253,6 @@ def _quick(
     high: cython.Py_ssize_t,
     rounds: cython.int,
 ) -> cython.void:
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     pivot: cython.double
     first: cython.double
     last: cython.double
@@ -301,8 +287,6 @@ def _quick(
 def _insert(
     keys: cython.double[::1], places: cython.int[::1], low: cython.Py_ssize_t, high: cython.Py_ssize_t
 ) -> cython.void:
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     key: cython.double
     place: cython.int
     for i in range(low + 1, high):
@@ -317,7 +301,6 @@ def _heap(
     keys: cython.double[::1], places: cython.int[::1], low: cython.Py_ssize_t, high: cython.Py_ssize_t
 ) -> cython.void:
     n: cython.Py_ssize_t = high - low
-    i: cython.Py_ssize_t
     for i in range(n // 2 - 1, -1, -1):
         _sift(keys, places, low, i, n)
     for i in range(n - 1, 0, -1):
@@ -332,7 +315,6 @@ def _sift(
     i: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
 ) -> cython.void:
-    child: cython.Py_ssize_t
     while 2 * i + 1 < n:
         child = 2 * i + 1
         if child + 1 < n and keys[low + child] < keys[low + child + 1]:

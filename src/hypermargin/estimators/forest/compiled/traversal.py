@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """From points to leaves and from leaves to values: where points fall, sums of values, shares, shares drawn upwards.
 
 Compiled by Cython at installation; without a compiler the interpreter runs it.
@@ -15,11 +15,8 @@ def find_leaves(
     leaves: cython.int[::1],
 ):
     """Write the number of the leaf (node) of each row of X, shape (n, d + 1), to `leaves`, shape (n,)."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     node: cython.int
     width: cython.Py_ssize_t = X.shape[1]
-    split: cython.Py_ssize_t
     score: cython.double
     with cython.nogil:
         for i in range(X.shape[0]):
@@ -40,9 +37,6 @@ def add_values(
     total: cython.double[:, ::1],
 ):
     """Add the values of the leaves, shape (n,), to the rows of `total`, shape (n, n_classes)."""
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    row: cython.Py_ssize_t
     with cython.nogil:
         for i in range(leaves.shape[0]):
             row = slot[leaves[i]]
@@ -59,9 +53,6 @@ def count_samples(
     masses: cython.double[::1],
 ):
     """Write the shares of the classes among the samples of each leaf to `values`, and their weight to `masses`."""
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    row: cython.Py_ssize_t
     with cython.nogil:
         for row in range(masses.shape[0]):
             masses[row] = 0.0
@@ -90,10 +81,6 @@ def shrink_values(
     shrinkage (Agarwal and others, 2022). `table` is room for the values of all nodes and their masses, shape
     (n_nodes, n_classes + 1). Children have larger numbers than their parents.
     """
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    child: cython.Py_ssize_t
     n_classes: cython.Py_ssize_t = values.shape[1]
     share: cython.double
     shortened: cython.double
