@@ -121,7 +121,8 @@ class _Boxes:
         lam, points, weights, minimiser = leaf
         k, offset, slope, curved = self.k, arb(0), [arb(0)] * self.k, [[lam * v for v in row] for row in self.Q]
         rows = [points[i : i + k] for i in range(0, len(points), k)]
-        at = [[float(c) + float(r) * p / GRID for c, r, p in zip(centre, radius, row, strict=True)] for row in rows]
+        rows = [[min(1.0, max(-1.0, v / GRID)) for v in row] for row in rows]
+        at = [[float(c) + float(r) * p for c, r, p in zip(centre, radius, row, strict=True)] for row in rows]
         for i, (left, right) in ends.items():
             z, cost = self.Z[i], self.costs[i]
             left = self.least[i].lower().max(left) if self.least[i] > left else left

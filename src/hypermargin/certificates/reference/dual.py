@@ -27,14 +27,15 @@ SMALL = 0.0625
 
 def curve_lower_bound(data: dict[str, Any], problem: Problem) -> float:
     """What a certificate of generalised hyperplanes around its centre proves."""
-    beta = _coefficients(data, problem, "weights", most=2)
+    beta = _coefficients(data, problem, "weights")
     centre = entry(data, "centre", array(real(), problem.d)) if problem.centre is None else problem.centre
 
     def bound() -> arb:
         P = [arb(0)] * (problem.d + 1)
         for i, value in beta.items():
             P = plus(P, problem.point(i), value)
-        return _total(beta) - form(P) / 2 - dot(covector(P), on_hyperboloid(centre)) ** 2
+        square = form(P) + 2 * dot(covector(P), on_hyperboloid(centre)) ** 2
+        return _dual_value(beta, problem, square, arb(2).rsqrt())
 
     return at_enough_digits(bound)
 
@@ -46,7 +47,7 @@ def kernel_lower_bound(data: dict[str, Any], problem: Problem) -> float:
 
 def kernel_bounds(data: dict[str, Any], problem: Problem, both: bool = True) -> tuple[float, float]:
     """The same, and an upper bound for the objective of the classifier that the coefficients and an intercept are."""
-    beta, intercept = _coefficients(data, problem, "coefficients", most=1), entry(data, "intercept", real())
+    beta, intercept = _coefficients(data, problem, "coefficients"), entry(data, "intercept", real())
     kernel = _kernel(entry(entry(data, "statement"), "model"), problem.d)
 
     def square_length(points: list[Vector]) -> arb:
@@ -65,13 +66,13 @@ def kernel_bounds(data: dict[str, Any], problem: Problem, both: bool = True) -> 
         return -square_length(points) / 2 - risk
 
     def lower() -> arb:
-        return _total(beta) - square_length([problem.point(i) for i in range(problem.n)]) / 2
+        return _dual_value(beta, problem, square_length([problem.point(i) for i in range(problem.n)]), arb(1))
 
     return at_enough_digits(lower), -at_enough_digits(minus_objective) if both else math.inf
 
 
-def _coefficients(data: dict[str, Any], problem: Problem, field: str, most: int) -> dict[int, float]:
-    """The beta by sample, with a sum that is exactly 0, and ``0 <= y_i beta_i``, ``most (y_i beta_i)^2 <= c_i^2``."""
+def _coefficients(data: dict[str, Any], problem: Problem, field: str) -> dict[int, float]:
+    """The beta by sample, with a sum that is exactly 0, and ``0 <= y_i beta_i``."""
     if problem.hard or problem.noise is not None or problem.allow_timelike:
         raise Refused("the certificate is for soft margins without uncertainty sets")
     entry(data, "n_samples", whole(problem.n, problem.n))
@@ -79,21 +80,20 @@ def _coefficients(data: dict[str, Any], problem: Problem, field: str, most: int)
     beta = dict(zip(samples, entry(data, field, array(real(), len(samples))), strict=True))
     if len(beta) != len(samples):
         raise Refused("a sample is named twice")
-    if sum((_rational(value) for value in beta.values()), fmpq(0)) != 0:
+    if sum((fmpq(*value.as_integer_ratio()) for value in beta.values()), fmpq(0)) != 0:
         raise Refused("the coefficients do not add up to 0")
-    for i, value in beta.items():
-        cost = _rational(problem.C) * _rational(problem.weights[i])
-        if problem.y[i] * value < 0 or most * _rational(value) ** 2 > cost**2:
-            raise Refused("a coefficient is beyond the cost of its sample")
+    if any(problem.y[i] * value < 0 for i, value in beta.items()):
+        raise Refused("a coefficient has not the sign of its label")
     return beta
 
 
-def _rational(value: float) -> fmpq:
-    return fmpq(*value.as_integer_ratio())
-
-
-def _total(beta: dict[int, float]) -> arb:
-    return sum((arb(abs(value)) for value in beta.values()), arb(0))
+def _dual_value(beta: dict[int, float], problem: Problem, square: arb, unit: arb) -> arb:
+    """The bound by the share of beta that keeps to ``k_i = unit c_i``: costs may be rounded up where beta is made."""
+    share = arb(1)
+    for i, value in beta.items():
+        if value:
+            share = share.min(unit * problem.cost(i) / abs(value))
+    return share * sum((arb(abs(value)) for value in beta.values()), arb(0)) - share**2 * square / 2
 
 
 def _separation(x: Vector, y: Vector) -> arb:

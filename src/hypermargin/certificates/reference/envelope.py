@@ -64,14 +64,18 @@ def hard_lower_bound(data: dict[str, Any], problem: Problem) -> float:
 
 
 class Box:
-    """Directions through the piece ``low <= x <= high`` of the face ``x[axis] = side`` of the cube [-1, 1]^d."""
+    """Directions through the points ``low <= x <= high``, of the face ``x[axis] = side`` of the cube [-1, 1]^d."""
 
     def __init__(self, data: Any, d: int) -> None:
-        corner = array(real(-1.0, 1.0), d)
+        corner = array(real(), d)
         axis, side, self.low, self.high = record(whole(0, d - 1), whole(-1, 1), corner, corner)(data)
         self.face = axis, side
-        if not side or self.low[axis] != side or self.high[axis] != side:
-            raise Refused("a box of directions is not part of a face of the cube")
+
+    def is_piece(self) -> bool:
+        """Whether the box is part of its face. That of a chord only has to contain another."""
+        axis, side = self.face
+        inside = all(-1.0 <= v <= 1.0 for v in (*self.low, *self.high))
+        return side != 0 and inside and self.low[axis] == side == self.high[axis]
 
     def contains(self, low: list[float], high: list[float]) -> bool:
         return all(a <= p and q <= b for a, p, q, b in zip(self.low, low, high, self.high, strict=True))
@@ -123,8 +127,10 @@ class Envelope:
         if not sign or not nodes or nodes[0] != 0.0 or nodes != sorted(nodes):
             raise Refused("the intervals of a region do not cover 0 <= s < infinity")
         box, minorants = entry(data, "box", self._box), entry(data, "minorants", array(self.minorant, len(nodes)))
+        if box and not box.is_piece():
+            raise Refused("a box of directions is not part of a face of the cube")
         for *_, nu, chord in minorants:
-            inside = box and chord and chord.face == box.face and chord.contains(box.low, box.high)
+            inside = box and chord and chord.contains(box.low, box.high)
             if nu and (not inside or self.problem.allow_timelike):
                 raise Refused("a chord is used where none holds")
         return sign, box, nodes, minorants
