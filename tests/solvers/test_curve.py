@@ -37,7 +37,7 @@ def optimum_by_clarabel(problem):
         [problem.X * np.r_[1.0, -np.ones(problem.dim)], np.ones(problem.n_samples)]
     )
     costs = problem.margin.costs / np.sqrt(2.0)
-    answer = minimise_hinges(P, np.zeros(len(P)), rows, np.ones(problem.n_samples), costs, tol=1e-10).w
+    answer = minimise_hinges(P, np.zeros(len(P)), rows, np.ones(problem.n_samples), costs, tol=1e-10)
     return 0.5 * answer @ P @ answer + costs @ np.maximum(0.0, 1.0 - rows @ answer)
 
 

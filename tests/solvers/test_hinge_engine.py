@@ -31,9 +31,9 @@ def test_agrees_with_clarabel(n, m, scale):
     engine = HingeEngine(np.ascontiguousarray(rows.T), offsets, costs, np.ones(m))
     assert engine.run(1e-9)
     judge = minimise_hinges(np.eye(m), np.zeros(m), rows, offsets, costs, tol=1e-11)
-    best = value(rows, offsets, costs, np.ones(m), judge.w)
+    best = value(rows, offsets, costs, np.ones(m), judge)
     assert value(rows, offsets, costs, np.ones(m), engine.v) == pytest.approx(best, rel=1e-8)
-    assert np.allclose(engine.v, judge.w, rtol=0.0, atol=1e-4 * np.abs(judge.w).max())
+    assert np.allclose(engine.v, judge, rtol=0.0, atol=1e-4 * np.abs(judge).max())
 
 
 def test_an_affine_term_is_part_of_the_objective():
@@ -42,7 +42,7 @@ def test_an_affine_term_is_part_of_the_objective():
     engine = HingeEngine(np.ascontiguousarray(rows.T), np.ones(150), costs, np.ones(5), (b, g))
     assert engine.run(1e-9)
     judge = minimise_hinges(np.eye(5), g, rows, np.ones(150), costs, tol=1e-11)
-    best = b + g @ judge.w + value(rows, np.ones(150), costs, np.ones(5), judge.w)
+    best = b + g @ judge + value(rows, np.ones(150), costs, np.ones(5), judge)
     assert engine.objective() == pytest.approx(best, rel=1e-8)
     assert engine.bound() == pytest.approx(best, rel=1e-8)
 
@@ -51,7 +51,7 @@ def test_every_iterate_has_weights_that_bound_the_optimum():
     rows, costs = overlapping(300, 6)
     engine = HingeEngine(np.ascontiguousarray(rows.T), np.ones(300), costs, np.ones(6))
     judge = minimise_hinges(np.eye(6), np.zeros(6), rows, np.ones(300), costs, tol=1e-11)
-    best = value(rows, np.ones(300), costs, np.ones(6), judge.w)
+    best = value(rows, np.ones(300), costs, np.ones(6), judge)
     for _ in range(12):
         assert np.all((engine.a > 0.0) & (engine.a < costs))
         by_hand = engine.a.sum() - 0.5 * np.sum((rows.T @ engine.a) ** 2)
@@ -72,7 +72,7 @@ def test_a_coordinate_without_a_weight_is_an_intercept(twice):
     engine = HingeEngine(np.ascontiguousarray(rows.T), np.ones(len(rows)), costs, weights)
     assert engine.run(1e-9)
     judge = minimise_hinges(np.diag(weights), np.zeros(5), rows, np.ones(len(rows)), costs, tol=1e-11)
-    best = value(rows, np.ones(len(rows)), costs, weights, judge.w)
+    best = value(rows, np.ones(len(rows)), costs, weights, judge)
     assert value(rows, np.ones(len(rows)), costs, weights, engine.v) == pytest.approx(best, rel=1e-8)
 
 

@@ -25,7 +25,7 @@ from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, Status
 from hypermargin.solvers.base import make_solution
 from hypermargin.solvers.common.threads import blas
-from hypermargin.solvers.kernel.landmarks import Landmarks, landmark_features
+from hypermargin.solvers.kernel.features import Landmarks, landmark_features
 from hypermargin.solvers.kernel.method import (
     AIM,
     FamilyAnswers,

@@ -30,7 +30,7 @@ from hypermargin.kernels.chords import polar_points
 from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.kernel import MANY, KernelFunction
 from hypermargin.solvers import Solution
-from hypermargin.solvers.kernel.landmarks import Landmarks, draw_landmarks
+from hypermargin.solvers.kernel.features import Landmarks, draw_landmarks
 
 #: Entries of the largest block of kernel values that prediction makes at a time.
 BLOCK_ENTRIES = 1 << 23

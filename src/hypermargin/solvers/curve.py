@@ -10,7 +10,7 @@ from hypermargin.certificates.curve import CurveCertificate, objective_above
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.solvers.base import Outcome, Solution, Solver, Status, run_solver
 from hypermargin.solvers.kernel.dual import balanced, relative_gap_of
-from hypermargin.solvers.kernel.smoothing import minimise_in_features
+from hypermargin.solvers.kernel.features import minimise_in_features
 
 #: What the solver aims for, so that the move back from the frame does not lose the tolerance.
 AIM = 0.4

@@ -7,8 +7,9 @@ Majorise and minimise. At a feasible ``w_k = (t_k, wr_k)`` the objective touches
   0 suffices left of ``m_k = -1``, where the asinh loss is concave, and well right of the margin for a steeper tangent);
 * ``u.wr >= |t|`` with ``u = wr_k/|wr_k|`` is a convex part of ``q(w) >= 0`` that contains ``w_k``.
 
-The minimiser of that function is the next iterate (`hinge_qp`), so the objective falls at every step and every iterate
-is feasible. `curvature` is found by trying: a step that does not descend is thrown away and the curvature raised.
+The minimiser of that function is the next iterate (`minimise_hinges`), so the objective falls at every step and every
+iterate is feasible. `curvature` is found by trying: a step that does not descend is thrown away and the curvature
+raised.
 
 All of it happens in the frame that has the Fréchet mean of the data at the origin. The tangent to ``-t^2/2`` depends on
 the frame, and far from the data the steps become short; this one makes `refine` commute with isometries as well.
@@ -173,7 +174,7 @@ def _majorised_step(problem: MarginProblem, w: Array, loss: str, curvature: floa
         offsets=touch + chosen.value(touch) / slope,
         costs=problem.costs * slope,
         direction=_space_direction(problem, w, loss),
-    ).w
+    )
 
 
 def _space_direction(problem: MarginProblem, w: Array, loss: str) -> Array:

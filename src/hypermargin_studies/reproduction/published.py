@@ -134,7 +134,7 @@ def mirrored_start(problem: MarginProblem) -> Array:
     rows = np.where(problem.y > 0.0, 1.0, -3.0)[:, None] * problem.X
     width = problem.dim + 1
     costs = np.concatenate(([0.0], problem.costs[1:]))
-    return minimise_hinges(np.eye(width), np.zeros(width), rows, np.ones(len(rows)), costs, tol=1e-9).w
+    return minimise_hinges(np.eye(width), np.zeros(width), rows, np.ones(len(rows)), costs, tol=1e-9)
 
 
 # -- the semidefinite relaxation as the public code states it ----------------------------------------------------------

@@ -16,7 +16,7 @@ from hypermargin.certificates import CertificateError, KernelCertificate
 from hypermargin.geometry import lift
 from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel, LaplacianKernel
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
-from hypermargin.solvers.kernel import decomposition
+from hypermargin.solvers.kernel import dual
 from hypermargin.solvers.kernel.compiled import pairs
 from hypermargin.solvers.kernel.method import solve_kernel, solve_kernel_path
 from interpreted import load_source
@@ -108,7 +108,7 @@ def test_far_points_are_proved_too():
 def test_working_sets_come_to_the_same_answer(kernel, monkeypatch):
     problem = random_problem(kernel, n=300, C=5.0)
     expected = solve_kernel(problem).objective
-    monkeypatch.setattr(decomposition, "WORKING_SET", 40)
+    monkeypatch.setattr(dual, "WORKING_SET", 40)
     small_cache = KernelProblem(problem.points, problem.y, kernel, 5.0, cache_bytes=60 * 300 * 8)
     solution = solve_kernel(small_cache)
     assert solution.status is Status.OPTIMAL

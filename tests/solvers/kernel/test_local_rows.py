@@ -11,8 +11,8 @@ from hypermargin.kernels.compiled import nearby
 from hypermargin.kernels.near import NearPoints
 from hypermargin.problems import kernel as kernel_problems
 from hypermargin.problems.kernel import KernelProblem
-from hypermargin.solvers.kernel import decomposition
-from hypermargin.solvers.kernel.decomposition import NEGLIGIBLE, DenseRows, NearRows, make_rows
+from hypermargin.solvers.kernel import dual
+from hypermargin.solvers.kernel.dual import NEGLIGIBLE, DenseRows, NearRows, make_rows
 from hypermargin.solvers.kernel.method import solve_kernel
 from interpreted import load_source
 
@@ -70,8 +70,8 @@ def test_little_room_changes_nothing():
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize(("kernel", "C"), [(HeatKernel(0.05), 10.0), (LaplacianKernel(8.0), 1.0)], ids=str)
 def test_the_optimum_is_that_of_the_matrix(kernel, C, balanced, monkeypatch):
-    monkeypatch.setattr(decomposition, "WORKING_SET", 100)
-    monkeypatch.setattr(decomposition, "NEIGHBOURHOODS", 150)
+    monkeypatch.setattr(dual, "WORKING_SET", 100)
+    monkeypatch.setattr(dual, "NEIGHBOURHOODS", 150)
     weight = np.where(Y > 0.0, 9.0, 1.0) if balanced else None
     expected = solve_kernel(KernelProblem(X, Y, kernel, C, weight, gram=kernel(X)))
     solution = solve_kernel(KernelProblem(X, Y, kernel, C, weight))

@@ -8,19 +8,19 @@ from array_api_compat import numpy as xp_numpy
 from hypermargin import MarginProblem
 from hypermargin.solvers.paper.dual_weights import Samples
 from hypermargin.solvers.paper.frames import bounded_frame
-from hypermargin.solvers.paper.moment import newton
-from hypermargin.solvers.paper.moment.backends import solve_relaxation, threads
-from hypermargin.solvers.paper.moment.interior import interior_point, start
-from hypermargin.solvers.paper.moment.model import build_relaxation
-from hypermargin.solvers.paper.moment.newton import (
+from hypermargin.solvers.paper.moment import interior
+from hypermargin.solvers.paper.moment.interior import (
     NewtonSystem,
     RelaxationOperator,
     SumByTarget,
+    interior_point,
     inverses,
     longest_step,
     sandwich,
+    start,
 )
-from hypermargin.solvers.paper.moment.relaxation import sum_of_squares
+from hypermargin.solvers.paper.moment.relaxation import build_relaxation, sum_of_squares
+from hypermargin.solvers.paper.moment.solver import solve_relaxation, threads
 from reference.instances import make_instance
 
 LIMITS = {"tol": 1e-8, "max_iter": 100, "time_limit": np.inf}
@@ -62,8 +62,7 @@ def test_it_finds_clarabels_value(options):
     assert proof.bound_in_unit_box <= value + 1e-9
 
 
-def test_array_api_strict_runs_the_same_code_to_the_same_answer(monkeypatch):
-    monkeypatch.setattr(newton, "LARGEST_ONE_HOT", 1000)  # entries of some blocks are gathered
+def test_array_api_strict_runs_the_same_code_to_the_same_answer():
     relaxation = bounded_relaxation(n=4)
     one = interior_point(relaxation, xp=xp_numpy, tol=1e-8)
     other = interior_point(relaxation, xp=array_api_strict, tol=1e-8)
@@ -88,7 +87,7 @@ def definite(rng, like):
     "options", [{"n": 5}, {"n": 4, "d": 1}, {"n": 6, "hard": True, "seed": 1}, {"n": 5, "order": 1}], ids=str
 )
 def test_elimination_solves_the_whole_system(monkeypatch, options):
-    """M assembled column by column from its definition, solved by NumPy; also in small chunks, threads, gathering."""
+    """M assembled column by column from its definition, solved by NumPy; also in small chunks and threads."""
     relaxation = bounded_relaxation(**options)
     operator = RelaxationOperator(relaxation, xp_numpy)
     rng = np.random.default_rng(0)
@@ -107,9 +106,8 @@ def test_elimination_solves_the_whole_system(monkeypatch, options):
     M = np.column_stack([dense_column(k) for k in range(private.size + shared.size)])
     np.testing.assert_allclose(M, M.T, atol=1e-10 * np.max(np.abs(M)))
     expected = np.linalg.solve(M, np.r_[private.ravel(), shared])
-    for chunk_bytes, n_threads, one_hot in ((2**22, 1, 2**14), (1, 2, 0)):
-        monkeypatch.setattr(newton, "CHUNK_BYTES", chunk_bytes)
-        monkeypatch.setattr(newton, "LARGEST_ONE_HOT", one_hot)
+    for chunk_bytes, n_threads in ((2**22, 1), (1, 2)):
+        monkeypatch.setattr(interior, "CHUNK_BYTES", chunk_bytes)
         operator = RelaxationOperator(relaxation, xp_numpy, n_threads=n_threads)
         found = NewtonSystem(operator, X, S_inverse).solve(private, shared, refinements=1)
         accuracy = 1e-7 * np.max(np.abs(expected))
@@ -126,7 +124,7 @@ def test_inverses_steps_and_products_are_numpys():
     for K, M, D in zip(X, S, step, strict=True):
         product = K @ D @ M
         expected = 0.5 * (product + np.swapaxes(product, 1, 2))
-        np.testing.assert_allclose(sandwich(K, D, M, xp_numpy), expected, atol=1e-9)
+        np.testing.assert_allclose(sandwich(K, D, M), expected, atol=1e-9)
     # The step leads to 0.9 of the first singular matrix: a generalised eigenvalue, which LAPACK gives as well.
     ends = [np.min(np.linalg.eigvals(np.linalg.solve(M, D)).real) for M, D in zip(S, step, strict=True)]
     exact = min(1.0, -0.9 / min(ends))
@@ -144,9 +142,7 @@ def test_matrices_that_are_not_positive_definite_are_refused(library):
         inverses(S, xp)
 
 
-@pytest.mark.parametrize("largest_one_hot", [0, 10**6])
-def test_entries_are_summed_by_their_targets(monkeypatch, largest_one_hot):
-    monkeypatch.setattr(newton, "LARGEST_ONE_HOT", largest_one_hot)
+def test_entries_are_summed_by_their_targets():
     rng = np.random.default_rng(2)
     targets, values = rng.integers(0, 9, size=40), rng.normal(size=(3, 2, 40))
     found = SumByTarget(targets, 12, xp_numpy, None)(values)

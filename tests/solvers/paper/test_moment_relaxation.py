@@ -8,9 +8,9 @@ import pytest
 from hypermargin import MarginProblem, solve
 from hypermargin.solvers.paper.dual_weights import Samples
 from hypermargin.solvers.paper.frames import Frame, unbounded_frame, whitened_basis
-from hypermargin.solvers.paper.moment.model import build_relaxation
 from hypermargin.solvers.paper.moment.relaxation import (
     MonomialIndex,
+    build_relaxation,
     flatness,
     monomials,
     nearest_semidefinite,

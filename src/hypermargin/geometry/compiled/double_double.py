@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Points moved by a boost in double-double arithmetic: numbers that are unevaluated sums ``h + l`` of two doubles.
 
 Sums and products of two doubles have errors that are doubles themselves (Knuth; Dekker). The operations below build on
@@ -120,12 +120,6 @@ def move_space_parts(
     """
     n: cython.Py_ssize_t = space.shape[0]
     dim: cython.Py_ssize_t = space.shape[1]
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    time: Pair
-    along: Pair
-    factor: Pair
-    moved: Pair
     top: Pair = _exact(1.0)
     for j in range(dim):
         top = _plus(top, _product_of(centre[j], centre[j]))
@@ -162,11 +156,9 @@ def move_normal(
     follow; in all less than ``(64 d + 512) u^2 (T + |c|) |w|`` in sums of sizes, with room for underflow where
     these sums are not tiny.
     """
-    j: cython.Py_ssize_t
     dim: cython.Py_ssize_t = centre.shape[0]
     size: cython.double = fabs(w[0])
     length: cython.double = 0.0
-    entry: Pair
     along: Pair = _exact(0.0)
     top: Pair = _exact(1.0)
     time: Pair = _exact(w[0]) if low.shape[0] == 0 else _sum_of(w[0], low[0])
@@ -212,16 +204,6 @@ def move_jacobians(
     ``r/asinh(r)``, err themselves.
     """
     dim: cython.Py_ssize_t = space.shape[1]
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    square: Pair
-    length: Pair
-    time: Pair
-    along: Pair
-    factor: Pair
-    entry: Pair
-    direction: Pair
     top: Pair = _exact(1.0)
     for j in range(dim):
         top = _plus(top, _product_of(centre[j], centre[j]))
@@ -283,9 +265,6 @@ def scaled_squares(
     low: cython.double[::1],
 ):
     """``scale |p|^2`` of every row p as a sum of two doubles: near the rim ``1 - |p|^2`` has only low digits."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    total: Pair
     for i in range(points.shape[0]):
         total = _exact(0.0)
         for j in range(points.shape[1]):
@@ -296,8 +275,6 @@ def scaled_squares(
 
 def roots(high: cython.double[::1], low: cython.double[::1]):
     """The square roots of the sums ``high + low``, in place; 0 stays 0."""
-    i: cython.Py_ssize_t
-    root: Pair
     for i in range(high.shape[0]):
         if high[i] > 0.0:
             root = _root(Pair(h=high[i], l=low[i]))

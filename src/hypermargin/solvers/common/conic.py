@@ -1,6 +1,6 @@
 """Clarabel behind two functions: cone programmes, and a convex quadratic plus weighted hinges over a wedge of w.
 
-    minimise   c . x                                            subject to b - A x in a product of cones
+    minimise   x'Px/2 + c.x                                     subject to b - A x in a product of cones
     minimise   w'Pw/2 + p.w + sum_i c_i max(0, b_i - a_i.w)     over w, or over w with  u.wr >= |t|
 
 The second is the small problem of `refine`, with one slack per sample. `hinge_engine` is the quicker one where P is
@@ -15,8 +15,6 @@ import numpy as np
 from scipy import sparse
 
 from hypermargin.arrays import Array
-
-_SOLVED = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
 
 
 class ConicStatus(Enum):
@@ -62,30 +60,22 @@ def solve_conic(
     cones: list,
     *,
     tol: float,
-    max_iter: int,
+    max_iter: int = 200,
     time_limit: float = np.inf,
     verbose: bool = False,
+    P: sparse.csc_matrix | None = None,
 ) -> ConicSolution:
-    """Minimise ``c . x`` over ``b - A x`` in the cones."""
+    """Minimise ``x'Px/2 + c.x`` over ``b - A x`` in the cones; of P, 0 by default, the upper triangle."""
     settings = clarabel.DefaultSettings()
     settings.verbose = verbose
     settings.max_iter = max_iter
     settings.time_limit = float(time_limit)
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     settings.max_threads = 0
-    P = sparse.csc_matrix((len(c), len(c)))
+    P = sparse.csc_matrix((len(c), len(c))) if P is None else P
     solution = clarabel.DefaultSolver(P, np.asarray(c), A, np.asarray(b), cones, settings).solve()
     status = _STATUS.get(str(solution.status), ConicStatus.FAILED)
     return ConicSolution(np.array(solution.x), np.array(solution.z), status, solution.obj_val, solution.iterations)
-
-
-@dataclass(frozen=True, eq=False)
-class HingeQPResult:
-    """The minimiser, whether Clarabel calls it solved, and its number of iterations."""
-
-    w: Array
-    solved: bool
-    n_iter: int
 
 
 def minimise_hinges(
@@ -96,8 +86,8 @@ def minimise_hinges(
     costs: Array,
     direction: Array | None = None,
     tol: float = 1e-10,
-) -> HingeQPResult:
-    """Minimise ``w'Pw/2 + p.w + sum_i costs_i max(0, offsets_i - rows_i.w)``.
+) -> Array:
+    """The minimiser of ``w'Pw/2 + p.w + sum_i costs_i max(0, offsets_i - rows_i.w)``, shape (k,).
 
     Parameters
     ----------
@@ -111,30 +101,15 @@ def minimise_hinges(
         Relative and absolute gap asked of Clarabel.
     """
     used = costs > 0.0
-    A, b, c = rows[used], offsets[used], costs[used]
-    n, k = A.shape
-    slack = sparse.identity(n, format="csc")
-    blocks = [sparse.hstack([sparse.csc_matrix(-A), -slack]), sparse.hstack([sparse.csc_matrix((n, k)), -slack])]
-    bounds = [-b, np.zeros(n)]
+    (n, k), b = rows[used].shape, offsets[used]
+    slack, none = sparse.identity(n, format="csc"), sparse.csc_matrix((n, k))
+    A = sparse.bmat([[sparse.csc_matrix(-rows[used]), -slack], [none, -slack]])
+    limits = np.concatenate([-b, np.zeros(n)])
     if direction is not None:
         wedge = -np.vstack([np.r_[1.0, direction], np.r_[-1.0, direction]])
-        blocks.append(sparse.hstack([sparse.csc_matrix(wedge), sparse.csc_matrix((2, n))]))
-        bounds.append(np.zeros(2))
+        A = sparse.vstack([A, sparse.hstack([sparse.csc_matrix(wedge), sparse.csc_matrix((2, n))])])
+        limits = np.append(limits, np.zeros(2))
     quadratic = sparse.block_diag([sparse.csc_matrix(np.triu(P)), sparse.csc_matrix((n, n))], format="csc")
-    limits = np.concatenate(bounds)
-    answer = clarabel.DefaultSolver(
-        quadratic,
-        np.concatenate([p, c]),
-        sparse.vstack(blocks, format="csc"),
-        limits,
-        [clarabel.NonnegativeConeT(limits.size)],
-        _settings(tol),
-    ).solve()
-    return HingeQPResult(np.array(answer.x[:k]), answer.status in _SOLVED, answer.iterations)
-
-
-def _settings(tol: float) -> clarabel.DefaultSettings:
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
-    return settings
+    cones = [clarabel.NonnegativeConeT(limits.size)]
+    linear = np.concatenate([p, costs[used]])
+    return solve_conic(linear, sparse.csc_matrix(A), limits, cones, tol=tol, P=quadratic).x[:k]

@@ -1,17 +1,26 @@
-"""Whether a hyperplane separates the classes, by a linear programme in so many digits that rounding has no say.
+"""Whether a hyperplane separates the classes: a linear programme in many digits, and proofs that they overlap.
 
 ``max delta, z_i.w >= delta |z_i|, |w_j| <= 1`` by the dual simplex method: bases of d + 2 constraints, each solved by
 Arb from the rows as they are. If the optimum is 0 the samples of the basis have a positive relation, else w separates.
 What comes of it is checked elsewhere, so that nothing rests on when a number counts as 0.
+
+Hard margins that nothing satisfies are proved by a few samples, or members of their uncertainty sets, that cancel.
+Members are generated: the linear programme ``max t, z'_k.w >= t, |w_j| <= 1`` over those found so far either has t = 0,
+and then there is a relation between them, or gives a w at whose worst points the next members are. All of it happens in
+the frame around the data's centre, where points far out have digits enough.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from flint import arb, arb_mat
+from scipy.optimize import linprog
 
 from hypermargin.arithmetic import in_arb
 from hypermargin.arrays import Array
+from hypermargin.certificates import OverlapCertificate, RobustOverlapCertificate
+from hypermargin.geometry.lorentz import covector
+from hypermargin.problems.linearised import LinearisedSet, framed_jacobians, image_sizes
 from hypermargin.problems.margin import MarginProblem
 
 #: What is 0: margins between doubles, in the frame of any, are far larger.
@@ -115,3 +124,149 @@ def _column(matrix: arb_mat) -> list[arb]:
 
 def _dot(a: list[arb], b: list[arb]) -> arb:
     return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
+
+
+# -- samples and members that overlap ----------------------------------------------------------------------------------
+
+
+MAX_ROUNDS = 100
+#: Members added per round for each dimension of w: those with the least margins.
+MEMBERS_PER_DIMENSION = 4
+VERTICES_TRIED = 20
+#: What linear programmes are solved to: a t below it may be 0, and one far below it is.
+LP_TOLERANCE, NOTHING = 1e-7, 1e-12
+
+
+def prove_overlap(problem: MarginProblem) -> OverlapCertificate | RobustOverlapCertificate | None:
+    """A checked proof that no w has all margins positive; None where none was found.
+
+    Samples that overlap prove it without their sets, and exactly.
+    """
+    return _nominal_overlap(problem) or robust_overlap(problem)
+
+
+def _nominal_overlap(problem: MarginProblem) -> OverlapCertificate | None:
+    """Samples with a positive relation ``sum a_i z_i = 0`` between them, checked exactly; None if there are none."""
+    if problem.n_samples <= QUICK:
+        return _related(problem)
+    found = _vertex(problem)
+    return found if found is not None or problem.n_samples > MOST_SAMPLES else _related(problem)
+
+
+def _related(problem: MarginProblem) -> OverlapCertificate | None:
+    """The samples that a linear programme in many digits ends with."""
+    found = separation(problem)
+    certificate = OverlapCertificate(() if found is None else found.samples)
+    return certificate if certificate.samples and certificate.holds(problem) else None
+
+
+def _vertex(problem: MarginProblem) -> OverlapCertificate | None:
+    """A vertex of ``{a >= 0 : sum a_i = 1, sum a_i z_i/|z_i| = 0}`` in doubles: d + 2 positive entries at most."""
+    used = np.flatnonzero(problem.costs > 0.0)
+    Z = problem.covectors_around(problem.centre, precise=True)[used]
+    A = np.vstack([Z.T / np.linalg.norm(Z, axis=1), np.ones(used.size)])
+    result = linprog(np.zeros(used.size), A_eq=A, b_eq=np.eye(problem.dim + 2)[-1], method="highs-ds")
+    if result.status != 0:
+        return None
+    order = used[np.argsort(-result.x, kind="stable")]
+    for count in range(problem.dim + 2, 1, -1):  # a degenerate vertex has fewer positive entries
+        certificate = OverlapCertificate(tuple(int(i) for i in order[:count]))
+        if certificate.holds(problem):
+            return certificate
+    return None
+
+
+# -- uncertainty sets -------------------------------------------------------------------------------------------------
+
+
+class _Member(NamedTuple):
+    """``z' / |z'|`` of a sample's worst point at a normal, in the frame."""
+
+    row: Array
+    sample: int
+    normal: Array
+
+
+def robust_overlap(problem: MarginProblem) -> RobustOverlapCertificate | None:
+    """The certificate, checked; None where the sets can be separated, or where they only just touch."""
+    if problem.uncertainty is None:
+        return None
+    sets = _FramedSets(problem)
+    members: list[_Member] = []
+    for axis in np.eye(problem.dim + 1):
+        for sign in (1.0, -1.0):
+            members += sets.worst(sign * axis)[0]
+    reached = np.inf
+    for _ in range(MAX_ROUNDS):
+        rows = np.array([member.row for member in members])
+        found = linprog(
+            np.r_[np.zeros(problem.dim + 1), -1.0],
+            A_ub=np.column_stack([-rows, np.ones(len(rows))]),
+            b_ub=np.zeros(len(rows)),
+            bounds=[(-1.0, 1.0)] * (problem.dim + 1) + [(None, None)],
+            method="highs",
+        )
+        if found.status != 0:
+            return None
+        t = float(found.x[-1])
+        if t <= LP_TOLERANCE:
+            certificate = _certificate(problem, members)
+            if certificate is not None or t <= NOTHING or not t < reached:
+                return certificate
+        reached = t
+        new, least = sets.worst(found.x[:-1])
+        if least > 0.0:
+            return None
+        members += new
+    return None
+
+
+class _FramedSets:
+    """The uncertainty sets of the samples that count, around the centre of the data."""
+
+    def __init__(self, problem: MarginProblem) -> None:
+        assert problem.uncertainty is not None
+        self.used = np.flatnonzero(problem.costs > 0.0)
+        self.noise = problem.uncertainty.take(self.used)
+        self.y = problem.y[self.used]
+        self.Z = problem.covectors_around(problem.centre, precise=True)[self.used]
+        linearised = isinstance(problem.uncertainty, LinearisedSet)
+        self.images = framed_jacobians(problem.X[self.used], problem.centre[1:]) if linearised else None
+        self.most = MEMBERS_PER_DIMENSION * self.Z.shape[1]
+
+    def worst(self, w: Array) -> tuple[list[_Member], float]:
+        """Members at the normal w of the samples with the least worst margins, and the least of all margins."""
+        rows = self._covectors(w)
+        sizes = np.linalg.norm(rows, axis=1)
+        margins = rows @ w
+        least = np.argsort(margins / sizes)[: self.most]
+        return [_Member(rows[i] / sizes[i], int(self.used[i]), w) for i in least], float(margins.min())
+
+    def _covectors(self, w: Array) -> Array:
+        if self.images is None:
+            return self.noise.worst_covectors(self.y[:, None] * covector(self.Z), self.y, w)
+        assert isinstance(self.noise, LinearisedSet)
+        pulled = self.y[:, None] * (self.images @ w)
+        steps = self.noise.unit_step(pulled, image_sizes(self.images) @ np.abs(w))
+        steps *= np.reshape(self.noise.rho, (-1, 1))
+        return self.Z + self.y[:, None] * np.einsum("nkj,nk->nj", self.images, steps)
+
+
+def _certificate(problem: MarginProblem, members: list[_Member]) -> RobustOverlapCertificate | None:
+    """A vertex of ``{a >= 0 : sum a_k = 1, sum a_k z'_k = 0}`` with d + 2 positive entries, for random objectives."""
+    rng = np.random.default_rng(0)
+    equations = np.column_stack([[member.row for member in members], np.ones(len(members))]).T
+    right = np.r_[np.zeros(problem.dim + 1), 1.0]
+    for _ in range(VERTICES_TRIED):
+        found = linprog(rng.random(len(members)), A_eq=equations, b_eq=right, method="highs-ds")
+        if found.status != 0:
+            return None
+        chosen = [members[k] for k in np.argsort(-found.x, kind="stable")[: problem.dim + 2]]
+        certificate = RobustOverlapCertificate(
+            tuple(member.sample for member in chosen),
+            np.array([member.normal for member in chosen]),
+            problem.centre[1:].copy(),
+        )
+        if certificate.holds(problem):
+            return certificate
+    return None

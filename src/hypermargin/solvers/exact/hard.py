@@ -90,7 +90,7 @@ def _in_frame(
 
     Where one is `known` that separates the search begins with it. Far out one is looked for, and its foot is the frame.
     """
-    from hypermargin.solvers.common.overlap import prove_overlap  # brings SciPy, which few problems need
+    from hypermargin.solvers.common.separation import prove_overlap  # brings SciPy, which few problems need
 
     soft = problem.with_equal_weights().with_C(1.0)
     oracle, search = make_search(soft, frame, cuts)

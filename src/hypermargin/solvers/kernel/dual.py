@@ -1,4 +1,9 @@
-"""A point of the dual problem: its gap, the best intercept, coefficients whose sum is exactly 0, and Newton steps.
+"""The dual problem by decomposition: pairwise steps within a working set, and Newton steps at the end.
+
+A problem whose kernel matrix is in memory and not too large is one working set. Otherwise each round takes the samples
+that violate optimality most, half of them kept from the round before (Joachims, Making large-scale SVM learning
+practical, 1998; Wen et al., ThunderSVM, 2018), computes their kernel rows at once, solves the problem among them, and
+updates the gradient of all samples. Rows of a matrix that is too large to be held are computed when they are needed.
 
 Newton steps are for the coefficients that are off their bounds, where pairwise steps would creep. With the others held
 fixed the dual is a quadratic with one equation, ``K_FF step + lambda = -gradient_F``, ``sum step = 0``, solved by a
@@ -6,15 +11,22 @@ Cholesky factorisation. A step that would leave the box ends at its side, the co
 the next one is taken.
 """
 
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import frexp, ldexp
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from hypermargin.arrays import Array
+from hypermargin.kernels import Kernel
+from hypermargin.kernels.chords import available_threads
+from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.kernel import DualProblem, KernelProblem
-from hypermargin.solvers.kernel.compiled.pairs import balance_in_place, gap_and_intercept
+from hypermargin.solvers.kernel.compiled.pairs import balance_in_place, gap_and_intercept, minimise_pairs
 
 #: More free coefficients than this are left to the pairwise steps.
 MOST_FREE = 6000
@@ -134,3 +146,340 @@ def _largest_share(current: Array, step: Array, low: Array, high: Array) -> floa
     with np.errstate(divide="ignore", invalid="ignore"):
         limits = np.where(step > 0.0, (high - current) / step, np.where(step < 0.0, (low - current) / step, np.inf))
     return float(min(1.0, max(0.0, np.min(limits))))
+
+
+# -- decomposition -----------------------------------------------------------------------------------------------------
+
+
+Indices = NDArray[np.intp]
+
+#: Problems of at most so many samples are solved as one working set.
+ONE_SET = 6000
+WORKING_SET = 1024
+#: The violation that the first sweep stops at, and the factor from one sweep to the next.
+FIRST_TOL, SHARPER = 1e-2, 0.1
+#: Up to this size the first sweep goes further.
+SMALL, SMALL_TOL = 2000, 3e-6
+#: And up to this one all samples stay in the sweep: steps among them cost less than looking for a part.
+TINY = 400
+#: A pairwise step costs about so many operations of a Newton step for each sample; calls of one cost this many.
+STEP_COST, CALL_COST = 10.0, 1e6
+#: Samples of a sweep at least.
+LEAST_ACTIVE = 200
+#: Relative gap from which a large problem is taken in few rounds of many samples, and how many those may be.
+NEAR_THE_END, MOST_ACTIVE = 0.03, 8000
+#: Samples of a round of neighbourhoods, and the kernel value from which on two samples are neighbours.
+NEIGHBOURHOODS, NEAR = 1500, 0.1
+#: Cycles of pairwise and Newton steps in such a round, and the free coefficients that Newton steps may have there.
+MOST_CYCLES, FEW_FREE = 10, 2000
+#: Values below this are left out by `NearRows`. The gradient is computed anew from all values before the end.
+NEGLIGIBLE = 1e-10
+
+
+class DenseRows:
+    """Rows of the kernel matrix; those asked for longest ago make room for new ones."""
+
+    def __init__(self, problem: KernelProblem):
+        self.problem = problem
+        n = problem.n_samples
+        capacity = 0 if problem.gram is not None else min(n, max(1, problem.cache_bytes // (8 * n)))
+        self.rows = np.empty((capacity, n))
+        self.slot_of = np.full(n, -1)  # where the row of a sample is, if anywhere
+        self.sample_in = np.full(capacity, -1)
+        self.last_use = np.full(capacity, -1)
+        self.clock = 0
+
+    def among(self, samples: Indices) -> Array:
+        """The kernel matrix of some samples."""
+        self.latest = samples, self.take(samples)
+        return np.ascontiguousarray(self.latest[1][:, samples])
+
+    def add_products(self, gradient: Array, samples: Indices, moved: Indices, change: Array) -> None:
+        """Add ``change @ K`` of the samples ``samples[moved]`` to a gradient in place."""
+        own = self.latest[1] if self.latest[0] is samples else self.take(samples)
+        gradient += change @ own[moved]
+
+    def take(self, samples: Indices) -> Array:
+        """The rows of some samples, shape (len(samples), n), in their order."""
+        if self.problem.gram is not None:
+            return self.problem.values(samples)
+        self.clock += 1
+        missing = samples[self.slot_of[samples] < 0]
+        if samples.size > len(self.rows):
+            return self.problem.values(samples)
+        held = self.slot_of[samples]
+        self.last_use[held[held >= 0]] = self.clock
+        if missing.size:
+            slots = np.argpartition(self.last_use, missing.size - 1)[: missing.size]
+            evicted = self.sample_in[slots]
+            self.slot_of[evicted[evicted >= 0]] = -1
+            self.rows[slots] = self.problem.values(missing)
+            self.slot_of[missing], self.sample_in[slots], self.last_use[slots] = slots, missing, self.clock
+        return self.rows[self.slot_of[samples]]
+
+
+class NearRows:
+    """The values of each row that are not negligible, with their places; rows asked for longest ago make room."""
+
+    def __init__(self, problem: KernelProblem):
+        assert isinstance(problem.kernel, Kernel)
+        self.near = NearPoints(problem.kernel, problem.own_points, NEGLIGIBLE)
+        self.room = problem.cache_bytes // 12  # a value and its place
+        self.held: OrderedDict[int, tuple[NDArray[np.int32], Array]] = OrderedDict()
+        self.size = 0
+        self.place_of = np.full(problem.n_samples, -1)
+
+    def among(self, samples: Indices) -> Array:
+        """The kernel matrix of some samples, 0 for what is negligible."""
+        rows = self._take(samples)
+        small = np.zeros((samples.size, samples.size))
+        self.place_of[samples] = np.arange(samples.size)
+        for i, (places, values) in enumerate(rows):
+            own = self.place_of[places]
+            there = own >= 0
+            small[i, own[there]] = values[there]
+        self.place_of[samples] = -1
+        return small
+
+    def add_products(self, gradient: Array, samples: Indices, moved: Indices, change: Array) -> None:
+        """Add ``change @ K`` of the samples ``samples[moved]`` to a gradient in place."""
+        for (places, values), weight in zip(self._take(samples[moved]), change.tolist(), strict=True):
+            gradient[places] += weight * values
+
+    def neighbours(self, sample: int, least: float) -> NDArray[np.int32]:
+        """The samples whose kernel value with one of them is at least so large, itself included."""
+        ((places, values),) = self._take(np.array([sample]))
+        return places[values >= least]
+
+    def _take(self, samples: Indices) -> list[tuple[NDArray[np.int32], Array]]:
+        wanted = samples.tolist()
+        missing = [i for i in wanted if i not in self.held]
+        threads = min(available_threads(), 1 + len(missing) // 32)
+        if threads == 1:
+            made = self.near.rows(self.near.table[:, missing])
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                shares = [missing[k::threads] for k in range(threads)]
+                parts = list(pool.map(lambda share: self.near.rows(self.near.table[:, share]), shares))
+            missing = [i for share in shares for i in share]
+            made = [row for part in parts for row in part]
+        fresh = dict(zip(missing, made, strict=True))
+        rows = []
+        for i in wanted:
+            if i in self.held:
+                self.held.move_to_end(i)
+                rows.append(self.held[i])
+            else:
+                rows.append(fresh[i])
+        for i, row in fresh.items():
+            self.held[i] = row
+            self.size += row[0].size
+        while self.size > self.room and self.held:
+            _, (places, _) = self.held.popitem(last=False)
+            self.size -= places.size
+        return rows
+
+
+def make_rows(problem: KernelProblem) -> DenseRows | NearRows:
+    """`NearRows` where the kernel is local on the points of the problem, and `DenseRows` where it is not."""
+    if problem.gram is None and is_local(problem.kernel, problem.own_points, problem.own_points, NEGLIGIBLE):
+        return NearRows(problem)
+    return DenseRows(problem)
+
+
+def minimise_dual(
+    problem: KernelProblem,
+    point: DualPoint,
+    tol: float,
+    max_rounds: int,
+    on_round: Callable[[float], None] | None = None,
+) -> float:
+    """Improve `point` in place until its relative gap is at most `tol`; returns the gap reached."""
+    if problem.gram is not None and problem.n_samples <= ONE_SET:
+        return _in_memory(problem, point, tol, max_rounds)
+    return _by_working_sets(problem, point, tol, max_rounds, on_round)
+
+
+def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds: int) -> float:
+    """Sweeps over all samples until bounds are mostly found, then over those that are off them or nearly."""
+    assert problem.gram is not None
+    K, (low, high) = np.ascontiguousarray(problem.gram), problem.box
+    n = problem.n_samples
+    # Small problems are mostly solved by one call of compiled code; in large ones it would visit all for few.
+    small = n <= SMALL
+    accuracy, patience, spent = (SMALL_TOL, 10, 0.0) if small else (FIRST_TOL, 2, 0.0)
+    active: Indices | None = None
+    gap = np.inf
+    for _ in range(max_rounds):
+        if CALL_COST + polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
+            spent = 0.0
+            gap, _ = relative_gap_of(problem, point)
+            if gap <= tol:
+                break
+        if active is None:
+            steps, violation = minimise_pairs(
+                K, point.gradient, point.beta, low, high, accuracy, patience * n, problem.runs
+            )
+        else:
+            steps, violation = _among(problem, point, low, high, active, accuracy)
+        spent += steps * (n if active is None else active.size)
+        point.n_iter += steps
+        gap, intercept = relative_gap_of(problem, point)
+        if gap <= tol or (violation <= accuracy < 1e-13):
+            break
+        if violation <= accuracy:
+            accuracy *= SHARPER
+        active = _nearly_free(point, low, high, intercept) if n > TINY else None
+    return gap
+
+
+def _among(
+    problem: KernelProblem, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float
+) -> tuple[int, float]:
+    """Pairwise steps among some samples; the violation returned is that of all."""
+    small = problem.values(active, active)
+    steps, moved, change = _improve(small, point, low, high, active, accuracy, 100)
+    point.gradient += change @ problem.values(active[moved])
+    fall = point.gradient[point.beta > low].max(initial=-np.inf)
+    return steps, float(fall - point.gradient[point.beta < high].min(initial=np.inf))
+
+
+def _nearly_free(point: DualPoint, low: Array, high: Array, intercept: float) -> Indices | None:
+    """The samples off their bounds and those nearest to leaving one, about as many; None for nearly all samples."""
+    multiplier = point.gradient + intercept
+    slack = np.where(point.beta <= low, multiplier, np.where(point.beta >= high, -multiplier, -np.inf))
+    free = int(np.count_nonzero(slack == -np.inf))
+    violating = int(np.count_nonzero(slack < 0.0))
+    size = max(LEAST_ACTIVE, 2 * free, violating)
+    if size > 0.6 * slack.size:
+        return None
+    return np.sort(np.argpartition(slack, size)[:size])
+
+
+def _by_working_sets(
+    problem: KernelProblem, point: DualPoint, tol: float, max_rounds: int, on_round: Callable[[float], None] | None
+) -> float:
+    """Rounds on the samples that violate optimality most; near the end, on all that are off their bounds or nearly."""
+    low, high = problem.box
+    rows = make_rows(problem)
+    kept = np.empty(0, dtype=np.intp)
+    gap, intercept = relative_gap_of(problem, point)
+    steps = 1
+    for number in range(max_rounds):
+        together = False
+        active = _nearly_free(point, low, high, intercept) if gap < NEAR_THE_END else None
+        if active is not None and active.size <= (NEIGHBOURHOODS if isinstance(rows, NearRows) else MOST_ACTIVE):
+            steps = _round_among(problem, rows, point, low, high, active)
+        elif gap < NEAR_THE_END and isinstance(rows, NearRows) and number % 4 and steps:
+            together = True
+            active = _neighbourhoods(rows, point, low, high, intercept, NEIGHBOURHOODS)
+            steps, moved, change = _improve(rows.among(active), point, low, high, active, 0.01 * gap, 20)
+            rows.add_products(point.gradient, active, moved, change)
+        else:
+            kept, violation = _most_violating(point, low, high, WORKING_SET, kept)
+            steps, moved, change = _improve(rows.among(kept), point, low, high, kept, 0.1 * violation, 20)
+            rows.add_products(point.gradient, kept, moved, change)
+        point.n_iter += steps
+        gap, intercept = relative_gap_of(problem, point)
+        if on_round is not None:
+            on_round(gap)
+        stuck = steps == 0 and not together
+        if (gap <= tol or stuck) and isinstance(rows, NearRows):
+            before = gap
+            point.refresh(problem)  # with all values: those left out so far must not decide
+            gap, intercept = relative_gap_of(problem, point)
+            stuck &= gap <= 2.0 * before
+        if gap <= tol or stuck:
+            break
+    return gap
+
+
+def _round_among(
+    problem: KernelProblem, rows: DenseRows | NearRows, point: DualPoint, low: Array, high: Array, active: Indices
+) -> int:
+    """Steps among many samples, whose matrix is made for this round and whose whole rows are never held at once."""
+    fall = point.gradient[point.beta > low].max(initial=-np.inf)
+    violation = float(fall - point.gradient[point.beta < high].min(initial=np.inf))
+    small = rows.among(active) if isinstance(rows, NearRows) else problem.values(active, active)
+    free = np.count_nonzero((point.beta > low) & (point.beta < high))
+    patience, cycles = (10, MOST_CYCLES) if free <= FEW_FREE else (200, 1)
+    steps, moved, change = _improve(small, point, low, high, active, 0.02 * violation, patience, cycles)
+    if isinstance(rows, NearRows):
+        rows.add_products(point.gradient, active, moved, change)
+        return steps
+    for block in problem.row_blocks(moved.size):
+        point.gradient[block] += problem.values(block, active[moved]) @ change
+    return steps
+
+
+def _improve(
+    small: Array,
+    point: DualPoint,
+    low: Array,
+    high: Array,
+    active: Indices,
+    accuracy: float,
+    patience: int,
+    cycles: int = 1,
+) -> tuple[int, Indices, Array]:
+    """Pairwise steps among some samples, and Newton steps between cycles of them.
+
+    Returns the number of steps, which of the samples changed, and by how much. Coefficients are changed in place, the
+    gradient is not: that needs rows of the kernel matrix.
+    """
+    before = point.beta[active]
+    beta, gradient, steps = before.copy(), point.gradient[active], 0
+    low, high = low[active], high[active]
+    for cycle in range(cycles):
+        if cycle > 0:
+            newton_steps(small, gradient, beta, low, high)
+        done, violation = minimise_pairs(small, gradient, beta, low, high, accuracy, patience * active.size)
+        steps += done
+        if violation <= accuracy:
+            break
+    point.beta[active] = beta
+    change = beta - before
+    moved = np.flatnonzero(change)
+    return steps, moved, change[moved]
+
+
+def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: Indices) -> tuple[Indices, float]:
+    """Samples to work on, and the violation: least gradients that can grow, largest that can fall, half of the last."""
+    grow = np.where(point.beta < high, point.gradient, np.inf)
+    fall = np.where(point.beta > low, point.gradient, -np.inf)
+    violation = float(fall.max() - grow.min())
+    size = min(size, point.beta.size)
+    fresh = size if kept.size == 0 else size // 2
+    half = max(1, fresh // 2)
+    first = np.argpartition(grow, half - 1)[:half]
+    second = np.argpartition(-fall, half - 1)[:half]
+    chosen = np.concatenate([first, second])
+    free = kept[(point.beta[kept] > low[kept]) & (point.beta[kept] < high[kept])]
+    rest = np.concatenate([free, np.setdiff1d(kept, free)])
+    chosen = np.unique(np.concatenate([chosen, rest[: max(0, size - chosen.size)]]))
+    return chosen, violation
+
+
+def _neighbourhoods(rows: NearRows, point: DualPoint, low: Array, high: Array, intercept: float, size: int) -> Indices:
+    """The samples that violate optimality most, each with those near it that are off their bounds or violate as well.
+
+    A local kernel couples neighbours only, so that they are best moved together.
+    """
+    multiplier = point.gradient + intercept
+    at_low, at_high = point.beta <= low, point.beta >= high
+    violation = np.where(at_low, -multiplier, np.where(at_high, multiplier, np.abs(multiplier)))
+    eligible = (violation > 0.0) | ~(at_low | at_high)
+    eligible &= low < high
+    chosen: list[NDArray[np.int32]] = []
+    count = 0
+    for i in np.argsort(-violation)[:size].tolist():
+        if not eligible[i]:
+            continue
+        near = rows.neighbours(i, NEAR)
+        near = near[eligible[near]]
+        eligible[near] = False
+        chosen.append(near)
+        count += near.size
+        if count >= size:
+            break
+    return np.sort(np.concatenate(chosen)).astype(np.intp)

@@ -13,9 +13,8 @@ from hypermargin.certificates.kernel import KernelCertificate, enclosed_family
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem, KernelProblemFamily
 from hypermargin.solvers.base import Outcome, Solution, Solver, Status, judge, run_solver
 from hypermargin.solvers.kernel.compiled.pairs import minimise_family
-from hypermargin.solvers.kernel.decomposition import minimise_dual
-from hypermargin.solvers.kernel.dual import DualPoint, balanced, relative_gap_of, start
-from hypermargin.solvers.kernel.smoothing import minimise_in_features
+from hypermargin.solvers.kernel.dual import DualPoint, balanced, minimise_dual, relative_gap_of, start
+from hypermargin.solvers.kernel.features import minimise_in_features
 
 #: The problems that certificates of kernels are about.
 Provable = KernelProblem | FeatureProblem

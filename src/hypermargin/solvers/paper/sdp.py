@@ -20,7 +20,7 @@ from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
-from hypermargin.solvers.common.overlap import prove_overlap
+from hypermargin.solvers.common.separation import prove_overlap
 from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
 from hypermargin.solvers.paper.extraction import Candidate, extract, paper_eta
 from hypermargin.solvers.paper.frames import Frame, unbounded_frame
@@ -235,22 +235,12 @@ def _program(
     rows.append(sparse.csr_matrix(np.concatenate((-trace, np.zeros(k + slacks)))[None, :]))
     b = np.concatenate((np.zeros(slacks), -np.ones(n), np.zeros(1)))
 
-    # The matrix [[1, v'], [v, V]] entry by entry; svec's weights make its rows those of the cone.
-    row, column, weight = triangle(k + 1)
-    inner_row, inner_column, inner_weight = triangle(k)
-    where = np.zeros((k, k), dtype=np.int64)
-    where[inner_row, inner_column] = where[inner_column, inner_row] = np.arange(entries)
-    unscale = np.zeros((k, k))
-    unscale[inner_row, inner_column] = unscale[inner_column, inner_row] = 1.0 / inner_weight
+    # The matrix [[1, v'], [v, V]]: svec lists the entries of V in the same order here as in the unknowns.
+    row, column, _ = triangle(k + 1)
     matrix = sparse.lil_matrix((len(row), entries + k + slacks))
-    constant = np.zeros(len(row))
-    for r, (i, j, s) in enumerate(zip(row, column, weight, strict=True)):
-        if j == 0:
-            constant[r] = 1.0
-        elif i == 0:
-            matrix[r, entries + j - 1] = -s
-        else:
-            matrix[r, where[i - 1, j - 1]] = -s * unscale[i - 1, j - 1]
+    matrix[np.flatnonzero(row > 0), np.arange(entries)] = -1.0
+    matrix[np.flatnonzero((row == 0) & (column > 0)), entries + np.arange(k)] = -np.sqrt(2.0)
+    constant = np.where(column == 0, 1.0, 0.0)
     rows.append(matrix)
     cones = [clarabel.NonnegativeConeT(slacks + n + 1), clarabel.PSDTriangleConeT(k + 1)]
     return c, sparse.csc_matrix(sparse.vstack(rows)), np.concatenate((b, constant)), cones

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Small kernel problems without calls of the interpreter: pairwise steps, the best intercept, coefficients in balance.
 
 Sequential minimal optimisation minimises ``beta'K beta/2 - y.beta`` over ``low <= beta <= high`` with the sum of beta
@@ -56,7 +56,6 @@ def minimise_pairs(
     aheads: cython.const[cython.Py_ssize_t][::1] = pasts - ends
     diagonal: cython.double[::1] = np.empty(beta.shape[0])
     steps: cython.Py_ssize_t[::1] = np.zeros(1, dtype=np.intp)
-    violation: cython.double
     with cython.nogil:
         violation = _minimise_runs(K, gradient, beta, low, high, tol, max_steps, begins, aheads, diagonal, steps)
     return steps[0], violation
@@ -85,25 +84,11 @@ def _minimise_runs(
     """
     n_runs: cython.Py_ssize_t = aheads.shape[0]
     i: cython.Py_ssize_t = -1
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    r: cython.Py_ssize_t
     row_i: cython.Py_ssize_t = 0
     row_j: cython.Py_ssize_t = 0
-    own_row: cython.Py_ssize_t
-    ahead: cython.Py_ssize_t
     step: cython.Py_ssize_t = 0
-    best: cython.double
-    bend: cython.double
-    own: cython.double
-    gain: cython.double
-    excess: cython.double
-    move: cython.double
-    room_up: cython.double
-    room_down: cython.double
     least: cython.double = INFINITY
     largest: cython.double = -INFINITY
-    violation: cython.double
     for r in range(n_runs):
         ahead = aheads[r]
         for k in range(begins[r], begins[r + 1]):
@@ -188,14 +173,12 @@ def gap_and_intercept(
     the centre of the interval.
     """
     n: cython.Py_ssize_t = beta.shape[0]
-    i: cython.Py_ssize_t
     low: cython.double = _end_of_optimum(order, gradient, y, costs, 1.0)
     high: cython.double = _end_of_optimum(order, gradient, y, costs, -1.0)
     intercept: cython.double = 0.5 * (low + high)
     risk: cython.double = 0.0
     product: cython.double = 0.0
     labels: cython.double = 0.0
-    short: cython.double
     for i in range(n):
         # 1 - y (K beta + b) = -y (gradient + b)
         short = -y[i] * (gradient[i] + intercept)
@@ -228,7 +211,6 @@ def _end_of_optimum(
     n: cython.Py_ssize_t = y.shape[0]
     first: cython.Py_ssize_t = 0
     past: cython.Py_ssize_t = n
-    i: cython.Py_ssize_t
     below: cython.double = 0.0
     above: cython.double = 0.0
     share: cython.double = 1.0 - (TIED + n * ROUNDED)
@@ -265,12 +247,7 @@ def balance_in_place(
     They are rounded towards 0, so that bounds stay respected, and what is left over goes where there is most room.
     """
     n: cython.Py_ssize_t = beta.shape[0]
-    i: cython.Py_ssize_t
-    best: cython.Py_ssize_t
     excess: cython.double = 0.0
-    room: cython.double
-    most: cython.double
-    moved: cython.double
     for i in range(n):
         beta[i] = floor(beta[i] / unit) if beta[i] > 0.0 else ceil(beta[i] / unit)
         excess += beta[i]  # whole numbers below 2^53: exact
@@ -312,16 +289,6 @@ def minimise_family(
     ``K beta - y``. `intercepts`, `gaps` and `steps` have an entry for each problem. Steps go on until no pair violates
     optimality by more than `first_tol`, and then ten times less until the gap is reached.
     """
-    p: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    past: cython.Py_ssize_t
-    runs: cython.Py_ssize_t
-    runs_end: cython.Py_ssize_t
-    end: cython.double
-    total: cython.double
-    unit: cython.double
-    accuracy: cython.double
     n_problems: cython.Py_ssize_t = family.starts.shape[0] - 1
     n: cython.Py_ssize_t = family.y.shape[0]
     low: cython.double[::1] = np.empty(n)
@@ -384,11 +351,6 @@ def minimise_family(
 def _sort(keys: cython.const[cython.double][::1], order: cython.Py_ssize_t[::1]) -> cython.void:
     """The places of the keys in growing order, by a heap."""
     n: cython.Py_ssize_t = keys.shape[0]
-    k: cython.Py_ssize_t
-    size: cython.Py_ssize_t
-    parent: cython.Py_ssize_t
-    child: cython.Py_ssize_t
-    moved: cython.Py_ssize_t
     for k in range(n):
         order[k] = k
     for k in range(n // 2 + n - 1):  # first make the heap, then take the largest off it one by one

@@ -1,27 +1,24 @@
-"""A primal-dual predictor-corrector interior-point method (HKM direction) for moment relaxations.
+"""A primal-dual predictor-corrector interior-point method (HKM direction) for moment relaxations, with its algebra.
 
 Unknowns: moments z, the matrices ``S = B(z)`` they make, and the Gram matrices X of the SOS side, all batched over
-groups. Each iteration solves ``X S = mu I`` to first order with Mehrotra's second-order correction. The same code runs
-on NumPy, PyTorch and any other array-API library.
+groups. Each iteration solves ``X S = mu I`` to first order with Mehrotra's second-order correction. Moments of a group
+come in the order private, shared, constant.
+
+Only `take`, `matmul`, Cholesky factors and elementwise operations are used, so NumPy, PyTorch (processor and GPU) and
+array-api-strict run the same code. Against Clarabel on the same relaxation it takes half the time at n = 40, an eighth
+to a twentieth at n = 640 (docs/benchmarks/moment.md), and it alone runs on a GPU.
 """
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.solvers.paper.moment.newton import (
-    NewtonSystem,
-    RelaxationOperator,
-    inverses,
-    is_linalg_error,
-    longest_step,
-    sandwich,
-)
-from hypermargin.solvers.paper.moment.relaxation import Relaxation
+from hypermargin.solvers.paper.moment.relaxation import Block, Index, Relaxation
 
 #: Fraction of the way to the boundary of the cone that a step may go; with PATIENCE and the centring exponent it is the
 #: best of nine combinations on the Gaussians of benchmarks/bench_moment.py.
@@ -35,6 +32,11 @@ SHORTEST_STEP = 1e-4
 PATIENCE, NEAR = 5, 1e-3
 #: Relative gap above which residuals fall with mu, not ahead of it (0.001, 1, 3, 10 were worse: docs/relaxations.md).
 FAR = 0.1
+#: Bytes of the largest temporary array of an assembly. On a processor it should stay in the cache (2^20 to 2^24 take
+#: the same time within 10 %, 2^26 a fifth more); an accelerator would spend its time on launching small calls.
+CHUNK_BYTES, ACCELERATOR_CHUNK_BYTES = 2**22, 2**30
+#: What is added to a unit diagonal, some 50 units of rounding, so that Cholesky does not meet zero.
+NUDGE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +118,11 @@ def interior_point(
     best, least_merit, since_best = (point, residuals), residuals.merit, 0
 
     for iteration in range(max_iter):
-        _record(history, residuals, iteration, callback)
+        now = {key: float(getattr(residuals, key)) for key in history}
+        for key, value in now.items():
+            history[key].append(value)
+        if callback is not None:
+            callback(iteration, now)
         if residuals.merit <= tol:
             status = "solved"
             break
@@ -148,13 +154,16 @@ def interior_point(
         iteration = max_iter
 
     point, residuals = best if status != "solved" else (point, residuals)
-    return _result(relaxation, operator, point, residuals, status, iteration, history)
+    moments = np.empty((relaxation.n_groups, relaxation.n_moments))
+    moments[:, operator.order] = to_numpy(operator.moments(point.private, point.shared, 1.0))
+    grams = tuple(to_numpy(X) for X in point.X)
+    return InteriorResult(moments, grams, status, iteration, residuals.gap, residuals.infeasibility, history)
 
 
 # -- the pieces of an iteration --------------------------------------------------------------------------------------
 
 
-def start(operator: RelaxationOperator) -> Point:
+def start(operator: "RelaxationOperator") -> Point:
     """Multiples of the identity. Gram matrices have to match the objective; moments are of order 1 in a ball.
 
     Without a ball they grow without limit, and a start far out is the better one.
@@ -165,20 +174,17 @@ def start(operator: RelaxationOperator) -> Point:
     in_ball = any(block.name == "ball" for block in operator.blocks)
     moments, far = (2.0, 1.0) if in_ball else (300.0, 30.0)
     grams = 2.0 * far * max(1.0 / n, _largest(operator.private_cost, xp), _largest(operator.shared_cost, xp) / n)
-
-    def identities(amounts: list[float]) -> list[Any]:
-        return [
-            xp.zeros((b.copies, b.size, b.size), dtype=xp.float64, device=device)
-            + amount * xp.eye(b.size, dtype=xp.float64, device=device)
-            for b, amount in zip(operator.blocks, amounts, strict=True)
-        ]
-
-    # A block with fewer copies than groups has more to do with each; half the way there stays well centred.
-    shares = [grams * max(1.0, n / block.copies) ** 0.5 for block in operator.blocks]
-    return Point(private, shared, identities([moments] * len(shares)), identities(shares))
+    S, X = [], []
+    for block in operator.blocks:
+        identities = xp.zeros((block.copies, block.size, block.size), dtype=xp.float64, device=device)
+        identities = identities + xp.eye(block.size, dtype=xp.float64, device=device)
+        S.append(moments * identities)
+        # A block with fewer copies than groups has more to do with each; half the way there stays well centred.
+        X.append(grams * max(1.0, n / block.copies) ** 0.5 * identities)
+    return Point(private, shared, S, X)
 
 
-def measure(operator: RelaxationOperator, point: Point) -> Residuals:
+def measure(operator: "RelaxationOperator", point: Point) -> Residuals:
     """Residuals of ``B(z) = S`` and of the SOS identity, and the two objective values."""
     xp = operator.xp
     sos_private, sos_shared, sos_constant = operator.adjoint(point.X)
@@ -195,35 +201,26 @@ def measure(operator: RelaxationOperator, point: Point) -> Residuals:
         sos_residual / (1.0 + abs(sos_value)),
         max(_largest(R, xp) / (1.0 + _largest(S, xp)) for R, S in zip(matrices, point.S, strict=True)),
     )
-    return Residuals(
-        private,
-        shared,
-        matrices,
-        mu,
-        mu * operator.barrier,
-        moment_value,
-        sos_value,
-        sos_residual,
-        infeasibility,
-    )
+    values = (moment_value, sos_value, sos_residual, infeasibility)
+    return Residuals(private, shared, matrices, mu, mu * operator.barrier, *values)
 
 
 def direction(
-    newton: NewtonSystem, point: Point, residuals: Residuals, *, target: float, second_order: Point | None = None
+    newton: "NewtonSystem", point: Point, residuals: Residuals, *, target: float, second_order: Point | None = None
 ) -> Point:
     """The step towards ``X S = target I``; `second_order` is the predictor whose products are corrected for.
 
     While the gap is large, residuals fall with mu and not ahead of it. Without a ball the SOS side has no interior, so
     Gram matrices that satisfy its equations too soon lie at the boundary of the cone, where only short steps are left.
     """
-    operator, xp = newton.operator, newton.operator.xp
+    operator = newton.operator
     kept = target / residuals.mu if residuals.gap > FAR else 0.0
     missing = [(1.0 - kept) * R for R in residuals.matrices]
     wanted = []  # what the Gram matrices would become if the moments stayed where they are
     for k, (X, Si, R) in enumerate(zip(point.X, newton.S_inverse, missing, strict=True)):
-        change = target * Si - sandwich(X, R, Si, xp)
+        change = target * Si - sandwich(X, R, Si)
         if second_order is not None:
-            change = change - sandwich(second_order.X[k], second_order.S[k], Si, xp)
+            change = change - sandwich(second_order.X[k], second_order.S[k], Si)
         wanted.append(change)
     sos_private, sos_shared, _ = operator.adjoint(wanted)
     private, shared = newton.solve(
@@ -232,20 +229,19 @@ def direction(
     )
     moved = operator.matrices(private, shared)
     S = [M + R for M, R in zip(moved, missing, strict=True)]
-    X = [
-        Wk - Xk - sandwich(Xk, M, Si, xp)
-        for Wk, Xk, M, Si in zip(wanted, point.X, moved, newton.S_inverse, strict=True)
-    ]
-    return Point(private, shared, S, X)
+    parts = zip(wanted, point.X, moved, newton.S_inverse, strict=True)
+    return Point(private, shared, S, [W - X - sandwich(X, M, Si) for W, X, M, Si in parts])
 
 
-def step_lengths(operator: RelaxationOperator, point: Point, step: Point, accuracy: float) -> tuple[float, float]:
+def step_lengths(operator: "RelaxationOperator", point: Point, step: Point, accuracy: float) -> tuple[float, float]:
     """The longest steps, at most 1, that keep S and X positive definite."""
     moments = longest_step(point.S, step.S, STEP_FRACTION, accuracy, operator.xp)
     return moments, longest_step(point.X, step.X, STEP_FRACTION, accuracy, operator.xp)
 
 
-def centring(point: Point, step: Point, lengths: tuple[float, float], mu: float, operator: RelaxationOperator) -> float:
+def centring(
+    point: Point, step: Point, lengths: tuple[float, float], mu: float, operator: "RelaxationOperator"
+) -> float:
     """Mehrotra's target: the better the predictor does, the less centring."""
     ahead = advance(point, step, lengths)
     reached = max(_mu(operator, ahead.X, ahead.S), 0.0) / mu
@@ -263,7 +259,7 @@ def advance(point: Point, step: Point, lengths: tuple[float, float]) -> Point:
     )
 
 
-def _mu(operator: RelaxationOperator, X: list[Any], S: list[Any]) -> float:
+def _mu(operator: "RelaxationOperator", X: list[Any], S: list[Any]) -> float:
     total = sum(float(operator.xp.sum(Xk * Sk)) for Xk, Sk in zip(X, S, strict=True))
     return total / operator.barrier
 
@@ -272,36 +268,384 @@ def _largest(values: Any, xp: Any) -> float:
     return float(xp.max(xp.abs(values))) if values.shape[0] and values.shape[-1] else 0.0
 
 
-def _record(
-    history: dict[str, list[float]],
-    residuals: Residuals,
-    iteration: int,
-    callback: Callable[[int, dict[str, float]], None] | None,
-) -> None:
-    now = {key: float(getattr(residuals, key)) for key in history}
-    for key, value in now.items():
-        history[key].append(value)
-    if callback is not None:
-        callback(iteration, now)
-
-
-def _result(
-    relaxation: Relaxation,
-    operator: RelaxationOperator,
-    point: Point,
-    residuals: Residuals,
-    status: str,
-    n_iter: int,
-    history: dict[str, list[float]],
-) -> InteriorResult:
-    moments = np.empty((relaxation.n_groups, relaxation.n_moments))
-    moments[:, operator.order] = to_numpy(operator.moments(point.private, point.shared, 1.0))
-    grams = tuple(to_numpy(X) for X in point.X)
-    return InteriorResult(moments, grams, status, n_iter, residuals.gap, residuals.infeasibility, history)
-
-
 def to_numpy(values: Any) -> Array:
     """A NumPy copy of an array of any library, from any device."""
     if hasattr(values, "cpu"):  # a tensor of PyTorch
         values = values.cpu().numpy()
     return np.array(values, dtype=np.float64)
+
+
+# -- batches of matrices -----------------------------------------------------------------------------------------------
+
+
+def inverse_root(matrices: Any, xp: Any) -> Any:
+    """Inverses of the lower Cholesky factors of a batch, or a LinAlgError where one is not positive definite."""
+    lower = xp.linalg.cholesky(matrices)
+    size = lower.shape[-1]
+    if hasattr(xp.linalg, "solve_triangular"):  # it is not in the array API, but PyTorch has it
+        identity = xp.eye(size, dtype=lower.dtype, device=lower.device)
+        return xp.linalg.solve_triangular(lower, xp.broadcast_to(identity, lower.shape), upper=False)
+    diagonal = 1.0 / xp.linalg.diagonal(lower)
+    rows = -lower * diagonal[:, :, None]
+    inverse = xp.zeros_like(lower)
+    for i in range(size):  # forward substitution, all matrices at once: four times faster than NumPy's `inv`
+        if i:
+            inverse[:, i : i + 1, :i] = xp.matmul(rows[:, i : i + 1, :i], inverse[:, :i, :i])
+        inverse[:, i, i] = diagonal[:, i]
+    return inverse
+
+
+def inverses(S: list[Any], xp: Any) -> list[Any]:
+    """``S^-1`` block by block, or a LinAlgError where S is not positive definite."""
+    return [R.mT @ R for R in (inverse_root(Sk, xp) for Sk in S)]
+
+
+def sandwich(X: Any, M: Any, S_inverse: Any) -> Any:
+    """The symmetric part of ``X M S^-1`` of one block, M symmetric."""
+    product = X @ M @ S_inverse
+    return 0.5 * (product + product.mT)
+
+
+def longest_step(S: list[Any], step: list[Any], fraction: float, accuracy: float, xp: Any) -> float:
+    """`fraction` of the way to where ``S + a step`` leaves the cone, at most 1, and less by up to `accuracy`.
+
+    Bisection by Cholesky factorisations, each a tenth of the time of eigenvalues, the block last found outside first.
+    """
+    blocks = list(zip(S, step, strict=True))
+
+    def stays(a: float) -> bool:
+        for k, (M, D) in enumerate(blocks):
+            try:
+                xp.linalg.cholesky(M + a * D)
+            except (ValueError, RuntimeError) as error:
+                if not is_linalg_error(error):
+                    raise
+                blocks.insert(0, blocks.pop(k))
+                return False
+        return True
+
+    low, high = 0.0, 1.0 / fraction
+    if stays(high):
+        return 1.0
+    while high - low > accuracy * high and high > 1e-12:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if stays(middle) else (low, middle)
+    return fraction * low
+
+
+def is_linalg_error(error: Exception) -> bool:
+    """Whether this is the LinAlgError of NumPy (a ValueError) or of PyTorch (a RuntimeError)."""
+    return "LinAlgError" in type(error).__name__
+
+
+def unit_diagonal(matrices: Any, xp: Any) -> tuple[Any, Any]:
+    """Positive definite matrices (..., r, r) scaled to a unit diagonal, raised by `NUDGE`, and the scale (..., r)."""
+    diagonal = xp.linalg.diagonal(matrices)
+    if not bool(xp.all(diagonal > 0.0)):
+        raise np.linalg.LinAlgError("rounding has made the Newton matrix indefinite")
+    scale = 1.0 / xp.sqrt(diagonal)
+    raised = NUDGE * xp.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
+    return matrices * scale[..., :, None] * scale[..., None, :] + raised, scale
+
+
+class SumByTarget:
+    """Sums of the entries of the last axis that have the same target: the k-th of all targets are gathered at once.
+
+    A product with a one-hot matrix is ten times slower for the moment matrices of 8 variables.
+    """
+
+    def __init__(self, targets: Index, n_targets: int, xp: Any, device: Any) -> None:
+        counts = np.bincount(targets, minlength=n_targets)
+        most_first = np.argsort(-counts, kind="stable")
+        entries, starts = np.argsort(targets, kind="stable"), np.concatenate(([0], np.cumsum(counts)))
+        self._gather = [
+            xp.asarray(entries[starts[most_first[: np.sum(counts > k)]] + k], device=device)
+            for k in range(int(counts.max(initial=0)))
+        ]
+        self._empty, self._order = int(np.sum(counts == 0)), xp.asarray(np.argsort(most_first), device=device)
+        self._xp = xp
+
+    def __call__(self, values: Any) -> Any:
+        xp = self._xp
+        sums = xp.take(values, self._gather[0], axis=-1)
+        for entries in self._gather[1:]:
+            sums[..., : entries.shape[0]] += xp.take(values, entries, axis=-1)
+        nothing = xp.zeros((*values.shape[:-1], self._empty), dtype=values.dtype, device=values.device)
+        return xp.take(xp.concat((sums, nothing), axis=-1), self._order, axis=-1)
+
+
+# -- the linear maps of a relaxation -----------------------------------------------------------------------------------
+
+
+class HankelPattern:
+    """Products ``tr(E_c X E_d S^-1)`` for c among `rows`, d among `columns`, and monomials of the basis among `basis`.
+
+    E_c has a one wherever two monomials of the basis multiply to the monomial c. So ``X E_c`` is X with its columns
+    moved, and the trace with E_d sums entries.
+    """
+
+    def __init__(self, hankel: Index, rows: Index, columns: Index, basis: Index, xp: Any, device: Any) -> None:
+        size, r = hankel.shape[0], len(basis)
+        sums = hankel[np.ix_(basis, basis)]
+        place = np.full(int(hankel.max()) + 1, -1)
+        place[rows] = np.arange(len(rows))
+        # partner[c, b]: the monomial a with a + b = c, or r (a column of zeros) where there is none.
+        partner = np.full((len(rows), r), r)
+        for a in range(r):
+            known = place[sums[a]] >= 0
+            partner[place[sums[a][known]], np.flatnonzero(known)] = a
+        target = np.full(int(hankel.max()) + 1, len(columns))
+        target[columns] = np.arange(len(columns))
+        self._xp, self._r, self._n_rows, self._n_columns = xp, r, len(rows), len(columns)
+        self._sum = SumByTarget(target[sums.ravel()], len(columns) + 1, xp, device)
+        gather = np.arange(r)[None, :, None] * (r + 1) + partner[:, None, :]
+        self._gather = xp.asarray(gather.ravel(), device=device)
+        inner = (basis[:, None] * size + basis[None, :]).ravel()
+        self._inner = None if r == size else xp.asarray(inner, device=device)
+
+    def products(self, X: Any, S_inverse: Any) -> Any:
+        """Shape (k, size, size) twice to (k, rows, columns)."""
+        xp, r, count = self._xp, self._r, X.shape[0]
+        if self._inner is not None:
+            X, S_inverse = (
+                xp.reshape(xp.take(xp.reshape(M, (count, -1)), self._inner, axis=1), (count, r, r))
+                for M in (X, S_inverse)
+            )
+        padded = xp.concat((X, xp.zeros((count, r, 1), dtype=X.dtype, device=X.device)), axis=2)
+        moved = xp.take(xp.reshape(padded, (count, r * (r + 1))), self._gather, axis=1)
+        product = xp.reshape(moved, (count, self._n_rows * r, r)) @ S_inverse
+        return self._sum(xp.reshape(product, (count, self._n_rows, r * r)))[:, :, : self._n_columns]
+
+
+class BlockOperator:
+    """One block's map from moments to matrices, its adjoint, and its part of the Newton matrix."""
+
+    def __init__(self, block: Block, position: Index, n_groups: int, n_private: int, xp: Any, device: Any) -> None:
+        self.xp, self.size, self.copies, self.name = xp, block.size, block.copies, block.name
+        self.identity_groups = block.copies == n_groups and bool(np.all(block.groups == np.arange(n_groups)))
+        self.groups, self.n_groups = block.groups, n_groups
+        self.n_localised, self.n_terms, self.n_moments = *block.shift.shape, len(position)
+        shift, hankel, n_localised = position[block.shift], block.hankel, self.n_localised
+        # The moment matrix: its localised moments are the moments themselves, so take them in this order.
+        self.is_plain = self.n_terms == 1 and bool(np.all(block.coefficients == 1.0)) and n_localised == len(position)
+        every, basis = np.arange(n_localised), np.arange(self.size)
+        if self.is_plain:
+            hankel, shift = shift[hankel, 0], every[:, None]
+        self._hankel = xp.asarray(hankel.ravel(), device=device)
+        self._shift = xp.asarray(shift.ravel(), device=device)
+        self._group_index = xp.asarray(block.groups, device=device)
+        self._sum_entries = SumByTarget(hankel.ravel(), n_localised, xp, device)
+        self._sum_terms = SumByTarget(shift.ravel(), len(position), xp, device)
+        self.coefficients = xp.asarray(np.ascontiguousarray(block.coefficients), device=device)
+        if self.is_plain:
+            # One pattern of private and one of shared rows: shared moments are products of shared monomials only, so
+            # the second is much smaller than its part of the whole. Row 0 of the products is the basis itself.
+            shared, private = every[n_private:-1], every[:n_private]
+            self._patterns = [HankelPattern(hankel, private, every[:-1], basis, xp, device)]
+            if len(shared):
+                self._patterns.append(
+                    HankelPattern(hankel, shared, shared, np.flatnonzero(hankel[0] >= n_private), xp, device)
+                )
+            return
+        self._patterns = [HankelPattern(hankel, every, every, basis, xp, device)]
+        one_hot = np.zeros((self.n_terms, n_localised, len(position)))
+        for p in range(self.n_terms):
+            one_hot[p, every, shift[:, p]] = 1.0
+        inner = np.ascontiguousarray(one_hot[:, :, :-1]).reshape(self.n_terms, -1)
+        self._one_hot = xp.asarray(inner, device=device)
+
+    def matrices(self, z: Any) -> Any:
+        """Moments (N, S) to matrices (copies, r, r)."""
+        xp = self.xp
+        y = z if self.identity_groups else xp.take(z, self._group_index, axis=0)
+        if not self.is_plain:
+            shifted = xp.reshape(xp.take(y, self._shift, axis=1), (self.copies, self.n_localised, self.n_terms))
+            y = (shifted @ self.coefficients[:, :, None])[:, :, 0]
+        return xp.reshape(xp.take(y, self._hankel, axis=1), (self.copies, self.size, self.size))
+
+    def adjoint(self, X: Any) -> Any:
+        """Matrices (copies, r, r) to coefficients (N, S)."""
+        xp = self.xp
+        y = self._sum_entries(xp.reshape(X, (self.copies, -1)))
+        if self.is_plain:
+            return y
+        terms = self._sum_terms(xp.reshape(y[:, :, None] * self.coefficients[:, None, :], (self.copies, -1)))
+        if self.identity_groups:
+            return terms
+        out = xp.zeros((self.n_groups, self.n_moments), dtype=X.dtype, device=X.device)
+        for group, rows in self.by_group(0, self.n_groups):
+            out[group, :] = xp.sum(terms[rows, :], axis=0)
+        return out
+
+    def copies_of(self, start: int, stop: int) -> slice:
+        """Which of this block's matrices belong to groups start to stop."""
+        if self.identity_groups:
+            return slice(start, stop)
+        return slice(int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop)))
+
+    def by_group(self, start: int, stop: int) -> list[tuple[int, slice]]:
+        """The groups from start to stop that have copies, and which."""
+        groups = np.unique(self.groups[self.copies_of(start, stop)]).tolist()
+        return [(group, self.copies_of(group, group + 1)) for group in groups]
+
+    def plain_newton(self, X: Any, S_inverse: Any) -> tuple[Any, Any]:
+        """Private rows of the Newton matrices (k, P, S - 1) of the moment matrix, and the sum of the shared parts."""
+        private, *shared = (pattern.products(X, S_inverse) for pattern in self._patterns)
+        return private, self.xp.sum(shared[0], axis=0) if shared else 0.0
+
+    def localised_newton(self, X: Any, S_inverse: Any, copies: slice) -> tuple[Any, Any]:
+        """L and ``H L`` of some copies: their Newton matrices are ``L' H L``, H those of localised moments.
+
+        L, (copies, Y, S - 1), takes a group's moments, the constant left out, to the localised ones.
+        """
+        L = self.xp.reshape(self.coefficients[copies, :] @ self._one_hot, (-1, self.n_localised, self.n_moments - 1))
+        return L, self._patterns[0].products(X, S_inverse) @ L
+
+
+class RelaxationOperator:
+    """All blocks of a relaxation, with the moments of a group in the order private, shared, constant."""
+
+    def __init__(self, relaxation: Relaxation, xp: Any, device: Any = None, n_threads: int = 1) -> None:
+        private, shared = np.flatnonzero(relaxation.private), np.flatnonzero(relaxation.shared)
+        self.order = np.concatenate((private, shared, [0]))
+        self.n_private, self.n_shared, self.n_groups = len(private), len(shared), relaxation.n_groups
+        position = np.empty(relaxation.n_moments, dtype=np.int64)
+        position[self.order] = np.arange(relaxation.n_moments)
+        self.xp, self.device, self.n_threads = xp, device, n_threads
+        self.blocks = [
+            BlockOperator(block, position, relaxation.n_groups, len(private), xp, device) for block in relaxation.blocks
+        ]
+        self.barrier = sum(block.copies * block.size for block in self.blocks)
+        objective = xp.asarray(np.ascontiguousarray(relaxation.objective[:, self.order]), device=device)
+        self.private_cost = objective[:, : self.n_private]
+        self.shared_cost = xp.sum(objective[:, self.n_private : -1], axis=0)
+        self.constant = float(xp.sum(objective[:, -1]))
+
+    def moments(self, private: Any, shared: Any, constant: float) -> Any:
+        """The moments of all groups, shape (N, S); `constant` is 1 at a point and 0 for a direction."""
+        xp, n = self.xp, self.n_groups
+        common = xp.broadcast_to(xp.reshape(shared, (1, -1)), (n, self.n_shared))
+        last = xp.full((n, 1), constant, dtype=private.dtype, device=private.device)
+        return xp.concat((private, common, last), axis=1)
+
+    def matrices(self, private: Any, shared: Any, constant: float = 0.0) -> list[Any]:
+        z = self.moments(private, shared, constant)
+        return [block.matrices(z) for block in self.blocks]
+
+    def adjoint(self, matrices: list[Any]) -> tuple[Any, Any, float]:
+        """The SOS side's coefficients: private (N, Kp), shared (Ks,) and the constant."""
+        total: Any = 0.0
+        for block, X in zip(self.blocks, matrices, strict=True):
+            total = total + block.adjoint(X)
+        sums = self.xp.sum(total[:, self.n_private :], axis=0)
+        return total[:, : self.n_private], sums[:-1], float(sums[-1])
+
+
+# -- the Newton system -------------------------------------------------------------------------------------------------
+
+
+class NewtonSystem:
+    """Factorisation of ``M = A* (X . S^-1) A`` at one iterate: an arrow, one small block per group and a border.
+
+    Each group's private unknowns are eliminated; what remains of all groups adds up to one system in the shared
+    unknowns. Cost and memory are linear in the number of groups; a solve costs two passes over them.
+    """
+
+    def __init__(self, operator: RelaxationOperator, X: list[Any], S_inverse: list[Any]) -> None:
+        self.operator, self.X, self.S_inverse = operator, X, S_inverse
+        xp, n, step = operator.xp, operator.n_groups, self._groups_at_a_time()
+        chunks = [(start, min(start + step, n)) for start in range(0, n, step)]
+        if operator.n_threads > 1 and len(chunks) > 1:
+            with ThreadPoolExecutor(operator.n_threads) as pool:
+                parts = list(pool.map(self._eliminate, chunks))
+        else:
+            parts = [self._eliminate(chunk) for chunk in chunks]
+        self._root = xp.concat([part[0] for part in parts])
+        if operator.n_shared:
+            self._coupling = xp.concat([part[1] for part in parts])
+            border = sum((part[2] for part in parts[1:]), parts[0][2])
+            self._border, self._border_scale = unit_diagonal(0.5 * (border + border.mT), xp)
+
+    def solve(self, private: Any, shared: Any, refinements: int = 3) -> tuple[Any, Any]:
+        """``M x = rhs``, with iterative refinement while it helps: late systems are ill-conditioned."""
+        x_private, x_shared = self._solve_once(private, shared)
+        smallest = self._size(private, shared)
+        enough = 1e-13 * smallest
+        for _ in range(refinements):
+            done_private, done_shared = self.apply(x_private, x_shared)
+            left_private, left_shared = private - done_private, shared - done_shared
+            size = self._size(left_private, left_shared)
+            if not enough < size < 0.5 * smallest:
+                break
+            smallest = size
+            more_private, more_shared = self._solve_once(left_private, left_shared)
+            x_private, x_shared = x_private + more_private, x_shared + more_shared
+        return x_private, x_shared
+
+    def apply(self, private: Any, shared: Any) -> tuple[Any, Any]:
+        """``M x`` without M: from moments to matrices, scaled, and back."""
+        steps = self.operator.matrices(private, shared)
+        scaled = [sandwich(*parts) for parts in zip(self.X, steps, self.S_inverse, strict=True)]
+        out_private, out_shared, _ = self.operator.adjoint(scaled)
+        return out_private, out_shared
+
+    def _solve_once(self, private: Any, shared: Any) -> tuple[Any, Any]:
+        xp = self.operator.xp
+        half = self._root @ private[:, :, None]
+        if self.operator.n_shared:
+            reduced = shared - xp.sum(self._coupling.mT @ half, axis=0)[:, 0]
+            shared = self._border_scale * xp.linalg.solve(self._border, (self._border_scale * reduced)[:, None])[:, 0]
+            half = half - self._coupling @ shared[:, None]
+        return (self._root.mT @ half)[:, :, 0], shared
+
+    def _size(self, private: Any, shared: Any) -> float:
+        """Largest entry of a right-hand side."""
+        return max(_largest(private, self.operator.xp), _largest(shared, self.operator.xp))
+
+    def _eliminate(self, chunk: tuple[int, int]) -> tuple[Any, Any, Any]:
+        """For some groups: inverse Cholesky factors of their private blocks, their coupling, and what is left over."""
+        xp, n_private = self.operator.xp, self.operator.n_private
+        rows, border = self._newton_matrices(*chunk)
+        block, scale = unit_diagonal(rows[:, :, :n_private], xp)
+        root = inverse_root(block, xp) * scale[:, None, :]
+        if not self.operator.n_shared:
+            return root, None, None
+        coupling = root @ rows[:, :, n_private:]
+        flat = xp.reshape(coupling, (-1, self.operator.n_shared))
+        return root, coupling, border - flat.mT @ flat
+
+    def _newton_matrices(self, start: int, stop: int) -> tuple[Any, Any]:
+        """Private rows of ``M`` of some groups, the constant left out, and the sum of their shared rows and columns."""
+        xp, P = self.operator.xp, self.operator.n_private
+        rows: Any = 0.0
+        border: Any = 0.0
+        maps, products = [], []
+        for block, X, Si in zip(self.operator.blocks, self.X, self.S_inverse, strict=True):
+            copies = block.copies_of(start, stop)
+            if copies.start == copies.stop:
+                continue
+            if block.is_plain:
+                rows, border = block.plain_newton(X[copies, ...], Si[copies, ...])
+                continue
+            L, product = block.localised_newton(X[copies, ...], Si[copies, ...], copies)
+            if block.identity_groups:  # one product for all of these blocks, below
+                maps.append(L)
+                products.append(product)
+                continue
+            for group, part in block.by_group(start, stop):
+                inside = slice(part.start - copies.start, part.stop - copies.start)
+                flat_L, flat_product = (xp.reshape(M[inside, ...], (-1, M.shape[2])) for M in (L, product))
+                rows[group - start, ...] += flat_L[:, :P].mT @ flat_product
+                border = border + flat_L[:, P:].mT @ flat_product[:, P:]
+        if maps:
+            L, product = xp.concat(maps, axis=1), xp.concat(products, axis=1)
+            rows = rows + L[:, :, :P].mT @ product
+            if self.operator.n_shared:
+                flat_L, flat_product = (xp.reshape(M[:, :, P:], (-1, M.shape[2] - P)) for M in (L, product))
+                border = border + flat_L.mT @ flat_product
+        return rows, border
+
+    def _groups_at_a_time(self) -> int:
+        bytes_per_group = max(8 * block.n_localised * block.size**2 for block in self.operator.blocks)
+        on_processor = self.operator.device is None or str(self.operator.device) == "cpu"
+        return max(1, (CHUNK_BYTES if on_processor else ACCELERATOR_CHUNK_BYTES) // bytes_per_group)
