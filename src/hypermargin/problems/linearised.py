@@ -58,10 +58,6 @@ class OriginJacobian:
         """``J' c`` of one vector c, shape (d + 1,) to (n, d)."""
         return self.stretch[:, None] * c[1:] + self._along(c)[:, None] * self.unit
 
-    def pull_back_size(self, c: Array) -> Array:
-        """The size of the terms that `pull_back` sums, shape (n,)."""
-        return self.stretch * np.max(np.abs(c[1:])) + np.abs(self._along(c))
-
     def _along(self, c: Array) -> Array:
         return self.sinh * c[0] + (self.cosh - self.stretch) * (self.unit @ c[1:])
 

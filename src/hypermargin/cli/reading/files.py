@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from hypermargin.cli.console import CommandError, say
-from hypermargin.cli.reading.columns import Columns, Wanted
-from hypermargin.cli.reading.points import Points, array_place
+from hypermargin.cli.reading.columns import Columns, Points, Wanted, array_place
 from hypermargin.data.inputs import SHARE_OF_MEMORY, free_memory
 from hypermargin.data.readers import (
     MISSING,
