@@ -9,8 +9,7 @@ from exact_bound import exact_cut, framed_row, root
 
 from hypermargin import MarginProblem, solve
 from hypermargin.certificates import CertificateError, SoftMarginCertificate
-from hypermargin.certificates.compiled import blocked_sums
-from hypermargin.certificates.compiled import sums as split_sums
+from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.core import sums
 from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.certificates.frame import FramedSamples
@@ -19,11 +18,10 @@ from hypermargin.geometry.lorentz import fixed_order_product
 from interpreted import load_source
 from reference.objective import lift
 
-(PLAIN,) = load_source(blocked_sums)
-NOTHING = np.zeros(0, dtype=np.intp)
+(PLAIN,) = load_source(compiled_sums)
 KINDS = ("near", "weights", "cancelling", "far", "one heavy")
 
-needs_compiler = pytest.mark.skipif(not is_compiled(blocked_sums, split_sums), reason="the sums are not compiled")
+needs_compiler = pytest.mark.skipif(not is_compiled(compiled_sums), reason="the sums are not compiled")
 
 
 def nasty_problem(kind, n, d, seed=0):
@@ -53,21 +51,8 @@ def points_of(problem, n_cuts, seed=1):
     return SoftMarginCertificate(centre=problem.centre[1:], points=points, regions=(), threshold=1.0 - 1e-9)
 
 
-def blocked(module, certificate, problem):
-    samples = FramedSamples(problem, certificate.centre)
-    return module.cut_sums(
-        samples.rows,
-        problem.y,
-        problem.costs,
-        problem.sample_weight is not None,
-        samples.entry,
-        certificate.points,
-        certificate.threshold,
-        NOTHING,
-        np.zeros(len(certificate.points) + 1, dtype=np.intp),
-        samples.stretch,
-        samples.reach_factor,
-    )
+def summed(module, certificate, problem):
+    return module.cut_sums(FramedSamples(problem, certificate.centre), certificate.points, certificate.threshold)
 
 
 @needs_compiler
@@ -94,23 +79,9 @@ def test_errors_are_hardly_larger_than_those_of_exact_summation(kind):
     certificate = points_of(problem, 6)
     samples = FramedSamples(problem, certificate.centre)
     _, errors, _ = sums.cut_sums(certificate, problem)
-    weighted = problem.sample_weight is not None
     starts = np.zeros(len(certificate.points) + 1, dtype=np.intp)
-    _, least, _ = split_sums.cut_sums(
-        samples.rows,
-        problem.y,
-        problem.costs,
-        samples.reaches,
-        weighted,
-        samples.entry,
-        certificate.points,
-        certificate.threshold,
-        NOTHING,
-        starts,
-        samples.largest,
-        samples.roundings,
-        samples.reach_factor,
-    )
+    nothing = np.zeros(0, dtype=np.intp)
+    _, least, _ = compiled_sums.split_cut_sums(samples, certificate.points, certificate.threshold, nothing, starts)
     assert np.all(errors[:, 1:] <= 1.5 * least[:, 1:])
 
 
@@ -119,7 +90,7 @@ def test_errors_are_hardly_larger_than_those_of_exact_summation(kind):
 def test_the_interpreter_sums_the_same(kind):
     problem = nasty_problem(kind, 150, 3)
     certificate = points_of(problem, 4)
-    for ours, plain in zip(*(blocked(m, certificate, problem) for m in (blocked_sums, PLAIN)), strict=True):
+    for ours, plain in zip(*(summed(m, certificate, problem) for m in (compiled_sums, PLAIN)), strict=True):
         assert np.array_equal(ours, plain)  # bit for bit
 
 

@@ -17,8 +17,8 @@ from hypermargin.certificates import SharedCut, SoftMarginCertificate
 from hypermargin.certificates.compiled import sums as compiled_sums
 from hypermargin.certificates.core import soft_margin, sums
 from hypermargin.certificates.core.compiled import intervals as compiled_intervals
+from hypermargin.certificates.frame import FramedSamples
 from hypermargin.compilation import is_compiled
-from hypermargin.geometry.isometries import frame_entry
 from hypermargin.geometry.lorentz import fixed_order_product
 from interpreted import load_source
 from reference.instances import make_instance
@@ -243,15 +243,14 @@ def test_samples_at_the_threshold_are_chosen_as_by_the_arrays(d, radius):
 def test_the_interpreted_pass_gives_the_same_bits(d, weighted):
     problem = far_problem(40, d, 3.0, weighted)
     certificate = some_cuts(problem, 4)
-    answers = []
+    samples, answers = FramedSamples(problem, certificate.centre), []
     for module in (compiled_sums, PLAIN_SUMS):
         out = np.zeros((4, 3 + 3 * (d + 2)))
-        entry, sigma = frame_entry(problem.centre), np.full(d + 2, module.power_of_two_above(1e12))
-        data = problem.X, problem.y, problem.costs, problem.X[:, 0]
+        sigma = np.full(d + 2, module.power_of_two_above(1e12))
         apart, starts = np.array([2, 7, 11], dtype=np.intp), np.array([0, 0, 2, 3, 3], dtype=np.intp)
-        module.selected_sums(*data, weighted, entry, certificate.points, 0.5, apart, starts, out, sigma)
+        module.selected_sums(samples, certificate.points, 0.5, apart, starts, out, sigma)
         totals, errors, one_class = module.assembled(out, sigma, 2.0, weighted, 1e-15, 1e-15, 40)
-        bounds = module.enclosed_risk(*data, entry, certificate.points[0], 1e-15, 1e-15, np.full(d + 1, 1e-18))
+        bounds = module.enclosed_risk(samples, problem.costs, certificate.points[0], np.full(d + 1, 1e-18))
         answers.append((out, totals, errors, ~one_class, np.array(bounds)))
     for compiled, plain in zip(*answers, strict=True):
         assert np.array_equal(compiled, plain)

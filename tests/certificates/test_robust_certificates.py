@@ -1,6 +1,6 @@
 """Certificates of robust problems: bounds that hold, and members of the sets checked with fifty digits.
 
-Members are computed by the compiled kernel, by its source, interpreted, and by arrays; each has to pass.
+Members are computed by the compiled kernel, and by its source, interpreted; both have to pass.
 """
 
 import json
@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 
 from hypermargin import MarginProblem, Status, solve
-from hypermargin.certificates import CertificateError, SoftMarginCertificate
-from hypermargin.certificates.robust import member_passes
-from hypermargin.certificates.robust import sums as robust_sums
-from hypermargin.certificates.robust.compiled import members as compiled_members
-from hypermargin.certificates.robust.member_passes import CompiledMembers, _ball_parts, _linearised_parts
-from hypermargin.certificates.robust.members import LinearisedMembers, _unit, form_bound
-from hypermargin.certificates.robust.sums import array_sums, compiled_sums, robust_cut_sums
+from hypermargin.certificates import CertificateError, SoftMarginCertificate, robust
+from hypermargin.certificates.compiled import members as compiled_members
+from hypermargin.certificates.frame import FramedSamples
+from hypermargin.certificates.robust import Cuts, robust_cut_sums, samples_of
 from hypermargin.compilation import is_compiled
-from hypermargin.geometry.isometries import boost
+from hypermargin.geometry.isometries import boost, frame_entry
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, UncertaintySet
 from interpreted import load_source
 from reference.objective import lift
@@ -33,9 +30,6 @@ SETS = {
     "ball": Ball(0.2),
     "ellipsoid": Ellipsoid([[0.2, 0.1], [0.0, 0.05]]),
 }
-
-#: Arrays serve these only.
-LINEARISED = [name for name in SETS if name != "geodesic"]
 
 (PLAIN,) = load_source(compiled_members)
 KERNELS = {"kernel": compiled_members, "interpreted": PLAIN}
@@ -139,13 +133,22 @@ def mp_vector(values):
     return [mp.mpf(float(v)) for v in values]
 
 
+def samples_at_the_origin(problem, rows=slice(None)):
+    """Samples as the kernel takes them, in the coordinates of the data."""
+    return samples_of(FramedSamples(problem, np.zeros(problem.dim)), rows)
+
+
+def cuts_at(*points, threshold=np.inf):
+    origin, points = np.eye(points[0].size)[0], np.array(points)
+    return Cuts(points, points, frame_entry(origin), np.zeros(len(points), dtype=np.intp), threshold)
+
+
 def ball_coefficients(path, problem, W, around):
     """A, B and the error of A of all samples at W; `around` says whether members may be W itself, normalised."""
-    cosh, sinh, *_ = (
-        np.broadcast_to(part, problem.n_samples) for part in _ball_parts(problem.uncertainty, slice(None), problem.dim)
-    )
+    sets = samples_at_the_origin(problem).sets
+    cosh, sinh = (np.broadcast_to(part, problem.n_samples) for part in (sets.cosh, sets.sinh))
     found = [
-        KERNELS[path].ball_member(z, W[None], 0, form_bound(W), *own, around, False)
+        KERNELS[path].ball_member(z, W[None], 0, KERNELS[path].form_bound(W), *own, around, False)
         for z, *own in zip(problem.signed_covectors, cosh, sinh, strict=True)
     ]
     return np.array(found).T
@@ -153,25 +156,10 @@ def ball_coefficients(path, problem, W, around):
 
 def linearised_steps(path, problem, W):
     """z of all samples at W, shape (n, d); for ellipsoids the u of ``z = rho S u``."""
-    origin = np.eye(problem.dim + 1)[0]
-    if path == "arrays":
-        block = LinearisedMembers(problem, origin, slice(None), np.inf)
-        c = W * np.where(np.arange(W.size) == 0, 1.0, -1.0)
-        along = block.bend * (c[1:] @ block.unit) + block.sinh * c[0]
-        a = block.y * (along * block.unit + c[1:, None] * block.stretch)
-        size = block.stretch * np.max(np.abs(c[1:])) + np.abs(along)
-        if block.shape is None:
-            return block._steps(a, size).T
-        least = 1e-8 * size * np.sqrt(np.sum(block.shape**2))
-        return _unit(block.shape.T @ a, least).T
-    members = CompiledMembers(problem, origin, W[None], W[None], np.zeros(1))
     steps = []
     for i in range(problem.n_samples):
-        rows, room = slice(i, i + 1), np.full((3, problem.dim), np.nan)
-        out = [np.zeros((1, problem.dim + 2)), np.zeros((1, problem.dim + 2)), np.zeros((1, 2)), np.zeros(1)]
-        parts = _linearised_parts(problem.uncertainty, problem.X[rows], rows)
-        samples = [problem.X[rows], problem.y[rows], problem.costs[rows]]
-        KERNELS[path].linearised_sums(*samples, *parts, *members.cuts, np.inf, *out, room)
+        room = np.full((3, problem.dim), np.nan)
+        KERNELS[path].linearised_sums(samples_at_the_origin(problem, slice(i, i + 1)), cuts_at(W), room)
         steps.append(room[2] if isinstance(problem.uncertainty, Ellipsoid) else room[0])
     return np.array(steps)
 
@@ -199,16 +187,12 @@ def exact_members(path, problem, W):
 DATA = {"near": clouds(5, n=9), "far": far_clouds(5, n=9)}
 
 
-@pytest.mark.parametrize(
-    ("path", "name"), [("kernel", "geodesic"), *((p, n) for p in ("arrays", "kernel") for n in LINEARISED)]
-)
+@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("data", DATA)
-def test_cut_sums_are_within_their_errors_of_sums_of_members(path, name, data, monkeypatch):
+def test_cut_sums_are_within_their_errors_of_sums_of_members(name, data, monkeypatch):
     X, y = DATA[data]
     problem = MarginProblem(X, y, C=0.7, uncertainty=SETS[name])
-    monkeypatch.setattr(robust_sums, "compiled_sums", array_sums if path == "arrays" else compiled_sums)
-    monkeypatch.setattr(robust_sums, "array_sums", array_sums if path == "arrays" else compiled_sums)
-    monkeypatch.setattr(robust_sums, "BLOCK", 4)
+    monkeypatch.setattr(robust, "BLOCK", 4)
     points = np.vstack([np.random.default_rng(6).normal(size=(3, 3)), X[2], [1.0, 0.0, 0.0]])
     if name == "geodesic":
         points[3] = X[2] - [0.9 * X[2, 0], 0.0, 0.0]  # spacelike: members are not W itself
@@ -217,7 +201,7 @@ def test_cut_sums_are_within_their_errors_of_sums_of_members(path, name, data, m
     totals, errors, _ = robust_cut_sums(certificate, problem)
     costs = mp_vector(problem.costs)
     for j, W in enumerate(points):
-        members = exact_members(path, problem, W) if j < 4 else [mp_point(x) for x in X]
+        members = exact_members("kernel", problem, W) if j < 4 else [mp_point(x) for x in X]
         signed = [[int(v) * p[0], *[-int(v) * q for q in p[1:]]] for v, p in zip(y, members, strict=True)]
         exact = [sum(costs), *[sum(c * z[k] for c, z in zip(costs, signed, strict=True)) for k in range(3)]]
         assert np.all(errors[j, 1:] <= 1e-12 * problem.costs[0] * 9 * X.max())
@@ -225,18 +209,17 @@ def test_cut_sums_are_within_their_errors_of_sums_of_members(path, name, data, m
             assert abs(exact[k] - mp.mpf(totals[j, k])) <= mp.mpf(errors[j, k])
 
 
-@pytest.mark.parametrize("sums_by", [array_sums, compiled_sums])
-def test_errors_of_large_noise_are_charged(sums_by):
+def test_errors_of_large_noise_are_charged():
     """Steps across the rays to all points, so large that the rounding of their parts along the rays shows."""
     lengths = np.sinh(np.random.default_rng(20).uniform(0.1, 6.0, size=9))
     X, y = lift(lengths[:, None] * np.array([0.6, 0.8])), np.where(np.arange(9) % 2 == 0, 1.0, -1.0)
     problem = MarginProblem(X, y, uncertainty=Ball(1e4))
     W = np.array([0.0, -0.8, 0.6])
-    certificate = replace(solve(MarginProblem(*clouds(5, n=9))).certificate, points=W[None], centre=np.zeros(2))
-    counts, values, _, errors = sums_by(replace(certificate, threshold=1e300), problem)(slice(None))
-    path = "arrays" if sums_by is array_sums else "kernel"
+    samples = samples_at_the_origin(problem)
+    counts, values, _, errors = compiled_members.linearised_sums(samples, cuts_at(W, threshold=1e300))
     exact = sum(
-        v * p[0] * mp.mpf(float(c)) for v, p, c in zip(y, exact_members(path, problem, W), problem.costs, strict=True)
+        v * p[0] * mp.mpf(float(c))
+        for v, p, c in zip(y, exact_members("kernel", problem, W), problem.costs, strict=True)
     )
     assert counts[0].sum() == 9
     assert 1e-13 * X.max() <= abs(exact - mp.mpf(values[0, 1])) <= mp.mpf(errors[0, 1])
@@ -309,7 +292,7 @@ class TestBallMembers:
             np.testing.assert_allclose(reached, problem.margins(W), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("path", ["arrays", *KERNELS])
+@pytest.mark.parametrize("path", KERNELS)
 @pytest.mark.parametrize("name", ["box", "cross", "ball", "ellipsoid"])
 class TestLinearisedMembers:
     def judge(self, path, problem, W):
@@ -392,12 +375,12 @@ def some_certificate(problem, seed):
 
 @needs_compiler
 def test_without_a_compiler_the_sums_are_the_same(monkeypatch):
-    monkeypatch.setattr(robust_sums, "BLOCK", 16)
+    monkeypatch.setattr(robust, "BLOCK", 16)
     for seed, problem in enumerate(mixed_problems()):
         certificate = some_certificate(problem, seed)
         compiled = robust_cut_sums(certificate, problem)
         with monkeypatch.context() as patch:
-            patch.setattr(member_passes, "compiled_members", PLAIN)
+            patch.setattr(robust, "members", PLAIN)
             for ours, plain in zip(compiled, robust_cut_sums(certificate, problem), strict=True):
                 np.testing.assert_array_equal(ours, plain)
 
@@ -526,19 +509,6 @@ class TestConeCuts:
         assert certificate.cone_cuts
         with pytest.raises(CertificateError, match="spacelike normals"):
             certificate.bound_for(replace(problem, allow_timelike=True))
-
-    def test_arrays_and_the_kernel_agree(self, monkeypatch):
-        X, y = clouds(6, n=40)
-        sizes = 0.3, np.linspace(0.0, 1.0, 40)
-        for noise in (kind(rho) for kind in (Box, CrossPolytope, Ball) for rho in sizes):
-            problem = MarginProblem(X, y, uncertainty=noise)
-            proof = self.proof(problem)
-            compiled = robust_cut_sums(proof, problem)
-            with monkeypatch.context() as patch:
-                patch.setattr(robust_sums, "compiled_sums", array_sums)
-                arrays = robust_cut_sums(proof, problem)
-            np.testing.assert_allclose(arrays[0], compiled[0], rtol=1e-12, atol=1e-12)
-            np.testing.assert_allclose(arrays[1], compiled[1], rtol=0.2)
 
 
 def _mp_boosted(x, centre):

@@ -1,14 +1,11 @@
 """The sums of the core over blocks in memory and on devices, in floating point with proven bounds on their errors.
 
-Sums of selected terms, which is what cuts are, can be had almost exactly: split each term into a multiple of a common
-power of two, large enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate
-floating-point summation, 2008). `compiled.sums` does so in one pass. Where samples are moved to the frame in doubles,
-they lose more than sums by blocks do (`compiled.blocked_sums`).
+`compiled.sums` makes those over blocks in memory, in one pass, `device` those on devices, and `robust` those of
+problems with uncertainty sets.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +13,12 @@ from numpy.typing import NDArray
 from hypermargin.arithmetic import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.arrays import Array
 from hypermargin.certificates import device
-from hypermargin.certificates.compiled import blocked_sums
-from hypermargin.certificates.compiled import sums as split_sums
+from hypermargin.certificates.compiled import sums
 from hypermargin.certificates.core.proof import EnvelopeProof, SharedCut
 from hypermargin.certificates.core.sums import CutSums, RiskBounds, summed_by, together
 from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.certificates.frame import FramedSamples
-from hypermargin.certificates.robust.margins import worst_margin_bounds
-from hypermargin.certificates.robust.sums import robust_cut_sums
+from hypermargin.certificates.robust import robust_cut_sums, worst_margin_bounds
 from hypermargin.data.device import DeviceSamples, on_host
 from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.problems.margin import MarginProblem
@@ -51,9 +46,9 @@ def host_cuts(problem: MarginProblem, proof: EnvelopeProof, farthest: float) -> 
     """`core.sums.cuts_of_block` in memory; explicit weights are for the nominal points, which belong to every set."""
     samples = FramedSamples(problem, proof.centre, proof.precise)
     if problem.uncertainty is not None:
-        at_points = CutSums(*robust_cut_sums(proof, problem))
+        at_points = robust_cut_sums(proof, problem)
     else:
-        at_points = _sums_at_points(proof, samples)
+        at_points = CutSums(*sums.cut_sums(samples, _contiguous(proof.points), proof.threshold))
     parts = [at_points]
     if proof.duals is not None:
         parts.append(_explicit_sums(proof.duals, samples))
@@ -67,75 +62,13 @@ def _one_after_the_other(parts: Sequence[CutSums]) -> CutSums:
     return CutSums(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-class _Apart(NamedTuple):
-    """Samples that cuts leave out whatever their margin: for cut j ``samples[starts[j]:starts[j + 1]]``, ascending."""
-
-    samples: NDArray[np.intp]
-    starts: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, parts: Sequence[NDArray[np.intp]]) -> "_Apart":
-        sizes = np.array([0, *(part.size for part in parts)], dtype=np.intp)
-        samples = np.concatenate([np.zeros(0, dtype=np.intp), *parts]).astype(np.intp)
-        return cls(samples, np.cumsum(sizes, dtype=np.intp))
-
-
-def _sums_at_points(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart | None = None) -> CutSums:
-    """The cuts at the points, each without the samples that are set apart."""
-    if apart is None:
-        apart = _Apart(np.zeros(0, dtype=np.intp), np.zeros(len(proof.points) + 1, dtype=np.intp))
-    return _compiled_sums(proof, samples, apart)
-
-
-def _compiled_sums(proof: EnvelopeProof, samples: FramedSamples, apart: _Apart) -> CutSums:
-    """The cuts at the points in one pass."""
-    problem = samples.problem
-    points = np.ascontiguousarray(proof.points, dtype=np.float64)
-    weighted = problem.sample_weight is not None
-    if not samples.precise:
-        return CutSums(
-            *blocked_sums.cut_sums(
-                samples.rows,
-                problem.y,
-                problem.costs,
-                weighted,
-                samples.entry,
-                points,
-                proof.threshold,
-                apart.samples,
-                apart.starts,
-                samples.stretch,
-                samples.reach_factor,
-            )
-        )
-    return CutSums(
-        *split_sums.cut_sums(
-            samples.rows,
-            problem.y,
-            problem.costs,
-            samples.reaches,
-            weighted,
-            samples.entry,
-            points,
-            proof.threshold,
-            apart.samples,
-            apart.starts,
-            samples.largest,
-            samples.roundings,
-            samples.reach_factor,
-        )
-    )
-
-
 def _device_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
     """The same of samples on a device."""
     frame = FramedSamples(piece, proof.centre)  # type: ignore[arg-type]
     weighted = piece.sample_weight is not None
     factor = 1.0 if weighted else piece.C
     found = device.selected_sums(piece, proof, farthest)
-    return CutSums(
-        *split_sums.assembled(*found, factor, weighted, frame.roundings, frame.reach_factor, piece.n_samples)
-    )
+    return CutSums(*sums.assembled(*found, factor, weighted, frame.roundings, frame.reach_factor, piece.n_samples))
 
 
 def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
@@ -146,7 +79,7 @@ def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
     classes = np.zeros((duals.shape[0], 2))
     for start in range(0, problem.n_samples, BLOCK):
         rows = slice(start, start + BLOCK)
-        terms, reaches = _terms(samples, rows, weighted=True)
+        terms, reaches = _terms(samples, rows)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.clip(np.nan_to_num(duals[:, rows] * np.sqrt(2.0) / problem.costs[rows]), 0.0, 1.0)
         classes += np.stack([(shares > 0.0) @ (problem.y[rows] == label) for label in (-1.0, 1.0)], axis=1)
@@ -186,31 +119,30 @@ def _points_of_shared(proof: EnvelopeProof) -> Array:
 
 def _shared_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
     """The cuts at points of which some samples take a share: those without the samples, and what these contribute."""
-    at = replace(proof, points=_points_of_shared(proof))
-    sums = _sums_at_points(at, samples, _Apart.of([cut.samples for cut in proof.shared]))
+    apart = np.concatenate([cut.samples for cut in proof.shared]).astype(np.intp)
+    starts = np.cumsum([0, *(cut.samples.size for cut in proof.shared)], dtype=np.intp)
+    totals, errors, _ = sums.cut_sums(
+        samples, _contiguous(_points_of_shared(proof)), proof.threshold, apart=apart, starts=starts
+    )
     for row, cut in enumerate(proof.shared):
-        terms, reaches = _terms(samples, cut.samples, weighted=True)
+        terms, reaches = _terms(samples, cut.samples)
         gamma = rounding_factor(cut.shares.size + 3)
         slack = (gamma + samples.roundings + UNIT_ROUNDOFF) * (cut.shares @ np.abs(terms))
         slack[1:] += cut.shares @ reaches
-        _accumulate(sums.totals[row], sums.errors[row], cut.shares @ terms, slack)
-    return CutSums(
-        sums.totals, _rounded_up(sums.errors, samples.problem.n_samples), np.zeros(len(proof.shared), dtype=bool)
-    )
+        _accumulate(totals[row], errors[row], cut.shares @ terms, slack)
+    alone = np.zeros(len(proof.shared), dtype=bool)
+    return CutSums(totals, _rounded_up(errors, samples.problem.n_samples), alone)
 
 
-def _terms(samples: FramedSamples, rows: slice | NDArray[np.intp], weighted: bool) -> tuple[Array, Array]:
-    """``(1, z_i)`` for some samples, (rows, d + 2), and the part of their errors that goes with x0, (rows,).
+def _contiguous(points: Array) -> Array:
+    return np.ascontiguousarray(points, dtype=np.float64)
 
-    Both times ``c_i`` if `weighted`.
-    """
-    Z = samples.covectors(rows)
-    terms = np.hstack([np.ones((len(Z), 1)), Z])
-    reaches = samples.reach_factor * samples.reaches[rows]
-    if weighted:
-        costs = samples.problem.costs[rows]
-        return costs[:, None] * terms, costs * reaches
-    return terms, reaches
+
+def _terms(samples: FramedSamples, rows: slice | NDArray[np.intp]) -> tuple[Array, Array]:
+    """``c_i (1, z_i)`` for some samples, (rows, d + 2), and the part of their errors that goes with x0, (rows,)."""
+    Z, costs = samples.covectors(rows), samples.problem.costs[rows]
+    terms = costs[:, None] * np.hstack([np.ones((len(Z), 1)), Z])
+    return terms, costs * (samples.reach_factor * samples.reaches[rows])
 
 
 def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None:
@@ -242,17 +174,7 @@ def host_risk(
         used = costs > 0.0
         lower, upper = (float(costs[used] @ np.maximum(0.0, 1.0 - margins[used])) for margins in (most, least))
         return lower, upper if not np.isnan(upper) else np.inf, float(np.min(least[used], initial=np.inf))
-    return split_sums.enclosed_risk(
-        samples.rows,
-        problem.y,
-        costs,
-        samples.reaches,
-        samples.entry,
-        moved,
-        samples.roundings + 2.0 * rounding_factor(problem.dim + 4),
-        samples.reach_factor,
-        errors,
-    )
+    return sums.enclosed_risk(samples, costs, moved, errors)
 
 
 def device_risk(

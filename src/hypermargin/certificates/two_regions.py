@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hypermargin.arithmetic import rounding_factor
 from hypermargin.arrays import Array
-from hypermargin.certificates.compiled.two_regions import bounds_and_risk
+from hypermargin.certificates.compiled.sums import bounds_and_risk
 from hypermargin.certificates.core.objective import enclose_form, objective_above
 from hypermargin.certificates.core.proof import Combination, RegionProof
 from hypermargin.certificates.core.soft_margin import SoftMarginCertificate
@@ -70,8 +69,7 @@ def enclosed_two_regions(problem: MarginProblem, proof: TwoRegionProof, w: Array
     The sums, the balls and the enclosure are those of `verify` and `objective`; a proof that is none proves -inf. The
     objective is infinite where w is timelike and must not be, or double-double arithmetic does not move it well enough.
     """
-    samples = FramedSamples(problem, proof.centre)
-    lower, risk = bounds_and_risk(samples, 2.0 * rounding_factor(problem.dim + 4), proof, w)
+    lower, risk = bounds_and_risk(FramedSamples(problem, proof.centre), proof, w)
     if not risk < inf:
         return lower, inf
     form = enclose_form(w)

@@ -1,48 +1,265 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""One pass over the data for all cuts of a certificate: which samples a cut takes, and the sums over them.
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
+"""One pass over the samples for all cuts of a certificate, and for the risk of an answer; both for small problems.
 
-Compiled by Cython at installation, with the C types of `sums.pxd`, without fused operations. Where there is no compiler
-`sums.py` does the same work with arrays. Samples are moved to the frame a block at a time, as columns: loops along a
-block have no branches, so that compilers use vector instructions.
+Samples are `frame.FramedSamples`, and are moved to the frame a block at a time, as columns: loops along a block have no
+branches and read memory in order, so that compilers use vector instructions. Compiled by Cython at installation, with
+the C types of `sums.pxd`, without fused operations; without a compiler the interpreter runs this file.
+
+With u = 2^-53, gamma_n = n u/(1 - n u) and terms ``c_i (1, z_i)`` there are two ways to sum.
+
+*Where samples are moved to the frame in doubles* (`blocked_cut_sums`) the covectors z_i err by ``(2 d + 16) u sqrt2
+(T + |c|) x_i0`` already (`frame`), and a sum needs to be no better than that. So terms are summed plainly within a
+block of 64 samples, in eight parts, and only the sums of blocks are added up with care:
+
+* A part of a block adds 8 terms to 0 and three more additions put the eight parts together. The first addition to 0 is
+  exact, so every term takes part in at most 10 rounded additions, and in one product before, with its cost. The error
+  of the block is at most ``gamma_11 sum |terms|`` (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
+* Sums p_k of N blocks are added with the rounding error of each addition, which is a double (Knuth's TwoSum), summed
+  apart: the result is within ``u |sum p_k| + gamma_N^2 sum |p_k|`` of their sum (Ogita, Rump and Oishi, Accurate sum
+  and dot product, 2005, proposition 4.5).
+* ``|z_ij| <= (T + |c|) x_i0``, so ``sum |terms| <= (T + |c|) sum c_i x_i0``; that sum is made along with the others.
+
+*In double-double arithmetic* (`split_cut_sums`) every term is split into a multiple of a common power of two, large
+enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate floating-point summation,
+2008).
 """
 
 import cython
 import numpy as np
 
+from hypermargin.arithmetic import rounding_factor
+
 if cython.compiled:
+    from cython.cimports.hypermargin.certificates.core.compiled.intervals import Intervals
+    from cython.cimports.hypermargin.geometry.compiled.double_double import move_normal
     from cython.cimports.hypermargin.geometry.compiled.frames import covector_columns
     from cython.cimports.libc.math import fabs, frexp, ldexp
 else:
     from math import fabs, frexp, ldexp
 
+    from hypermargin.certificates.core.compiled.intervals import Intervals
+    from hypermargin.geometry.compiled.double_double import move_normal
     from hypermargin.geometry.compiled.frames import covector_columns
 
 BLOCK = cython.declare(cython.Py_ssize_t, 64)  # samples that are moved to the frame at a time, a multiple of 8
 U = cython.declare(cython.double, 2.0**-53)
 INFINITY = cython.declare(cython.double, float("inf"))
+#: Rows of a table of sums before those of the covectors: of costs and of costs times x0.
+BEFORE = cython.declare(cython.Py_ssize_t, 2)
+
+NOTHING = np.zeros(0)
+NONE_APART = np.zeros(0, dtype=np.intp)
 
 
-def cut_sums(
-    X: cython.const[cython.double][:, ::1],
-    y: cython.const[cython.double][:],
-    costs: cython.const[cython.double][:],
-    reaches: cython.const[cython.double][:],
-    weighted: cython.bint,
-    entry: cython.const[cython.double][:, ::1],
+# -- cuts ------------------------------------------------------------------------------------------------------------
+
+
+def cut_sums(samples, points, threshold, apart=None, starts=None):
+    """The cuts at the points: midpoints and error bounds, (cuts, d + 2) each, and which are of one class (`CutSums`).
+
+    Cut j takes the samples whose margin ``z_i @ points[j]``, summed in the order of the index as `fixed_order_product`
+    does, is below `threshold`, save ``apart[starts[j]]`` to ``apart[starts[j + 1] - 1]``, which ascend.
+    """
+    if apart is None:
+        apart, starts = NONE_APART, np.zeros(points.shape[0] + 1, dtype=np.intp)
+    if samples.precise:
+        return split_cut_sums(samples, points, threshold, apart, starts)
+    return blocked_cut_sums(samples, points, threshold, apart, starts)
+
+
+def blocked_cut_sums(
+    samples,
     points: cython.const[cython.double][:, ::1],
     threshold: cython.double,
     apart: cython.const[cython.Py_ssize_t][::1],
     starts: cython.const[cython.Py_ssize_t][::1],
-    largest: cython.double,
-    roundings: cython.double,
-    reach_factor: cython.double,
 ):
-    """The cuts at the points: `assembled` of `selected_sums`.
+    """`cut_sums` of samples that are moved to the frame in doubles.
 
-    No coordinate of a covector is above `largest`; for the other parameters see there. Costs that are not `weighted`
-    are one number.
+    ``samples.stretch`` is at least ``T + |c|``, and computed covectors are within ``reach_factor x_i0`` of the exact
+    ones, coordinate by coordinate. Costs that are not weighted are one number.
     """
-    k: cython.Py_ssize_t
+    problem = samples.problem
+    X: cython.const[cython.double][:, ::1] = samples.rows
+    y: cython.const[cython.double][:] = problem.y
+    costs: cython.const[cython.double][:] = problem.costs
+    entry: cython.const[cython.double][:, ::1] = samples.entry
+    weighted: cython.bint = problem.sample_weight is not None
+    n: cython.Py_ssize_t = X.shape[0]
+    width: cython.Py_ssize_t = X.shape[1]
+    rows: cython.Py_ssize_t = BEFORE + width
+    n_cuts: cython.Py_ssize_t = points.shape[0]
+    first: cython.Py_ssize_t = 0 if weighted else 1  # without weights the sum of costs is the number of samples
+    room: cython.double[:, ::1] = np.zeros((2 * width + rows + 3, BLOCK))
+    raw: cython.double[:, ::1] = room[:width]
+    Z: cython.double[:, ::1] = room[width : 2 * width]
+    parts: cython.double[:, ::1] = room[2 * width : 2 * width + rows]
+    ones: cython.double[:, ::1] = room[2 * width + rows : 2 * width + rows + 1]
+    sides: cython.double[:, ::1] = room[2 * width + rows + 1 : 2 * width + rows + 2]
+    chosen: cython.double[::1] = room[2 * width + rows + 2]
+    block: cython.double[::1] = np.zeros(rows)
+    table = np.zeros((2, n_cuts, rows))
+    sums: cython.double[:, :, ::1] = table
+    counts: cython.double[:, ::1] = np.zeros((n_cuts, 2))  # the samples taken, and the class of all; 2 of both
+    ahead: cython.Py_ssize_t[::1] = np.array(starts)  # for each cut the next sample that is left out
+    for r in range(BLOCK):
+        ones[0, r] = 1.0
+    for i in range(0, n, BLOCK):
+        m = min(BLOCK, n - i)
+        covector_columns(X, y, i, entry, raw, Z, 0)
+        for r in range(m):
+            sides[0, r] = y[i + r]
+            parts[1, r] = raw[0, r]
+        for k in range(width):
+            for r in range(m):
+                parts[BEFORE + k, r] = Z[k, r]
+        if weighted:
+            for r in range(m):
+                parts[0, r] = costs[i + r]
+            for k in range(1, rows):
+                for r in range(m):
+                    parts[k, r] *= parts[0, r]
+        for r in range(m, BLOCK):  # beyond the last sample nothing is added
+            sides[0, r] = 0.0
+            for k in range(rows):
+                parts[k, r] = 0.0
+        for j in range(n_cuts):
+            _choose(Z, points, j, threshold, m, chosen)
+            while ahead[j] < starts[j + 1] and apart[ahead[j]] < i + BLOCK:
+                chosen[apart[ahead[j]] - i] = 0.0
+                ahead[j] += 1
+            count = _paired_product(chosen, ones, 0)
+            if count == 0.0:
+                continue
+            counts[j, 0] += count
+            if counts[j, 1] != 2.0:  # until both classes have been seen
+                side = _paired_product(chosen, sides, 0) / count
+                counts[j, 1] = side if fabs(side) == 1.0 and counts[j, 1] * side >= 0.0 else 2.0
+            for k in range(first, rows):
+                block[k] = _paired_product(chosen, parts, k)
+            _add_block(block, sums, j, first, rows)
+    return _assembled_blocks(
+        table, counts, 1.0 if weighted else costs[0], weighted, samples.stretch, samples.reach_factor, n
+    )
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _choose(
+    Z: cython.double[:, ::1],
+    points: cython.const[cython.double][:, ::1],
+    j: cython.Py_ssize_t,
+    threshold: cython.double,
+    m: cython.Py_ssize_t,
+    chosen: cython.double[::1],
+) -> cython.void:
+    """Ones for those of the m samples of a block whose margin at point j is below the threshold, zeros for others."""
+    margin = cython.declare(cython.double[8])
+    if not cython.compiled:
+        margin = [0.0] * 8
+    for e in range(0, BLOCK, 8):
+        factor = points[j, 0]
+        for r in range(8):
+            margin[r] = Z[0, e + r] * factor
+        for k in range(1, Z.shape[0]):
+            factor = points[j, k]
+            for r in range(8):
+                margin[r] += Z[k, e + r] * factor
+        for r in range(8):
+            chosen[e + r] = margin[r]
+    for r in range(BLOCK):
+        chosen[r] = 1.0 if chosen[r] < threshold else 0.0
+    for r in range(m, BLOCK):
+        chosen[r] = 0.0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _paired_product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython.Py_ssize_t) -> cython.double:
+    """The sum of the chosen numbers of row k, the eight parts added in pairs."""
+    part = cython.declare(cython.double[8])
+    if not cython.compiled:
+        part = [0.0] * 8
+    for r in range(8):
+        part[r] = 0.0
+    for e in range(0, BLOCK, 8):
+        for r in range(8):
+            part[r] += chosen[e + r] * parts[k, e + r]
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _add_block(
+    block: cython.double[::1],
+    sums: cython.double[:, :, ::1],
+    j: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    rows: cython.Py_ssize_t,
+) -> cython.void:
+    """Add the sums of a block to those of cut j, and what the additions lose to the sums of losses (TwoSum)."""
+    for k in range(first, rows):
+        total = sums[0, j, k] + block[k]
+        back = total - sums[0, j, k]
+        sums[1, j, k] += (sums[0, j, k] - (total - back)) + (block[k] - back)
+        sums[0, j, k] = total
+
+
+def _assembled_blocks(
+    table: cython.double[:, :, ::1],
+    counts: cython.double[:, ::1],
+    factor: cython.double,
+    weighted: cython.bint,
+    stretch: cython.double,
+    reach_factor: cython.double,
+    n: cython.Py_ssize_t,
+):
+    """Midpoints and errors, which are computed in floating point themselves and made larger by more than so.
+
+    A midpoint is the sum of two numbers times `factor`, three roundings with that of the proposition. Sums of positive
+    terms, which bound the others, have relative errors of ``gamma_n`` at most. A sum of no terms is exactly 0; others
+    may have lost something to underflow.
+    """
+    terms: cython.Py_ssize_t = table.shape[2] - 1
+    gamma: cython.double = rounding_factor(n // BLOCK + 1)
+    lost: cython.double = rounding_factor(11) + gamma * gamma
+    more: cython.double = 1.0 + rounding_factor(n + 64)
+    numbers = np.zeros((2, table.shape[1], terms))
+    totals: cython.double[:, :, ::1] = numbers
+    alone = np.zeros(table.shape[1], dtype=np.uint8)
+    one_class: cython.uchar[::1] = alone
+    for j in range(table.shape[1]):
+        one_class[j] = counts[j, 1] != 2.0
+        for k in range(terms):
+            if k == 0:
+                totals[0, j, 0] = factor * (table[0, j, 0] + table[1, j, 0] if weighted else counts[j, 0])
+                size = fabs(totals[0, j, 0]) if weighted else 0.0
+                error = lost * size
+            else:
+                totals[0, j, k] = factor * (table[0, j, k + 1] + table[1, j, k + 1])
+                size = factor * (table[0, j, 1] + table[1, j, 1])
+                error = (lost * stretch + reach_factor) * size
+            error += 3.0 * U * fabs(totals[0, j, k])
+            totals[1, j, k] = 0.0 if error == 0.0 else error * more + 1e-300
+    return numbers[0], numbers[1], alone.view(np.bool_)
+
+
+def split_cut_sums(
+    samples,
+    points: cython.const[cython.double][:, ::1],
+    threshold: cython.double,
+    apart: cython.const[cython.Py_ssize_t][::1],
+    starts: cython.const[cython.Py_ssize_t][::1],
+):
+    """`cut_sums` of samples in any frame; no coordinate of a covector is above ``samples.largest``."""
+    roundings: cython.double = samples.roundings
+    problem = samples.problem
+    X: cython.const[cython.double][:, ::1] = samples.rows
+    costs: cython.const[cython.double][:] = problem.costs
+    weighted: cython.bint = problem.sample_weight is not None
     terms: cython.Py_ssize_t = X.shape[1] + 1
     heaviest: cython.double = 1.0
     room = np.zeros((points.shape[0], (3 if weighted or roundings > 0.0 else 2) * terms + 3))
@@ -54,20 +271,16 @@ def cut_sums(
         for k in range(costs.shape[0]):
             heaviest = max(heaviest, costs[k])
     sigma[0] = power_of_two_above(2.0 * X.shape[0] * heaviest)
-    sigma[1] = power_of_two_above(2.0 * X.shape[0] * heaviest * largest)
+    sigma[1] = power_of_two_above(2.0 * X.shape[0] * heaviest * samples.largest)
     for k in range(2, terms):
         sigma[k] = sigma[1]
-    selected_sums(X, y, costs, reaches, weighted, entry, points, threshold, apart, starts, table, sigma)
-    return assembled(table, sigma, 1.0 if weighted else costs[0], weighted, roundings, reach_factor, X.shape[0])
+    selected_sums(samples, points, threshold, apart, starts, table, sigma)
+    factor: cython.double = 1.0 if weighted else costs[0]
+    return assembled(table, sigma, factor, weighted, roundings, samples.reach_factor, X.shape[0])
 
 
 def selected_sums(
-    X: cython.const[cython.double][:, ::1],
-    y: cython.const[cython.double][:],
-    costs: cython.const[cython.double][:],
-    reaches: cython.const[cython.double][:],
-    weighted: cython.bint,
-    entry: cython.const[cython.double][:, ::1],
+    samples,
     points: cython.const[cython.double][:, ::1],
     threshold: cython.double,
     apart: cython.const[cython.Py_ssize_t][::1],
@@ -75,32 +288,29 @@ def selected_sums(
     sums: cython.double[:, ::1],
     sigma: cython.double[::1],
 ):
-    """Add to row j of `sums` the terms of the samples whose margin at ``points[j]`` is below `threshold`.
+    """Add to row j of `sums` the terms of the samples that cut j takes.
 
-    A sample has the d + 2 terms ``(1, z_i)``, with z_i in the frame that `entry` leads to (`frame`), times ``costs[i]``
-    if `weighted`. Margins are ``z_i @ points[j]``, summed in the order of the index, as `fixed_order_product` does.
-    Samples ``apart[starts[j]]`` to ``apart[starts[j + 1] - 1]``, in ascending order, are left out of cut j whatever
-    their margin.
-
-    Row j holds the numbers of samples taken of the classes -1 and +1, the sum of ``reaches[i]``, times the cost if
-    `weighted`, and then sums of each term: of its high part, of its low part (`_split`), and of its size, where there
-    is room for that. ``sigma[k]``, a power of two of at least ``2 n`` times the size of any term k, splits it.
+    Row j holds the numbers of samples taken of the classes -1 and +1, the sum of ``reaches[i]``, times the cost if they
+    are weighted, and then sums of each of the d + 2 terms ``(1, z_i)``, times the cost as well: of its high part, of
+    its low part (`_split`), and of its size, where there is room for that. ``sigma[k]``, a power of two of at least
+    ``2 n`` times the size of any term k, splits it.
     """
+    problem = samples.problem
+    X: cython.const[cython.double][:, ::1] = samples.rows
+    y: cython.const[cython.double][:] = problem.y
+    costs: cython.const[cython.double][:] = problem.costs
+    entry: cython.const[cython.double][:, ::1] = samples.entry
+    weighted: cython.bint = problem.sample_weight is not None
+    reaches: cython.const[cython.double][:] = samples.reaches
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
     used: cython.Py_ssize_t = sums.shape[1] - 3
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    factor: cython.double
-    room: cython.double[:, ::1] = np.zeros((2 * width + 6 + used, BLOCK))
+    room: cython.double[:, ::1] = np.zeros((2 * width + 5 + used, BLOCK))
     raw: cython.double[:, ::1] = room[:width]
     Z: cython.double[:, ::1] = room[width : 2 * width]
     weights: cython.double[::1] = room[2 * width]
-    margins: cython.double[::1] = room[2 * width + 1]
-    chosen: cython.double[::1] = room[2 * width + 2]
-    parts: cython.double[:, ::1] = room[2 * width + 3 :]  # two counts and the reach come first
+    chosen: cython.double[::1] = room[2 * width + 1]
+    parts: cython.double[:, ::1] = room[2 * width + 2 :]  # two counts and the reach come first
     ahead: cython.Py_ssize_t[::1] = np.array(starts)  # for each cut the next sample that is left out
     for i in range(0, n, BLOCK):
         covector_columns(X, y, i, entry, raw, Z, 0)
@@ -112,15 +322,7 @@ def selected_sums(
             weights[r] = parts[0, r] = parts[1, r] = parts[2, r] = 0.0
         _split(Z, weights, sigma, parts)
         for j in range(points.shape[0]):
-            factor = points[j, 0]
-            for r in range(BLOCK):
-                margins[r] = Z[0, r] * factor
-            for k in range(1, width):
-                factor = points[j, k]
-                for r in range(BLOCK):
-                    margins[r] += Z[k, r] * factor
-            for r in range(BLOCK):
-                chosen[r] = 1.0 if margins[r] < threshold else 0.0
+            _choose(Z, points, j, threshold, min(BLOCK, n - i), chosen)
             while ahead[j] < starts[j + 1] and apart[ahead[j]] < i + BLOCK:
                 chosen[apart[ahead[j]] - i] = 0.0
                 ahead[j] += 1
@@ -136,8 +338,6 @@ def selected_sums(
 @cython.exceptval(check=False)
 def _product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython.Py_ssize_t) -> cython.double:
     """The sum of the chosen values of row k, in eight parts, which a processor may add at the same time."""
-    e: cython.Py_ssize_t
-    r: cython.Py_ssize_t
     total: cython.double = 0.0
     lane = cython.declare(cython.double[8])
     if not cython.compiled:
@@ -163,11 +363,7 @@ def _split(
     ``high = (term + sigma) - sigma`` is one: sums of at most n of them are multiples of ``sigma u`` below sigma, that
     is, doubles, and there is no rounding in any order. ``low = term - high`` is a double too, and at most ``sigma u``.
     """
-    k: cython.Py_ssize_t
-    r: cython.Py_ssize_t
     terms: cython.Py_ssize_t = sigma.shape[0]
-    power: cython.double
-    term: cython.double
     for k in range(terms):
         power = sigma[k]
         for r in range(BLOCK):
@@ -197,12 +393,7 @@ def assembled(
     themselves, from at most n terms, and are made larger by more than so. A sum of no terms is exactly 0; others may
     have lost something to underflow.
     """
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     terms: cython.Py_ssize_t = sigma.shape[0]
-    taken: cython.double
-    low_error: cython.double
-    error: cython.double
     more: cython.double = 1.0 + gamma_of(n + 8208)
     numbers = np.zeros((2, sums.shape[0], terms))
     totals: cython.double[:, :, ::1] = numbers
@@ -242,30 +433,29 @@ def power_of_two_above(value: cython.double) -> cython.double:
     return ldexp(1.0, exponent)
 
 
+# -- the risk of an answer -------------------------------------------------------------------------------------------
+
+
 def enclosed_risk(
-    X: cython.const[cython.double][:, ::1],
-    y: cython.const[cython.double][:],
+    samples,
     costs: cython.const[cython.double][:],
-    reaches: cython.const[cython.double][:],
-    entry: cython.const[cython.double][:, ::1],
     w: cython.const[cython.double][::1],
-    roundings: cython.double,
-    reach_factor: cython.double,
     w_errors: cython.const[cython.double][::1],
 ):
     """Bounds on ``sum_i c_i max(0, 1 - z_i.w)`` for exact z_i and w, save the rounding of the sums themselves.
 
-    The exact z_i are within ``roundings |z_i|`` plus ``reach_factor reaches[i]`` of those computed as in
-    `selected_sums`, coordinate by coordinate, the exact w within `w_errors` of `w`. ``roundings`` has room for the
-    rounding of the product too. Returns the two sums and the least margin less its error.
+    The exact w is within `w_errors` of `w`, coordinate by coordinate, and the exact z_i as near to those computed as
+    the samples state. Returns the two sums and the least margin less its error.
     """
+    X: cython.const[cython.double][:, ::1] = samples.rows
+    y: cython.const[cython.double][:] = samples.problem.y
+    entry: cython.const[cython.double][:, ::1] = samples.entry
+    reaches: cython.const[cython.double][:] = samples.reaches
+    reach_factor: cython.double = samples.reach_factor
+    # The product z_i.w has d + 1 terms; twice what its rounding comes to.
+    roundings: cython.double = samples.roundings + 2.0 * rounding_factor(X.shape[1] + 3)
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    value: cython.double
     room: cython.double[:, ::1] = np.zeros((2 * width + 6, BLOCK))
     raw: cython.double[:, ::1] = room[:width]
     Z: cython.double[:, ::1] = room[width : 2 * width]
@@ -321,10 +511,6 @@ def _margins_and_errors(
     errors: cython.double[::1],
 ) -> cython.void:
     """``Z' w``, summed in the order of the index, and ``|Z|' growths``, for a block of samples."""
-    e: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    factor: cython.double
     value = cython.declare(cython.double[8])
     error = cython.declare(cython.double[8])
     if not cython.compiled:
@@ -343,3 +529,24 @@ def _margins_and_errors(
             margins[e + r] = value[r]
         for r in range(8):
             errors[e + r] = error[r]
+
+
+def bounds_and_risk(samples, proof, w: cython.const[cython.double][::1]):
+    """What a `TwoRegionProof` proves, and the risk of w over its weights from above, but for the rounding of that sum.
+
+    The samples are those around the centre of the proof. A normal that double-double arithmetic has not digits enough
+    for has an infinite risk here. What is for another dimension proves nothing.
+    """
+    centre: cython.const[cython.double][::1] = proof.centre
+    points: cython.const[cython.double][:, ::1] = proof.points
+    width: cython.Py_ssize_t = samples.problem.dim + 1
+    if w.shape[0] != width or centre.shape[0] != width - 1 or points.shape[1] != width:
+        return -INFINITY, INFINITY
+    starts = np.zeros(points.shape[0] + 1, dtype=np.intp)
+    totals, errors, one_class = blocked_cut_sums(samples, points, proof.threshold, NONE_APART, starts)
+    intervals: Intervals = Intervals(totals, errors, one_class.view(np.uint8), width - 1)
+    bound = intervals.least_bound_of_halves(proof.above, proof.nodes, proof.starts, proof.cuts, proof.weights)
+    room: cython.double[:, ::1] = np.empty((2, width))
+    if not move_normal(w, NOTHING, centre, room[0], room[1]):
+        return bound, INFINITY
+    return bound, enclosed_risk(samples, samples.problem.costs, room[0], room[1])[1]

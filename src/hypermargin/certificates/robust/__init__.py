@@ -1,1 +1,0 @@
-"""Certificates of robust problems: members of uncertainty sets, and sums over them with proven errors."""

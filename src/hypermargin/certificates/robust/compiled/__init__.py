@@ -1,1 +1,0 @@
-"""The inner loop of the check of robust problems, compiled by Cython."""
