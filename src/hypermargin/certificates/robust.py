@@ -127,7 +127,9 @@ def robust_cut_sums(proof: EnvelopeProof, problem: MarginProblem) -> CutSums:
     # A cut is of one class where its samples are and their members are the points themselves: multiples of points may
     # be shorter than `compiled.intervals` takes vectors of one class to be.
     one_class = nominal & (taken.min(axis=1) == 0.0)
-    return CutSums(*((totals, errors) if proof.precise else moved_to_frame(totals, errors, proof.centre)), one_class)
+    if not proof.precise:
+        totals, errors = moved_to_frame(totals, errors, proof.centre)
+    return CutSums(totals, errors, one_class)
 
 
 def _require_known(problem: MarginProblem) -> None:

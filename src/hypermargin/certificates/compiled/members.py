@@ -94,6 +94,8 @@ def covector_around(
 
     `entry` is the `frame_entry` of the frame's centre.
     """
+    along: cython.double
+    shift: cython.double
     width: cython.Py_ssize_t = z.shape[0]
     if entry.shape[0] > 1:
         for j in range(width):
@@ -155,6 +157,12 @@ def ball_sums(samples, cuts):
     width: cython.Py_ssize_t = X.shape[1]
     n_cuts: cython.Py_ssize_t = points.shape[0]
     each: cython.Py_ssize_t = 1 if cosh.shape[0] > 1 else 0
+    m: cython.double
+    tangent: cython.double
+    worst: cython.double
+    along: cython.double
+    around: cython.bint
+    flat: cython.bint
     member: tuple[cython.double, cython.double, cython.double]
     sums = np.zeros((n_cuts, 2)), np.zeros((n_cuts, width + 1)), np.zeros((n_cuts, width + 1))
     counts: cython.double[:, ::1] = sums[0]
@@ -322,6 +330,16 @@ def linearised_sums(samples, cuts, room=None):
     n_cuts: cython.Py_ssize_t = points.shape[0]
     each: cython.Py_ssize_t = 1 if rho.shape[0] > 1 else 0
     imaged: cython.bint = images.shape[0] > 0
+    m: cython.double
+    along: cython.double
+    value: cython.double
+    noise: cython.double
+    size: cython.double
+    length: cython.double
+    multiple: cython.double
+    bounded: cython.double
+    error: cython.double
+    stepped: cython.bint
     sums = np.zeros((n_cuts, 2)), np.zeros((n_cuts, width + 1)), np.zeros((n_cuts, width + 1))
     counts: cython.double[:, ::1] = sums[0]
     values: cython.double[:, ::1] = sums[1]
@@ -486,6 +504,8 @@ def _round_step(
     shaped: cython.bint = shape.shape[0] > 0
     s: cython.Py_ssize_t = i if shape.shape[0] > 1 else 0
     length: cython.double = 0.0
+    value: cython.double
+    shortest: cython.double
     for k in range(d):
         turned[k] = 0.0 if shaped else a[k]
     if shaped:

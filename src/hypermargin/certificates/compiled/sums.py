@@ -223,6 +223,7 @@ def _assembled_blocks(
     terms, which bound the others, have relative errors of ``gamma_n`` at most. A sum of no terms is exactly 0; others
     may have lost something to underflow.
     """
+    error: cython.double
     terms: cython.Py_ssize_t = table.shape[2] - 1
     gamma: cython.double = rounding_factor(n // BLOCK + 1)
     lost: cython.double = rounding_factor(11) + gamma * gamma
@@ -393,6 +394,7 @@ def assembled(
     themselves, from at most n terms, and are made larger by more than so. A sum of no terms is exactly 0; others may
     have lost something to underflow.
     """
+    error: cython.double
     terms: cython.Py_ssize_t = sigma.shape[0]
     more: cython.double = 1.0 + gamma_of(n + 8208)
     numbers = np.zeros((2, sums.shape[0], terms))
