@@ -12,20 +12,19 @@ from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.compilation import is_compiled
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall
 from hypermargin.solvers.exact.compiled import (
-    ball_passes,
     cuts,
     evaluator,
-    linearised_passes,
     master,
     passes,
     region,
+    robust_passes,
     search,
 )
 from interpreted import load_source, put_in_place
 from reference.instances import FAMILIES, make_instance
 
 #: In an order in which each imports those before it only.
-COMPILED = (cuts, master, region, passes, evaluator, search, ball_passes, linearised_passes)
+COMPILED = (cuts, master, region, passes, evaluator, search, robust_passes)
 
 
 INTERPRETED = dict(zip(COMPILED, load_source(*COMPILED), strict=True))
@@ -67,7 +66,7 @@ def compiled_answers():
 
 
 def test_the_modules_are_what_they_say():
-    for module in (evaluator, ball_passes, linearised_passes):
+    for module in (evaluator, robust_passes):
         assert not is_compiled(INTERPRETED[module])
         assert INTERPRETED[module].__file__ != module.__file__ or not is_compiled(module)
     for compiled, plain in INTERPRETED.items():

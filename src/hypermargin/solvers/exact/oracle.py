@@ -25,6 +25,10 @@ LEAST_PART = 2000
 CHECK_TIME = 5e-9
 
 
+#: ``(risk, b, g)`` at one w.
+Cut = tuple[float, float, Array]
+
+
 class HingeOracle:
     """``w -> (risk, b, g)`` for the hinge risk of a problem; w and g in the frame that has `centre` at the origin.
 

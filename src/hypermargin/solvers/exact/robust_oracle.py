@@ -10,7 +10,7 @@ only, and are tight for many lightlike ones (`UncertaintySet.cone_factors`).
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -19,14 +19,16 @@ from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
 from hypermargin.problems.margin import BinaryProblem, MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall, in_cone
-from hypermargin.solvers.exact.compiled import ball_passes, linearised_passes
+from hypermargin.solvers.exact.compiled import robust_passes
 from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.oracle import Cut, HingeOracle
 
 #: Numbers of images that are made at once.
 BLOCK = 65_536
-NORMS = {"l1": linearised_passes.L1, "max": linearised_passes.MAX, "l2": linearised_passes.L2}
+#: Points as columns, costs and threshold.
+Data = tuple[Array, Array, float]
+NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
 
 
 class Noise(NamedTuple):
@@ -45,106 +47,94 @@ class Noise(NamedTuple):
 
 
 class RobustOracle(HingeOracle, ABC):
-    """``w -> (risk, b, g)`` for worst-case margins; subclasses do the pass."""
+    """``w -> (risk, b, g)`` for worst-case margins; subclasses make the compiled pass, and say what it needs of w.
+
+    There is no interior-point method where the worst points depend on w, and the compiled loop has plain passes only.
+    """
+
+    arrays = samples = None
 
     def __init__(self, problem: MarginProblem, frame: Frame):
         super().__init__(problem, frame)
         self.cone_cuts = has_cone_cuts(problem)
+        self._pass = self._make_pass(problem, (self._columns, self._costs, self.threshold))
 
-    @property
-    def _data(self) -> tuple[Array, Array, float]:
-        """What all compiled passes read."""
-        return self._columns, self._costs, self.threshold
-
-    @property
-    def samples(self) -> None:
-        """Where the worst points depend on w there is no interior-point method."""
-        return None
-
-    @property
-    def arrays(self) -> None:
-        """The compiled loop knows plain margins only."""
-        return None
-
-    def __call__(self, w: Array) -> tuple[float, float, Array]:
-        risk, b, g = self._times_factor(*self._worst_case(w))
+    def __call__(self, w: Array) -> Cut:
+        risk, b, g = self._times_factor(*self._worst_case(w, self.cone_cuts and bool(in_cone(w))))
         if abs(w[0]) == 1.0 and not np.any(w[1:]):
             _, b, g = super().__call__(w)
         return risk, b, g
 
+    def _worst_case(self, w: Array, cone: bool) -> Cut:
+        """Risk and cut at w with the worst point of every set, for the costs alone.
+
+        With `cone` they are those of the multiples of points that bound all spacelike normals.
+        """
+        g, h = np.zeros((2, w.size))
+        risk, b = self._pass(w, self._normal(w), cone, g, h)
+        return risk, b, g + self._slope(h, w)
+
     @abstractmethod
-    def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        """Risk and cut at w with the worst point of every set, for the costs alone."""
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.RobustPass:
+        """The pass over the data."""
+
+    @abstractmethod
+    def _normal(self, w: Array) -> Array:
+        """What the pass makes the steps of worst points from."""
+
+    @abstractmethod
+    def _slope(self, h: Array, w: Array) -> Array:
+        """The part of the slope that comes from them."""
 
 
 class BallOracle(RobustOracle):
     """Geodesic balls: invariant, so all of it happens in the frame around the centre."""
 
-    def __init__(self, problem: MarginProblem, ball: GeodesicBall, frame: Frame):
-        super().__init__(problem, frame)
-        sizes = (_sizes(of_rho) for of_rho in (np.cosh(ball.rho), np.sinh(ball.rho), np.exp(-np.asarray(ball.rho))))
-        self._pass = ball_passes.BallPass(*self._data, *sizes)
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.BallPass:
+        rho = np.asarray(cast(GeodesicBall, problem.uncertainty).rho)
+        return robust_passes.BallPass(*data, *map(_sizes, (np.cosh(rho), np.sinh(rho), np.exp(-rho))))
 
-    def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        if not (self.cone_cuts and in_cone(w)):
-            return self._of_balls(w)
-        risk, b, g = self._of_cone(w)
-        return (risk if quadratic_form(w) < 0.0 else self._of_balls(w)[0]), b, g
+    def _normal(self, w: Array) -> Array:
+        return np.append(w, quadratic_form(w))
 
-    def _of_cone(self, w: Array) -> tuple[float, float, Array]:
-        """What bounds risk and cut of all spacelike normals."""
-        g = np.empty_like(w)
-        risk, b = self._pass.cone(w, g)
-        return risk, b, g
+    def _slope(self, h: Array, w: Array) -> Array:
+        return -h[0] * covector(w)
 
-    def _of_balls(self, w: Array) -> tuple[float, float, Array]:
-        """Risk and cut of the worst points."""
-        g = np.empty_like(w)
-        risk, b = self._pass(w, float(quadratic_form(w)), g)
-        return risk, b, g
+    def _worst_case(self, w: Array, cone: bool) -> Cut:
+        risk, b, g = super()._worst_case(w, cone)
+        return (super()._worst_case(w, False)[0] if cone and quadratic_form(w) >= 0.0 else risk), b, g
 
 
 class LinearisedOracle(RobustOracle):
     """Sets in the tangent space at the origin: nominal margins in the frame, noise in the coordinates of the data."""
 
-    def __init__(self, problem: MarginProblem, noise: LinearisedSet, frame: Frame):
-        super().__init__(problem, frame)
-        shape, size = np.empty((0, 0, 1)), np.ones(1)
-        if isinstance(noise, Ellipsoid):
-            shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
-            size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
-        multiples = (_sizes(factors) for factors in noise.cone_range(problem.dim))
-        self._noise = Noise(_sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size), *multiples)
-        self._pass = self._make_pass(problem.X)
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.LinearisedPass:
+        return robust_passes.LinearisedPass(*data, _jacobian_columns(problem.X), _noise_of(problem))
 
-    def _make_pass(self, X: Array) -> linearised_passes.LinearisedPass:
-        return linearised_passes.LinearisedPass(*self._data, _jacobian_columns(X), self._noise)
+    def _normal(self, w: Array) -> Array:
+        return covector(self._outwards @ w)
 
-    def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        c, g, h = covector(self._outwards @ w), np.empty_like(w), np.empty_like(w)
-        risk, b = self._pass(w, c, self._in_cone(w), g, h)
-        return risk, b, g + self._outwards @ h  # the boost is its own transpose
-
-    def _in_cone(self, w: Array) -> bool:
-        """Whether the cut at w is to hold for spacelike normals only."""
-        return self.cone_cuts and bool(in_cone(w))
+    def _slope(self, h: Array, w: Array) -> Array:
+        return self._outwards @ h  # the boost is its own transpose
 
 
 class ImageOracle(LinearisedOracle):
     """Linearised sets far from the origin, their Jacobians moved to the frame in double-double arithmetic."""
 
-    def _make_pass(self, X: Array) -> linearised_passes.LinearisedPass:
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.LinearisedPass:
+        X = problem.X
         columns = np.empty((X.shape[1] * X.shape[1], X.shape[0]))
         step = max(1, BLOCK // X.shape[1])
         for rows in (slice(start, start + step) for start in range(0, X.shape[0], step)):
             images = framed_jacobians(X[rows], self.frame.centre[1:])
             columns[:, rows] = np.concatenate([images.reshape(len(images), -1), image_sizes(images)], axis=1).T
-        return linearised_passes.ImagePass(*self._data, _padded(columns), self._noise)
+        return robust_passes.ImagePass(*data, _padded(columns), _noise_of(problem))
 
-    def _worst_case(self, w: Array) -> tuple[float, float, Array]:
-        g, h = np.empty_like(w), np.empty_like(w)
-        risk, b = self._pass(w, w, self._in_cone(w), g, h)
-        return risk, b, g + h
+    def _normal(self, w: Array) -> Array:
+        return w
+
+    def _slope(self, h: Array, w: Array) -> Array:
+        return h
 
 
 def has_cone_cuts(problem: BinaryProblem) -> bool:
@@ -156,15 +146,24 @@ def make_robust_oracle(problem: MarginProblem, frame: Frame | None = None) -> Ro
     """The oracle for the problem's uncertainty set, in a frame (around its centre by default)."""
     frame = Frame(problem.centre) if frame is None else frame
     if isinstance(problem.uncertainty, GeodesicBall):
-        return BallOracle(problem, problem.uncertainty, frame)
+        return BallOracle(problem, frame)
     if isinstance(problem.uncertainty, LinearisedSet):
-        kind = ImageOracle if frame.precise else LinearisedOracle
-        return kind(problem, problem.uncertainty, frame)
+        return (ImageOracle if frame.precise else LinearisedOracle)(problem, frame)
     raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
 
 
+def _noise_of(problem: MarginProblem) -> Noise:
+    noise = cast(LinearisedSet, problem.uncertainty)
+    shape, size = np.empty((0, 0, 1)), np.ones(1)
+    if isinstance(noise, Ellipsoid):
+        shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
+        size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
+    multiples = map(_sizes, noise.cone_range(problem.dim))
+    return Noise(_sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size), *multiples)
+
+
 def _jacobian_columns(X: Array) -> Array:
-    """What `linearised_passes.LinearisedPass` reads of the Jacobians at X."""
+    """What `LinearisedPass` reads of the Jacobians at X."""
     n, width = X.shape
     columns = np.zeros((width + 2, -(-n // LANES) * LANES))
     for rows in row_blocks(n):

@@ -3,7 +3,7 @@
 
 Compiled by Cython at installation, with the C types of `passes.pxd`. Data is read as columns, (k, n) and zeros up to a
 multiple of LANES, in blocks of 256 samples: the loops over a block have no branches, so that compilers use vector
-instructions. `ball_passes` and `linearised_passes` have those with worst-case margins.
+instructions. `robust_passes` has those with worst-case margins.
 """
 
 import cython
@@ -53,10 +53,10 @@ class Pass:
     def load(
         self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
     ) -> cython.void:
-        """Entries i to i + m of one number for all (loaded with the first block only), or of one per sample."""
+        """Entries i to i + m of one number for all, or of one per sample."""
         if values.shape[0] == 1:
             value = values[0]
-            for e in range(0 if i else 256):
+            for e in range(m):
                 out[e] = value
         else:
             for e in range(m):
