@@ -15,7 +15,7 @@ else:
     from math import fabs, sqrt
 
 
-def quadratic_form(w: cython.double[::1]) -> cython.double:
+def quadratic_form(w):
     """``q(w)`` as in `hypermargin.geometry`, without the cost of array calls."""
     total: cython.double = 0.0
     for j in range(1, w.shape[0]):
@@ -24,7 +24,7 @@ def quadratic_form(w: cython.double[::1]) -> cython.double:
     return (total - fabs(w[0])) * (total + fabs(w[0]))
 
 
-def push_out(w: cython.double[::1]) -> cython.void:
+def push_out(w):
     """Stretch the space part of a lightlike w by the bits it takes to be feasible in floating point."""
     while quadratic_form(w) < 0.0:
         for j in range(1, w.shape[0]):
@@ -38,7 +38,7 @@ def lift(w: cython.double[::1]):
     return lifted
 
 
-def lift_into(lifted: cython.double[::1], w: cython.double[::1]) -> cython.void:
+def lift_into(lifted, w):
     length: cython.double = 0.0
     for j in range(1, w.shape[0]):
         length += w[j] * w[j]
@@ -73,7 +73,7 @@ class CutPool:
         """Forget all cuts but the constant 0; the tables stay."""
         self.size = 1
 
-    def add(self, b: cython.double, g: cython.double[::1], point: cython.double[::1], risk: cython.double):
+    def add(self, b, g, point, risk):
         """Append a cut and return its number."""
         if self.size == self.b.shape[0]:
             self.b, self.g = doubled(self.b), doubled(self.g)
@@ -104,7 +104,7 @@ class CutPool:
                 view[row, j] = self.points[c, j]
         return points
 
-    def rise(self, c: cython.Py_ssize_t) -> cython.double:
+    def rise(self, c):
         """``|g0| - |gr|`` of a cut that proves a tail; 0 if its slope is not timelike.
 
         The samples of the first cuts are of one class: the slope is a sum of vectors in one light cone, each of
@@ -120,7 +120,7 @@ class CutPool:
             return 0.0
         return max(difference, self.b[c] * self.b[c] / (time + length))
 
-    def _length(self, c: cython.Py_ssize_t) -> cython.double:
+    def _length(self, c):
         """``|gr|``."""
         total: cython.double = 0.0
         for j in range(1, self.width):
@@ -146,7 +146,7 @@ class CutPool:
             reach = 2.0 * upper * length / (offset + sqrt(offset * offset + 4.0 * rise * upper * length))
         return reach, (min(1.0, reach / length) if length > 0.0 else 1.0)
 
-    def best_scale(self, w: cython.double[::1]):
+    def best_scale(self, w):
         """The alpha >= 0 at which ``alpha^2 max(q(w), 0)/2 + max_j (b_j + alpha g_j.w)`` is least, and that value.
 
         A lower bound of the objective along the ray through w, and the point of it to try.

@@ -15,14 +15,12 @@ from hypermargin.solvers.exact.compiled.region import QUERY, SETTLED
 if cython.compiled:
     from cython.cimports.hypermargin.solvers.exact.compiled.cuts import CutPool, lift_into, push_out, quadratic_form
     from cython.cimports.hypermargin.solvers.exact.compiled.passes import Pass
-    from cython.cimports.hypermargin.solvers.exact.compiled.region import Region
     from cython.cimports.libc.math import fabs
 else:
     from math import fabs
 
     from hypermargin.solvers.exact.compiled.cuts import CutPool, lift_into, push_out, quadratic_form
     from hypermargin.solvers.exact.compiled.passes import Pass
-    from hypermargin.solvers.exact.compiled.region import Region
 
 NEARLY_BEST = cython.declare(cython.double, 0.01)  # a lightlike point is followed up if it is this close to the best
 MOST_SCALES = cython.declare(cython.Py_ssize_t, 2)  # at most this many multiples of it
@@ -37,13 +35,13 @@ class SettledPass:
         self.left = Pass(screened.points, screened.costs, threshold)
         self.b, self.g, self.share = screened.b, screened.g, screened.share
 
-    def holds(self, w: cython.double[::1]) -> cython.bint:
+    def holds(self, w):
         for j in range(w.shape[0]):  # noqa: SIM110 (a loop that compiles to C)
             if fabs(w[j] - self.centre[j]) > self.radii[j]:
                 return False
         return True
 
-    def hinge(self, w: cython.double[::1], g: cython.double[::1]) -> cython.double:
+    def hinge(self, w, g):
         """As `Pass.hinge`, which leaves the slope in g; returns the risk. The offset is ``left.b + b``."""
         self.left.hinge(w, g)
         risk = self.left.risk + self.b
@@ -83,7 +81,7 @@ class Evaluator:
         """From now on read the samples that are open only, for all w in the box; older boxes serve for other w."""
         self.settled.insert(0, SettledPass(screened, box, self.data.threshold))
 
-    def evaluate(self, w: cython.double[::1]) -> cython.double:
+    def evaluate(self, w):
         """One pass over the data at w; returns the relaxed objective ``max(q, 0)/2 + risk`` there."""
         risk: cython.double
         self.passes += 1
@@ -94,7 +92,7 @@ class Evaluator:
             self.work += 1.0
         return self.record(w, risk, self.b, self.g)
 
-    def _hinge_pass(self, w: cython.double[::1]) -> cython.double:
+    def _hinge_pass(self, w):
         """A pass here: returns the risk, and leaves the cut in `b` and `g`, all times the common factor."""
         box: SettledPass
         for box in self.settled:
@@ -112,9 +110,7 @@ class Evaluator:
         self.b *= self.factor
         return self.factor * risk
 
-    def record(
-        self, w: cython.double[::1], risk: cython.double, b: cython.double, g: cython.double[::1]
-    ) -> cython.double:
+    def record(self, w, risk, b, g):
         """Add a cut and update the best point; returns the relaxed objective."""
         cut: cython.Py_ssize_t = self.pool.add(b, g, w, risk)
         q: cython.double = quadratic_form(w)
@@ -123,12 +119,10 @@ class Evaluator:
             self.upper, self.best = value, cut
         return value
 
-    def _target(self, tol: cython.double) -> cython.double:
+    def _target(self, tol):
         return self.upper - tol * max(fabs(self.upper), 1e-12)
 
-    def rounds(
-        self, region: Region, tol: cython.double, rival: cython.double, most: cython.Py_ssize_t, history: list
-    ) -> cython.int:
+    def rounds(self, region, tol, rival, most, history):
         """Advance a region while it is the weakest one and asks for passes only; returns what it asked for last.
 
         `tol` is the relative gap at which it counts as settled, `rival` the least bound of the other regions, `most`
@@ -151,7 +145,7 @@ class Evaluator:
                 return SETTLED
         return action
 
-    def follow_up(self, w: cython.double[::1], tol: cython.double):
+    def follow_up(self, w, tol):
         """A region asked for a point in or on the light cone: try multiples of the lightlike point over it.
 
         The scale of a point on the cone is a dimension of its own: the relaxation says little about it, because its

@@ -29,7 +29,7 @@ RESOLVED = cython.declare(cython.double, 1e6)  # and one that is more than so ma
 ROUGH = cython.declare(cython.double, 0.1)  # share of what is missing to which the programme is solved
 
 
-def phi(s: cython.double, A: cython.double) -> cython.double:
+def phi(s, A):
     """The least value of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0."""
     return -0.5 * (A * A + s * s) if s <= A else -A * s
 
@@ -62,7 +62,7 @@ class Master:
         self.count, self.reference, self.active[0], self.lam[0], self.mu = 1, 0, 0, 1.0, 1.0
         self.b = self.a = self.A = self.level = self.noise = 0.0
 
-    def enter(self, sign: cython.double, has_chord: cython.bint, kappa: cython.double, u: cython.double[::1]):
+    def enter(self, sign, has_chord, kappa, u):
         """Move to a region. The multipliers of the cuts stay as a warm start; that of the old chord does not."""
         self.sign, self.has_chord, self.kappa, self.u = sign, has_chord, kappa, u
         for i in range(self.count):
@@ -70,7 +70,7 @@ class Master:
                 self._drop(i)
                 break
 
-    def optimise(self, s: cython.double, target: cython.double) -> cython.double:
+    def optimise(self, s, target):
         """Find the best minorant at s; return ``L(s)``. Leaves `b`, `a`, `A`, `lam` and the primal point `wr`.
 
         Far below `target` a rough solution will do.
@@ -118,34 +118,34 @@ class Master:
             value = self.b + self.a * s + phi(s, self.A)
         return value
 
-    def _norm(self, v: cython.double[::1]) -> cython.double:
+    def _norm(self, v):
         total: cython.double = 0.0
         for j in range(self.dim):
             total += v[j] * v[j]
         return sqrt(total)
 
-    def _beta(self, c: cython.Py_ssize_t, s: cython.double) -> cython.double:
+    def _beta(self, c, s):
         if c == -1:
             return self.kappa * s
         return self.pool.b[c] + self.sign * self.pool.g[c, 0] * s
 
-    def _value(self, c: cython.Py_ssize_t, s: cython.double) -> cython.double:
+    def _value(self, c, s):
         """Cut c at s and wr."""
         value: cython.double = self._beta(c, s)
         for j in range(self.dim):
             value += self.pool.g[c, j + 1] * self.wr[j]
         return value
 
-    def _entry(self, c: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.double:
+    def _entry(self, c, j):
         return -self.u[j] if c == -1 else self.pool.g[c, j + 1]
 
-    def _drop(self, i: cython.Py_ssize_t) -> cython.void:
+    def _drop(self, i):
         for k in range(i, self.count - 1):
             self.active[k] = self.active[k + 1]
             self.lam[k] = self.lam[k + 1]
         self.count -= 1
 
-    def _combine(self, mu: cython.double) -> cython.void:
+    def _combine(self, mu):
         """Sum the active columns into the minorant (b, a, A) and the primal point ``wr = -G lam / mu``."""
         total: cython.double = 0.0
         for i in range(self.count):
@@ -172,7 +172,7 @@ class Master:
             self.wr[j] = -self.slope[j] / mu
         self.A = self._norm(self.slope)
 
-    def _point(self, s: cython.double, mu: cython.double) -> cython.void:
+    def _point(self, s, mu):
         """The primal point of the minorant at hand, from the equations of its columns where ``-G lam / mu`` is blurred.
 
         Where nothing but rounding is left of it, that is the shortest wr at which the active columns are level.
@@ -183,7 +183,7 @@ class Master:
         if mu < 1.0 or RESOLVED * self.noise >= self.A or self._is_uneven(s):
             self._level_out(s)
 
-    def _is_uneven(self, s: cython.double) -> cython.bint:
+    def _is_uneven(self, s):
         """Whether the active cuts differ at wr by so much that the difference could be taken for a violated column."""
         scale: cython.double = 0.0
         least: cython.double = 1e300
@@ -196,7 +196,7 @@ class Master:
                 least, largest = min(least, value), max(largest, value)
         return largest - least > LEVEL * scale
 
-    def _level_out(self, s: cython.double) -> cython.void:
+    def _level_out(self, s):
         """Move wr so that the active columns are level there, as they are at the exact solution.
 
         For small mu, and for steep cuts, the quotient ``-G lam / mu`` has lost its digits to cancellation; the
@@ -221,7 +221,7 @@ class Master:
                 for j in range(self.dim):
                     self.wr[j] += self.K[i, m] * self.D[i, j]
 
-    def _differences(self) -> cython.void:
+    def _differences(self):
         """Choose the heaviest cut as reference r and tabulate the other active columns relative to it.
 
         ``D_i = G_i - e_i G_r`` (e = 1 for cuts, 0 for the chord), scaled to unit length, removes the constraint that
@@ -243,13 +243,13 @@ class Master:
             for j in range(self.dim):
                 self.D[i, j] /= self.length[i]
 
-    def _dot(self, i: cython.Py_ssize_t, k: cython.Py_ssize_t) -> cython.double:
+    def _dot(self, i, k):
         total: cython.double = 0.0
         for j in range(self.dim):
             total += self.D[i, j] * self.D[k, j]
         return total
 
-    def _solve_gram(self, m: cython.Py_ssize_t) -> cython.void:
+    def _solve_gram(self, m):
         """Solve ``D'D x = K[:, m]`` over the first m active columns without the reference; x is left in K[:, m]."""
         total: cython.double
         K: cython.double[:, ::1] = self.K
@@ -278,7 +278,7 @@ class Master:
                 total -= K[i, j] * K[j, m]
             K[i, m] = total / K[i, i]
 
-    def _solve_active(self, s: cython.double, mu: cython.double) -> cython.void:
+    def _solve_active(self, s, mu):
         """Write to `step` the multipliers that are optimal on the active columns, signs unconstrained.
 
         Stationarity in the other columns: ``D'(G_r + D lam) = mu (beta - e beta_r)``.
@@ -307,7 +307,7 @@ class Master:
                     total -= self.step[i]
         self.step[r] = total
 
-    def _add(self, column: cython.Py_ssize_t) -> cython.bint:
+    def _add(self, column):
         """Activate a violated column. If it depends on the active ones, exchange it for one; False if that fails.
 
         Along the dependence the quadratic term is constant and the bound rises linearly, so the step goes on until a
@@ -352,7 +352,7 @@ class Master:
         self._drop(blocking)
         return True
 
-    def _to_optimum(self, s: cython.double, mu: cython.double) -> cython.void:
+    def _to_optimum(self, s, mu):
         """Move to the optimum over the active columns, dropping those whose multiplier would turn negative."""
         while True:
             self._solve_active(s, mu)
@@ -366,7 +366,7 @@ class Master:
                 return
             self._drop(i)
 
-    def _violated_column(self, s: cython.double) -> cython.Py_ssize_t:
+    def _violated_column(self, s):
         """The column whose value at wr exceeds the common level of the active ones most; -2 if none does."""
         worst: cython.Py_ssize_t = -2
         scale: cython.double = 1e-300
@@ -394,7 +394,7 @@ class Master:
                 worst = -1
         return worst
 
-    def _quadratic_programme(self, s: cython.double, mu: cython.double) -> cython.void:
+    def _quadratic_programme(self, s, mu):
         """The active-set method for one mu. The number of rounds is bounded: any combination is a valid minorant."""
         for _ in range(20 + 20 * self.dim):
             self._to_optimum(s, mu)

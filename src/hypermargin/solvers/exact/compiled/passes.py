@@ -27,7 +27,7 @@ class Pass:
         self.Z, self.costs, self.n, self.threshold = Z, costs, costs.shape[0], threshold
         self.risk = self.b = 0.0
 
-    def hinge(self, w: cython.double[::1], g: cython.double[::1]) -> cython.void:
+    def hinge(self, w, g):
         """The pass at w with the margins ``z_i.w`` as they are; the slope of the cut is written to g.
 
         ``risk = sum c_i max(0, 1 - z_i.w)``; the cut has ``b = sum c_i`` and ``g = -sum c_i z_i`` over its samples.
@@ -50,9 +50,7 @@ class Pass:
         self.hinge(w, g)
         return self.risk, self.b
 
-    def load(
-        self, values: cython.double[::1], i: cython.Py_ssize_t, m: cython.Py_ssize_t, out: cython.p_double
-    ) -> cython.void:
+    def load(self, values, i, m, out):
         """Entries i to i + m of one number for all, or of one per sample."""
         if values.shape[0] == 1:
             value = values[0]
@@ -62,14 +60,7 @@ class Pass:
             for e in range(m):
                 out[e] = values[i + e]
 
-    def combine(
-        self,
-        columns: cython.double[:, ::1],
-        w: cython.double[::1],
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        out: cython.p_double,
-    ) -> cython.void:
+    def combine(self, columns, w, i, m, out):
         """Scalar products with w, summed in the order of the coordinates, as the checker of certificates does.
 
         Two coordinates at a time, which reads and writes less.
@@ -88,12 +79,12 @@ class Pass:
             for e in range(m):
                 out[e] = out[e] + factor * columns[j, i + e] + other * columns[j + 1, i + e]
 
-    def roots(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.void:
+    def roots(self, values, m):
         """Square roots in place."""
         for e in range(m):
             values[e] = sqrt(values[e])
 
-    def sum(self, values: cython.p_double, m: cython.Py_ssize_t) -> cython.double:
+    def sum(self, values, m):
         """The sum of m values, m a multiple of 8: in eight parts, which a processor may add at the same time."""
         total: cython.double = 0.0
         lane = cython.declare(cython.double[8])
@@ -106,9 +97,7 @@ class Pass:
             total += lane[r]
         return total
 
-    def subtract_columns(
-        self, weights: cython.p_double, i: cython.Py_ssize_t, m: cython.Py_ssize_t, g: cython.double[::1]
-    ) -> cython.void:
+    def subtract_columns(self, weights, i, m, g):
         """Subtract ``sum weights[e] z_(i + e)`` from g."""
         Z: cython.double[:, ::1] = self.Z
         lane = cython.declare(cython.double[8])
@@ -123,7 +112,7 @@ class Pass:
                 total += lane[r]
             g[j] -= total
 
-    def load_costs(self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, costs: cython.p_double) -> cython.void:
+    def load_costs(self, i, m, costs):
         """The costs of a block: one number for all is loaded with the first."""
         if self.costs.strides[0] == 0:
             for e in range(0 if i else 256):
@@ -134,9 +123,7 @@ class Pass:
         for e in range(self.n - i, m):  # the padding costs nothing
             costs[e] = 0.0
 
-    def choose(
-        self, worst: cython.p_double, costs: cython.p_double, m: cython.Py_ssize_t, chosen: cython.p_double
-    ) -> cython.void:
+    def choose(self, worst, costs, m, chosen):
         """Costs of the samples that belong to the cut, 0 for others; adds the block to risk and offset."""
         threshold: cython.double = self.threshold
         loss = cython.declare(cython.double[256])

@@ -53,7 +53,7 @@ class Region:
         for i, position in enumerate(nodes):
             self.s[i] = position
 
-    def _make_tables(self, room: cython.Py_ssize_t, width: cython.Py_ssize_t):
+    def _make_tables(self, room, width):
         """Few arrays, cut into rows: regions are many in degenerate problems, and allocation would cost the most."""
         numbers: cython.double[:, ::1] = np.zeros((8, room))
         counts: cython.Py_ssize_t[:, ::1] = np.zeros((5, room), dtype=np.intp)
@@ -66,7 +66,7 @@ class Region:
         self.minorants = 0
         self._clear(room)
 
-    def _clear(self, room: cython.Py_ssize_t):
+    def _clear(self, room):
         """Nothing is known at the first `room` nodes, and there are no minorants."""
         for i in range(room):
             self.envelope[i] = self.lower[i] = -INFINITY
@@ -78,7 +78,7 @@ class Region:
                 self.columns[i, j], self.weights[i, j] = 0, 0.0
         self.minorants = 0
 
-    def restart(self, reach: cython.double):
+    def restart(self, reach):
         """Be a new region without a box, whose first nodes are 0 and `reach`; the tables stay."""
         self._clear(self.s.shape[0])
         self.nodes, self.s[0], self.s[1] = 2, 0.0, reach
@@ -107,7 +107,7 @@ class Region:
 
     # -- what the caller uses ------------------------------------------------------------------------------------------
 
-    def advance(self, target: cython.double) -> cython.int:
+    def advance(self, target):
         """Work on the interval of least bound until a query is needed, or the region is settled or stalled."""
         self._enter()
         while True:
@@ -146,7 +146,7 @@ class Region:
                 self.query[j + 1] = self.master.wr[j] / length
             return QUERY
 
-    def absorb(self, relaxed: cython.double, target: cython.double) -> cython.bint:
+    def absorb(self, relaxed, target):
         """Take in that the relaxed objective at the query is `relaxed` and its cut is in the pool.
 
         Returns True if the point asked for is timelike and the caller should evaluate a feasible neighbour as well.
@@ -175,7 +175,7 @@ class Region:
         """Where the risk is to be evaluated, as a new array."""
         return np.array(self.query)
 
-    def lower_bound(self) -> cython.double:
+    def lower_bound(self):
         return self.lower[self._weakest_interval()]
 
     def first_nodes(self):
@@ -200,7 +200,7 @@ class Region:
             intervals.append((s, tuple(cuts), shares, chord, self.boxes[self.owner[k]] if chord else None))
         return intervals
 
-    def combination(self, k: cython.Py_ssize_t, numbers: dict, cuts: list, weights: list) -> cython.double:
+    def combination(self, k, numbers, cuts, weights):
         """Append to the lists what minorant k combines, by new numbers; returns the weight of the chord."""
         chord: cython.double = 0.0
         for j in range(self.columns.shape[1]):
@@ -214,7 +214,7 @@ class Region:
                 weights.append(self.weights[k, j])
         return chord
 
-    def fewest_intervals(self, bound: cython.double):
+    def fewest_intervals(self, bound):
         """Pairs (node, minorant) that prove `bound` or the region's own.
 
         A minorant is concave, so it proves all between two nodes at which it reaches the bound: from each node go as
@@ -248,14 +248,14 @@ class Region:
     def _enter(self):
         self.master.enter(self.sign, self.has_chord, self.kappa, self.u)
 
-    def _bound(self, k: cython.Py_ssize_t, s: cython.double) -> cython.double:
+    def _bound(self, k, s):
         """``L_k(s)``."""
         A: cython.double = self.mA[k]
         if s > A:
             return self.mb[k] + self.rise[k] * s
         return self.mb[k] + self.ma[k] * s - 0.5 * (A * A + s * s)  # `phi`
 
-    def _prove(self, k: cython.Py_ssize_t, i: cython.Py_ssize_t, left: cython.double, right: cython.double):
+    def _prove(self, k, i, left, right):
         """Take in what minorant k proves on interval i, the smaller of its values at the two ends.
 
         In the last interval there is no right end: a minorant must not fall, strictly, with room for rounding in the
@@ -267,14 +267,14 @@ class Region:
         if left > self.lower[i]:
             self.lower[i], self.prover[i] = left, k
 
-    def _weakest_interval(self) -> cython.Py_ssize_t:
+    def _weakest_interval(self):
         weakest: cython.Py_ssize_t = 0
         for i in range(1, self.nodes):
             if self.lower[i] < self.lower[weakest]:
                 weakest = i
         return weakest
 
-    def _choose_node(self, interval: cython.Py_ssize_t, target: cython.double) -> cython.Py_ssize_t:
+    def _choose_node(self, interval, target):
         """The node to work at in an interval: an end that limits its bound, or a new one in between; -1 if none fits.
 
         The new node is where the minorants that lead at the two ends cross, the likely minimum of the envelope.
@@ -301,9 +301,7 @@ class Region:
             middle = right - 0.1 * (right - left)
         return self._insert(interval, middle)
 
-    def _crossing(
-        self, i: cython.Py_ssize_t, j: cython.Py_ssize_t, low: cython.double, high: cython.double
-    ) -> cython.double:
+    def _crossing(self, i, j, low, high):
         """Where minorants i, which leads at `low`, and j, which leads at `high`, are equal, by bisection."""
         middle: cython.double = low
         for _ in range(40):
@@ -314,13 +312,13 @@ class Region:
                 high = middle
         return middle
 
-    def _resolved(self, i: cython.Py_ssize_t, interval: cython.Py_ssize_t, target: cython.double) -> cython.bint:
+    def _resolved(self, i, interval, target):
         """Whether another query at node i would hardly raise the envelope there, as seen from what is lacking."""
         if self.stale[i] >= STALE or self.envelope[i] >= target:
             return True
         return self.relaxed[i] - self.envelope[i] <= 0.1 * (target - self.lower[interval])
 
-    def _insert(self, interval: cython.Py_ssize_t, position: cython.double) -> cython.Py_ssize_t:
+    def _insert(self, interval, position):
         """A new node after node `interval`; returns its number."""
         new: cython.Py_ssize_t = interval + 1
         if self.nodes == self.s.shape[0]:
@@ -341,7 +339,7 @@ class Region:
             self._prove(k, new, value, self._bound(k, self.s[new + 1]))
         return new
 
-    def _minorant_at(self, s: cython.double, target: cython.double) -> cython.double:
+    def _minorant_at(self, s, target):
         """Solve the master at s, keep its minorant, raise the envelope everywhere; returns L(s)."""
         value: cython.double = self.master.optimise(s, target)
         k: cython.Py_ssize_t = self._room()
@@ -367,7 +365,7 @@ class Region:
         self.columns[k, 0], self.weights[k, 0] = c, share
         self._keep(k)
 
-    def _keep(self, k: cython.Py_ssize_t):
+    def _keep(self, k):
         """Raise the envelope and the bounds of the intervals by minorant k, the latest."""
         right: cython.double = self._bound(k, self.s[0])
         self.minorants = k + 1
@@ -382,7 +380,7 @@ class Region:
         self.top, self.stale = doubled(self.top), doubled(self.stale)
         self.lower, self.prover = doubled(self.lower), doubled(self.prover)
 
-    def _room(self) -> cython.Py_ssize_t:
+    def _room(self):
         """The number of the next minorant, with room in the tables for it."""
         if self.minorants == self.mb.shape[0]:
             self.mb, self.ma, self.mA = doubled(self.mb), doubled(self.ma), doubled(self.mA)

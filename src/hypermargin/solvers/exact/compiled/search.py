@@ -49,10 +49,6 @@ AIM_SHARE, LEAST_AIM = 0.01, 1e-10
 class Leaf:
     """A region of the search and the box of directions it covers (None: all)."""
 
-    region = cython.declare(Region, visibility="readonly")
-    box = cython.declare(object, visibility="readonly")
-    exhausted = cython.declare(cython.bint, visibility="readonly")
-
     def __init__(self, region: Region, box):
         self.region, self.box, self.exhausted = region, box, False
 
@@ -81,30 +77,6 @@ class Search:
     tol, deadline : float
         The relative gap asked for, and the time (`time.perf_counter`) to stop at.
     """
-
-    dim = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    timelike_allowed = cython.declare(cython.bint, visibility="readonly")
-    pool = cython.declare(CutPool, visibility="readonly")
-    evaluator = cython.declare(Evaluator, visibility="readonly")
-    master: Master
-    above: Region
-    below: Region
-    point: cython.double[::1]
-    heap: list
-    pushed: cython.Py_ssize_t
-    started: cython.bint
-    make_source = cython.declare(object)
-    source = cython.declare(object)
-    history = cython.declare(list, visibility="readonly")
-    shares = cython.declare(dict, visibility="public")
-    tail_cuts = cython.declare(list, visibility="public")
-    hint = cython.declare(object, visibility="public")
-    n_splits = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    tol = cython.declare(cython.double, visibility="readonly")
-    deadline = cython.declare(cython.double, visibility="readonly")
-    aim_share = cython.declare(cython.double, visibility="public")
-    least_aim = cython.declare(cython.double, visibility="public")
-    passes_per_step = cython.declare(cython.Py_ssize_t, visibility="public")
 
     def __init__(self, oracle, dim: cython.Py_ssize_t, timelike_allowed: cython.bint, source=None):
         self.dim, self.timelike_allowed, self.make_source = dim, timelike_allowed, source
@@ -194,12 +166,10 @@ class Search:
         """Those of all regions."""
         return [leaf for _, _, leaf in self.heap]
 
-    @cython.cfunc
-    def _lower(self) -> cython.double:
+    def _lower(self):
         return max(0.0, self.heap[0][0]) if self.heap else 0.0
 
-    @cython.cfunc
-    def _is_exhausted(self) -> cython.bint:
+    def _is_exhausted(self):
         leaf: Leaf
         if not self.heap:
             return True
@@ -243,15 +213,13 @@ class Search:
             self._add_half(self.above, tails[0])
             self._add_half(self.below, tails[1])
 
-    @cython.cfunc
-    def _to_apex(self, time: cython.double):
+    def _to_apex(self, time):
         """The point ``(time, 0, ..., 0)``, with signs of zeros as in a product, by which journals know it."""
         for j in range(1, self.point.shape[0]):
             self.point[j] = -0.0 if time < 0.0 else 0.0
         self.point[0] = time
 
-    @cython.cfunc
-    def _nearest_tail(self, sign: cython.double):
+    def _nearest_tail(self, sign):
         """The cut that proves all t of this sign beyond the nearest point, that point, and the share of the cut."""
         c: cython.Py_ssize_t
         nearest = None
@@ -262,8 +230,7 @@ class Search:
                     nearest = c, tail[0], tail[1]
         return nearest
 
-    @cython.cfunc
-    def _add_half(self, region: Region, tail: tuple):
+    def _add_half(self, region, tail):
         """A half of all w; a share of the cut proves it beyond the point of the tail."""
         region.restart(tail[1])
         region.add_tail(tail[0], tail[2])
@@ -303,8 +270,7 @@ class Search:
             if upper - self._lower() <= aim * max(fabs(upper), 1e-12):
                 return
 
-    @cython.cfunc
-    def _advance(self, tol: cython.double):
+    def _advance(self, tol):
         """Advance the weakest region. `tol` is the relative gap at which a region counts as settled."""
         action: cython.int
         leaf: Leaf = heappop(self.heap)[2]
@@ -315,18 +281,15 @@ class Search:
         leaf.exhausted = action in (STALLED, EXHAUSTED)
         self._push(leaf)
 
-    @cython.ccall
-    def passes(self, leaf: Leaf, tol: cython.double, rival: cython.double) -> cython.int:
+    def passes(self, leaf, tol, rival):
         """Advance a leaf by passes while it is the weakest, for some of them; what its region asked for last."""
         return self.evaluator.rounds(leaf.region, tol, rival, self.passes_per_step, self.history)
 
-    @cython.cfunc
-    def _push(self, leaf: Leaf):
+    def _push(self, leaf):
         heappush(self.heap, (leaf.region.lower_bound(), self.pushed, leaf))
         self.pushed += 1
 
-    @cython.cfunc
-    def _split(self, leaf: Leaf) -> cython.bint:
+    def _split(self, leaf):
         """Replace a leaf by its children; False if it cannot be split further."""
         children: list = faces(self.dim) if leaf.box is None else bisected(leaf.box)
         nodes: list = leaf.region.first_nodes()

@@ -31,34 +31,6 @@ HALVINGS = cython.declare(cython.int, 12)
 class Model:
     """See above; `start` gives it a box, `choose` a lam, `add_cut` cuts, and `solve` finds bound and point."""
 
-    k: cython.Py_ssize_t
-    centre: cython.double[::1]
-    radius: cython.double[::1]
-    b: cython.double  # the settled samples in coordinates of the box
-    g: cython.double[::1]
-    M: cython.double[:, ::1]
-    form_b: cython.double  # q/2 in the same coordinates; its matrix is diagonal
-    form_g: cython.double[::1]
-    form_G: cython.double[::1]
-    least: cython.double  # of every entry of D, so that the model is strictly convex
-    lam: cython.double
-    A: cython.double[:, ::1]  # A + D for the lam at hand
-    D: cython.double[::1]
-    base_b: cython.double  # offset and slope of all but the cuts, for that lam
-    base_g: cython.double[::1]
-    n_cuts: cython.Py_ssize_t
-    cut_b: cython.double[::1]
-    cut_g: cython.double[:, ::1]
-    points: cython.double[:, ::1]  # where the cuts touch
-    theta: cython.double[::1]
-    slope: cython.double[::1]  # of base and weighted cuts
-    x: cython.double[::1]  # the minimiser
-    vectors: cython.double[:, ::1]  # room for calculations
-    work: cython.double[:, ::1]
-    factor: cython.double[:, ::1]
-    step: cython.double[::1]
-    free: cython.int[::1]
-
     def __init__(self, k: cython.Py_ssize_t):
         self.k = k
         self.centre, self.radius, self.g, self.form_g, self.form_G = (np.zeros(k) for _ in range(5))
@@ -220,17 +192,13 @@ class Model:
 
     # -- weights -----------------------------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _cut_value(self, c: cython.Py_ssize_t) -> cython.double:
+    def _cut_value(self, c):
         value: cython.double = self.cut_b[c]
         for j in range(self.k):
             value += self.cut_g[c, j] * self.x[j]
         return value
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _combine(self) -> cython.void:
+    def _combine(self):
         """The slope of base and weighted cuts."""
         for j in range(self.k):
             self.slope[j] = self.base_g[j]
@@ -239,9 +207,7 @@ class Model:
                 for j in range(self.k):
                     self.slope[j] += self.theta[c] * self.cut_g[c, j]
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _exchange(self, best: cython.Py_ssize_t, worst: cython.Py_ssize_t) -> cython.void:
+    def _exchange(self, best, worst):
         """Move weight from `worst` to `best` as long as the minimum rises; its slope falls with the weight moved."""
         whole: cython.double = self.theta[worst]
         sum_of_both: cython.double = self.theta[best] + whole
@@ -269,9 +235,7 @@ class Model:
 
     # -- quadratics on the box ---------------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _minimise(self) -> cython.void:
+    def _minimise(self):
         """Minimise ``slope.x + x'Ax/2`` over [-1, 1]^k, from the x at hand: an active-set method."""
         self._sweep()
         for _ in range(4 * self.k):
@@ -302,25 +266,19 @@ class Model:
             if length == 0.0:
                 self._sweep()
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _gradient(self, i: cython.Py_ssize_t) -> cython.double:
+    def _gradient(self, i):
         value: cython.double = self.slope[i]
         for j in range(self.k):
             value += self.A[i, j] * self.x[j]
         return value
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _sweep(self) -> cython.void:
+    def _sweep(self):
         """Minimise along one coordinate after the other."""
         for _ in range(2):
             for i in range(self.k):
                 self.x[i] = min(1.0, max(-1.0, self.x[i] - self._gradient(i) / self.A[i, i]))
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _newton(self, n: cython.Py_ssize_t) -> cython.bint:
+    def _newton(self, n):
         """Solve ``A step = step`` for the n free coordinates by Cholesky's method; False if that breaks down."""
         value: cython.double
         for i in range(n):
@@ -344,9 +302,7 @@ class Model:
             self.step[i] /= self.factor[i, i]
         return True
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _make_convex(self) -> cython.void:
+    def _make_convex(self):
         """Set D so that ``work + D`` is positive definite.
 
         With the negative part ``N = sum |e| v v'`` over the negative eigenvalues e, ``work + N >= 0``, and the matrix
@@ -380,9 +336,7 @@ class Model:
                         entry -= self.work[c, c] * self.vectors[i, c] * self.vectors[j, c]
                 self.D[i] += fabs(entry)
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _rotate(self, p: cython.Py_ssize_t, q: cython.Py_ssize_t) -> cython.void:
+    def _rotate(self, p, q):
         """The rotation of Jacobi's method that makes ``work[p, q]`` zero."""
         if self.work[p, q] == 0.0:
             return

@@ -30,11 +30,6 @@ ASINH_1 = cython.declare(cython.double, 0.881373587019543)
 class Samples(BoxLosses):
     """The points z_i (rows of Z) and costs of n samples, and the envelopes on the box that `settle_below` saw last."""
 
-    cutoff: cython.double
-    loss_left: cython.double[::1]  # the loss at the left end of each interval,
-    slope: cython.double[::1]  # the slope of the chord from there,
-    until: cython.double[::1]  # and where the chord ends
-
     def __init__(
         self,
         Z: cython.const[cython.double][:, ::1],
@@ -127,9 +122,7 @@ class Samples(BoxLosses):
                 total += self.costs[i] * (ASINH_1 - asinh_near(m))
         return total
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _set_envelope(self, e: cython.Py_ssize_t) -> cython.void:
+    def _set_envelope(self, e):
         """The chord of the envelope on an interval that begins before 1; a tangent where the loss is convex there."""
         left: cython.double = self.left[e]
         self.loss_left[e] = ASINH_1 - asinh_near(left)
