@@ -27,7 +27,7 @@ from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.solvers.exact.blocked_oracle import BlockOracle
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.setup import make_oracle
+from hypermargin.solvers.exact.runs import make_oracle
 
 ROWS_PER_CHUNK = 1 << 18
 PIECES_PER_WORKER = 4

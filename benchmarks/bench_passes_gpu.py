@@ -111,7 +111,7 @@ def planar(n: int, target: str, *, with_fit: bool) -> list[Row]:
     import torch
 
     from hypermargin.solvers.exact.frames import first_frame
-    from hypermargin.solvers.exact.setup import make_oracle
+    from hypermargin.solvers.exact.runs import make_oracle
 
     X, side = points(n, 2)
     torch.cuda.synchronize()
@@ -163,7 +163,7 @@ def _against_descent(X, side, factor: float, time_limit: float) -> list[Row]:
     """A solve with ``C = factor/n``, and how near to its bound rivals come in which time."""
     from hypermargin import solve
     from hypermargin.solvers.exact.frames import first_frame
-    from hypermargin.solvers.exact.setup import make_oracle
+    from hypermargin.solvers.exact.runs import make_oracle
 
     n, dim = len(X), X.shape[1] - 1
     problem = spread(X, side, factor / n)

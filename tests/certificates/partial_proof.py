@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from hypermargin.solvers.exact.compiled.region import QUERY
 from hypermargin.solvers.exact.finish import make_certificate
-from hypermargin.solvers.exact.setup import make_search
+from hypermargin.solvers.exact.runs import make_search
 
 
 def partial_certificate(problem, best, factor=1.01):
     """A certificate of the regions in which the objective is at least `factor` times `best`, and no others."""
-    oracle, search = make_search(problem)
+    search = make_search(problem)
     search.start()
     for _ in range(60):
         search.step(1e-6)
@@ -25,6 +25,6 @@ def partial_certificate(problem, best, factor=1.01):
                 break
             leaf.region.absorb(search.evaluator.evaluate(leaf.region.query_point()), factor * best)
         proved.append(leaf.region.lower_bound() >= factor * best)
-    certificate = make_certificate(search, oracle, factor * best)
+    certificate = make_certificate(search, factor * best)
     kept = tuple(region for region, good in zip(certificate.regions, proved, strict=True) if good)
     return replace(certificate, regions=kept)

@@ -21,7 +21,7 @@ from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import quadratic_form
 from hypermargin.passes import Home, SpreadProblem
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.setup import make_oracle
+from hypermargin.solvers.exact.runs import make_oracle
 
 C = 2.0
 

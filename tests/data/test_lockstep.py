@@ -13,7 +13,7 @@ from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import fitting
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.batched_pass import joint_cuts, same_points
+from hypermargin.solvers.exact.blocked_oracle import joint_cuts, same_points
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.oracle import HingeOracle
 

@@ -10,9 +10,10 @@ from scipy.optimize import linprog
 from hypermargin import MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
-from hypermargin.solvers.exact import robust_oracle
+from hypermargin.solvers.exact import oracle as oracles
 from hypermargin.solvers.exact.compiled import passes, robust_passes
-from hypermargin.solvers.exact.robust_oracle import make_robust_oracle
+from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.runs import make_oracle
 from interpreted import load_source
 from reference.objective import lift
 from reference.robust_scip import boost_columns, exponential_columns, solve_robust_scip
@@ -36,6 +37,10 @@ def ring():
     angle = np.linspace(0, 2 * np.pi, 8, endpoint=False)
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     return lift(np.vstack([0.3 * circle[::2], 1.5 * circle])), np.r_[np.ones(4), -np.ones(8)]
+
+
+def around_centre(problem):
+    return make_oracle(problem, Frame(problem.centre))
 
 
 class TestAgainstScip:
@@ -87,7 +92,7 @@ class TestExact:
     def test_cuts_bound_the_risk_from_below_and_touch_it(self, name):
         X, y = clouds(6, n=30)
         problem = MarginProblem(X, y, uncertainty=SETS[name], allow_timelike=True)
-        oracle = make_robust_oracle(problem)
+        oracle = around_centre(problem)
         rng = np.random.default_rng(0)
         for w in rng.normal(size=(20, 3)):
             risk, b, g = oracle(w)
@@ -98,7 +103,7 @@ class TestExact:
 
     def test_the_first_cuts_prove_the_tails_however_large_the_sets(self, name):
         X, y = clouds(6, n=30)
-        oracle = make_robust_oracle(MarginProblem(X, y, uncertainty=SETS[name].scaled(25.0)))
+        oracle = around_centre(MarginProblem(X, y, uncertainty=SETS[name].scaled(25.0)))
         for sign in (1.0, -1.0):
             _, _, g = oracle(np.array([sign, 0.0, 0.0]))
             assert sign * g[0] > np.linalg.norm(g[1:])
@@ -106,7 +111,7 @@ class TestExact:
     def test_cuts_at_timelike_points_bound_the_risk_of_spacelike_normals(self, name):
         X, y = clouds(6, n=30)
         problem = MarginProblem(X, y, uncertainty=SETS[name])
-        oracle = make_robust_oracle(problem)
+        oracle = around_centre(problem)
         rng = np.random.default_rng(0)
         for w in rng.normal(size=(20, 3)) * [2.0, 0.5, 0.5]:
             risk, b, g = oracle(w)
@@ -130,7 +135,7 @@ class TestExact:
             noise = type(SETS[name])(rho)
         weight = rng.exponential(size=n) if own_sizes else None
         problem = MarginProblem(X, y, sample_weight=weight, uncertainty=noise, allow_timelike=True)
-        oracle = make_robust_oracle(problem)
+        oracle = around_centre(problem)
         # A normal near a point is in its ball, and its tangent part there cancels; at the point it would be rounding.
         near = oracle.to_frame(X[n // 2]) + 1e-3 * rng.normal(size=d + 1)
         points = [*rng.normal(size=(10, d + 1)), near, 1.3 * near, -near, 0.5 * np.eye(d + 1)[0], np.zeros(d + 1)]
@@ -178,9 +183,9 @@ class TestExact:
 def test_the_source_of_the_passes_runs_in_the_interpreter(name, n, monkeypatch):
     X, y = clouds(7, n=n)
     problem = MarginProblem(X, y, uncertainty=SETS[name])
-    compiled = make_robust_oracle(problem)
-    monkeypatch.setattr(robust_oracle, "robust_passes", load_source(passes, robust_passes)[1])
-    interpreted = make_robust_oracle(problem)
+    compiled = around_centre(problem)
+    monkeypatch.setattr(oracles, "robust_passes", load_source(passes, robust_passes)[1])
+    interpreted = around_centre(problem)
     for w in (np.array([0.2, -0.9, 0.6]), interpreted.to_frame(X[1]) + 1e-3 * np.arange(3)):
         (risk, b, g), (other_risk, other_b, other_g) = compiled(w), interpreted(w)
         assert (other_risk, other_b) == pytest.approx((risk, b), rel=1e-12)

@@ -13,7 +13,7 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers import Status, solve, solve_path
-from hypermargin.solvers.exact.interior_point import FixedTimeOptimum
+from hypermargin.solvers.exact.cut_sources import FixedTimeOptimum
 from hypermargin.solvers.exact.working_sets import around_margin, first_look
 
 
@@ -250,7 +250,7 @@ def test_a_working_set_and_its_affine_term_stand_for_all_samples(share):
         assert of_set(near) == pytest.approx(risk(near, columns, costs), rel=1e-12)
         assert of_set(far) <= risk(far, columns, costs) * (1.0 + 1e-12)  # wherever it is wrong, it is below
     weights = rng.random(chosen.samples.size) * chosen.costs
-    shares = chosen.rest.astype(float)
+    shares = chosen.complement.astype(float)
     shares[chosen.samples] = weights / chosen.costs
     assert b + weights.sum() == pytest.approx(shares @ costs, rel=1e-12)
     assert g - chosen.columns @ weights == pytest.approx(-(columns @ (shares * costs)), rel=1e-11)

@@ -1,43 +1,50 @@
-"""The data pass over samples in pieces: every piece makes its own sums where it lies, and they are added here."""
+"""The data pass over samples in blocks: every block makes its own sums where it is, and they are added here.
+
+On a device points are not moved to the frame. With M the matrix of the frame, ``z_i = y_i x_i M``, margins are
+``y_i x_i (M w)`` and slopes ``-(sum c_i y_i x_i) M``: the normal is moved out and the slope moved in, and the data is
+read once.
+
+Problems of one-vs-rest have the same points, hence the same centre, and differ in their labels only: one pass serves
+several of them (`joint_cuts`). With the points around the centre as rows P and the normals as columns of W the margins
+are ``P W`` with signs, and the slopes of all cuts are ``S' P``, where S holds the signed costs of the samples below the
+margin.
+"""
 
 import sys
 import time
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
-from math import fsum, sqrt
+from functools import cached_property
+from math import exp, fsum, sqrt
 from typing import Any, cast
 
 import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocked_problem import BlockedProblem
-from hypermargin.data.device import DeviceSamples, on_host
-from hypermargin.geometry.isometries import boost
+from hypermargin.data.device import Block, DeviceSamples, has_kernels, on_host, partial_sums, to_numpy
+from hypermargin.geometry.isometries import covectors_around, translation_to_origin
+from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.batched_pass import joint_cuts, same_points
-from hypermargin.solvers.exact.blocked_samples import BlockedWorkingSets
-from hypermargin.solvers.exact.device_oracle import DeviceOracle
+from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.oracle import MARGIN_SLACK, HingeOracle
-from hypermargin.solvers.exact.robust_oracle import has_cone_cuts, make_robust_oracle
+from hypermargin.solvers.exact.oracle import HingeOracle, Oracle, has_cone_cuts, oracle_in_memory
+from hypermargin.solvers.exact.working_sets import BlockedWorkingSets, Cut
 
-#: ``(risk, b, g)`` at one w.
-Cut = tuple[float, float, Array]
+#: Numbers in a block of margins, which several sums are made of: they stay in the cache.
+BLOCK = 1 << 15
+SQRT_HALF = sqrt(0.5)
 
 
 class BlockOracle:
-    """The pass over one piece, for several w at once; made from its parts again where it is sent elsewhere."""
+    """The pass over one block, for several w at once; made from its parts again where it is sent to another process."""
 
     def __init__(self, piece: MarginProblem | DeviceSamples, frame: Frame, threshold: float, cone_cuts: bool = False):
         self.piece, self.frame, self.threshold, self.cone_cuts = piece, frame, threshold, cone_cuts
         self.n_samples = piece.n_samples
-        self._passes: list[Any] = []
-        if isinstance(piece, DeviceSamples) and not frame.precise:
-            self._passes = [DeviceOracle(piece, frame, threshold, cone_cuts)]
 
     def __sizeof__(self) -> int:
-        """Bytes with the samples twice: the piece, and its points in the frame."""
+        """Bytes with the samples twice: the block, and its points in the frame."""
         return object.__sizeof__(self) + 2 * sys.getsizeof(self.piece)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -45,7 +52,7 @@ class BlockOracle:
 
     @property
     def shared_points(self) -> tuple[Any, ...] | None:
-        """What pieces that can be passed over together have in common; None where there is no such pass."""
+        """What blocks that can be passed over together have in common; None where there is no such pass."""
         if self.n_samples == 0 or isinstance(self.piece, DeviceSamples):
             return None
         if self.frame.precise or self.piece.uncertainty is not None:
@@ -55,29 +62,25 @@ class BlockOracle:
     def __call__(self, W: Array) -> list[Cut]:
         if self.n_samples == 0:
             return [(0.0, 0.0, np.zeros(len(w))) for w in W]
-        if isinstance(self.piece, DeviceSamples):
-            if self._passes:
-                return self._passes[0](W)
-            parts = [_host_cuts(self._host_oracle(p), W) for p in on_host(self.piece)]
-            return [_sum(cuts) for cuts in zip(*parts, strict=True)]
-        return _host_cuts(self._in_memory, W)
+        if not isinstance(self.piece, DeviceSamples):
+            return _host_cuts(self._in_memory, W)
+        if not self.frame.precise:
+            return DeviceOracle(self.piece, self.frame, self.threshold, self.cone_cuts)(W)
+        parts = [_host_cuts(self._host_oracle(p), W) for p in on_host(self.piece)]
+        return [_sum(cuts) for cuts in zip(*parts, strict=True)]
 
     @property
     def framed(self) -> tuple[Array, Array]:
-        """The samples of a piece in memory, in the frame (`HingeOracle.framed`)."""
+        """The samples of a block in memory, in the frame (`HingeOracle.framed`)."""
         return self._in_memory.framed
 
-    @property
+    @cached_property
     def _in_memory(self) -> HingeOracle:
-        if not self._passes:
-            self._passes = [self._host_oracle(cast(MarginProblem, self.piece))]
-        return self._passes[0]
+        return self._host_oracle(cast(MarginProblem, self.piece))
 
     def _host_oracle(self, piece: MarginProblem) -> HingeOracle:
-        if piece.uncertainty is None:
-            return HingeOracle(piece, self.frame)
-        oracle = make_robust_oracle(piece, self.frame)
-        oracle.cone_cuts = self.cone_cuts  # pieces are not told whether timelike w are allowed
+        oracle = oracle_in_memory(piece, self.frame)
+        oracle.cone_cuts = self.cone_cuts  # blocks do not have `allow_timelike`
         return oracle
 
 
@@ -86,56 +89,38 @@ def _host_cuts(oracle: HingeOracle, W: Array) -> list[Cut]:
     return [(risk / SQRT_HALF, b / SQRT_HALF, g / SQRT_HALF) for risk, b, g in map(oracle, W)]
 
 
-SQRT_HALF = sqrt(0.5)
+class BlockedOracle(Oracle):
+    """``w -> (risk, b, g)`` summed over the blocks of a problem.
 
-
-class BlockedOracle(HingeOracle):
-    """``w -> (risk, b, g)`` summed over the pieces of a problem.
-
-    The first three points of every search are known beforehand, so that one pass serves them all.
+    The first three points of every search are the same, so that one pass serves them all.
     """
 
     def __init__(self, problem: BlockedProblem, frame: Frame):
-        self.frame = frame
-        self.threshold = 1.0 - MARGIN_SLACK
+        super().__init__(frame, SQRT_HALF * problem.C)
         self.cone_cuts = has_cone_cuts(problem)
-        self._factor = SQRT_HALF * problem.C
-        self._outwards = boost(frame.centre)
-        self._size = problem.n_samples * (problem.dim + 1)
+        self._width = problem.dim + 1
         extent = problem.extent
         self._sizes = extent.n_positive, extent.n_samples - extent.n_positive
         self._sees_samples = problem.uncertainty is None and not extent.on_device
         self._pieces = problem.source.map(BlockOracle, frame, self.threshold, self.cone_cuts)
         self._clock = {"seconds": 0.0, "passes": 0.0}
-        first = np.zeros((3, problem.dim + 1))
+        first = np.zeros((3, self._width))
         first[1:, 0] = 1.0, -1.0
         self._known = {w.tobytes(): cut for w, cut in zip(first, self.cuts(first), strict=True)}
 
     @property
     def work(self) -> int:
-        return self._size
+        return sum(self._sizes) * self._width
 
     def check_time(self, cuts: int) -> float:
-        """By the time of a pass, which no two homes have in common: a cut takes part of that, and so do the sums."""
+        """By the time of a pass, which no two data sources have in common: a cut takes part of that, and so do sums."""
         return (self._clock["seconds"] / self._clock["passes"]) * (4.0 + cuts / 4.0)
 
     @property
     def samples(self) -> BlockedWorkingSets | None:
         if not self._sees_samples:
             return None
-        return BlockedWorkingSets(
-            self._ask, self._sizes, len(self._outwards), self._factor, self.threshold, self._remember
-        )
-
-    @property
-    def arrays(self) -> None:
-        """The compiled search cannot make these passes by itself."""
-        return None
-
-    def scaled(self, factor: float) -> "BlockedOracle":
-        other = copy(self)
-        other._factor *= factor
-        return other
+        return BlockedWorkingSets(self._ask, self._sizes, self._width, self._factor, self.threshold, self._remember)
 
     def __call__(self, w: Array) -> Cut:
         known = self._known.get((w + 0.0).tobytes())
@@ -155,7 +140,7 @@ class BlockedOracle(HingeOracle):
         return [answer for answer in answers if answer is not None]
 
     def _remember(self, w: Array, cuts: list[Cut]) -> None:
-        """The search will ask for the cut at w, which the pieces have told already."""
+        """Keep the cut at w, where the search makes its next pass."""
         self._known[(w + 0.0).tobytes()] = _sum(tuple(cuts))
 
 
@@ -191,3 +176,124 @@ class _Cuts:
 def _sum(cuts: tuple[Cut, ...]) -> Cut:
     risks, offsets, slopes = zip(*cuts, strict=True)
     return fsum(risks), fsum(offsets), np.sum(slopes, axis=0)
+
+
+class DeviceOracle:
+    """``W -> [(risk, b, g), ...]`` for samples on a device with ``C = 1``, without the factor of the hinge."""
+
+    def __init__(self, piece: DeviceSamples, frame: Frame, threshold: float, cone_cuts: bool = False):
+        self.piece, self.threshold, self.cone_cuts = piece, threshold, cone_cuts
+        self._matrix = covector(translation_to_origin(frame.centre).T)
+
+    def __call__(self, W: Array) -> list[tuple[float, float, Array]]:
+        if isinstance(self.piece.uncertainty, GeodesicBall):
+            return [self._ball_pass(w, self.piece.uncertainty.rho) for w in W]
+        in_kernels = has_kernels(self.piece)
+        sums = np.stack([self._fused_sums(w) for w in W]) if in_kernels else self._array_sums(W)
+        return [(float(row[0]), float(row[1]), -(row[2:] @ self._matrix)) for row in sums]
+
+    def _array_sums(self, W: Array) -> Array:
+        """Sums of losses, of costs and of ``c y x`` over the samples of each cut, shape (len(W), d + 3)."""
+        xp, total = self.piece.xp, None
+        outside = self.piece.array(self._matrix @ W.T)
+        for block in self.piece.blocks(3 * len(W) + self.piece.dim):
+            margins = block.products(outside)
+            zero = xp.zeros_like(margins)
+            losses = block.weight @ xp.where(margins < 1.0, 1.0 - margins, zero)
+            cost = xp.where(margins < self.threshold, block.weight[:, None] + zero, zero)
+            signed = xp.matrix_transpose(cost * block.side[:, None])
+            sums = [
+                losses[:, None],
+                xp.sum(cost, axis=0)[:, None],
+                (signed @ block.time)[:, None],
+                signed @ block.space,
+            ]
+            part = xp.concat(sums, axis=1)
+            total = part if total is None else total + part
+        return to_numpy(total)
+
+    def _fused_sums(self, w: Array) -> Array:
+        numbers = self.piece.array(np.concatenate([[self.threshold], self._matrix @ w]))
+        return to_numpy(partial_sums("hinge", self.piece, numbers, self.piece.dim + 3).sum(dim=0))
+
+    def _ball_pass(self, w: Array, rho: float | Array) -> tuple[float, float, Array]:
+        """The pass with the worst points of geodesic balls, ``z' = a z + b covector(w)`` (`GeodesicBall`)."""
+        xp, q, total = self.piece.xp, float(quadratic_form(w)), None
+        apex = abs(w[0]) == 1.0 and not np.any(w[1:])
+        cone = self.cone_cuts and bool(in_cone(w))
+        outside = self.piece.array(self._matrix @ w)
+        for block in self.piece.blocks(8):
+            m = block.products(outside[:, None])[:, 0]
+            zero = xp.zeros_like(m)
+            worst, along, across = _worst_in_balls(xp, m, q, float(rho))
+            risky = worst
+            if cone:  # as `UncertaintySet.cone_factors` has it
+                along, across = xp.where(m > 0.0, zero + exp(-float(rho)), zero + exp(float(rho))), zero
+                worst = along * m
+                risky = worst if q < 0.0 else risky
+            losses = block.weight * xp.where(risky < 1.0, 1.0 - risky, zero)
+            if apex:  # cuts at the apexes take the observed points, as the certificate does
+                worst, along, across = m, zero + 1.0, zero
+            cost = xp.where(worst < self.threshold, block.weight, zero)
+            part = _ball_sums(xp, block, losses, cost, along, across)
+            total = part if total is None else total + part
+        numbers = to_numpy(total)
+        slope = -(numbers[3:] @ self._matrix) - numbers[2] * covector(w)
+        return float(numbers[0]), float(numbers[1]), slope
+
+
+def _ball_sums(xp: Any, block: Block, losses: Any, cost: Any, along: Any, across: Any) -> Any:
+    signed = cost * along * block.side
+    scalars = [xp.sum(v) for v in (losses, cost, cost * across, signed * block.time)]
+    return xp.concat([xp.stack(scalars), signed @ block.space])
+
+
+def _worst_in_balls(xp: Any, m: Any, q: float, rho: float) -> tuple[Any, Any, Any]:
+    """Worst margins and the coefficients a, b of the points that have them (`GeodesicBall.coefficients`)."""
+    zero, cosh, sinh = xp.zeros_like(m), float(np.cosh(rho)), float(np.sinh(rho))
+    square = q + m * m
+    tangent = xp.sqrt(xp.where(square > 0.0, square, zero))
+    directed = tangent > 0.0
+    across = xp.where(directed, sinh / xp.where(directed, tangent, zero + 1.0), zero)
+    along = xp.where(directed | (m < 0.0), zero + cosh, zero + 1.0) - across * m
+    worst = cosh * m - sinh * tangent
+    if q < 0.0:
+        inside = (m > 0.0) & (tangent < float(np.tanh(rho)) * m)
+        worst = xp.where(inside, zero + sqrt(-q), worst)
+        along, across = xp.where(inside, zero, along), xp.where(inside, zero + 1.0 / sqrt(-q), across)
+    return worst, along, across
+
+
+def same_points(problem: MarginProblem) -> tuple[int, ...]:
+    """A key that problems over the same array of points and weights have in common."""
+    weight = problem.sample_weight
+    arrays = (problem.X,) if weight is None else (problem.X, weight)
+    return tuple(number for array in arrays for number in (array.ctypes.data, *array.shape, *array.strides))
+
+
+def joint_cuts(
+    problems: Sequence[MarginProblem], centre: Array, threshold: float, W: Array
+) -> tuple[Array, Array, Array]:
+    """Risks and offsets, of shape (k,), and slopes (k, d + 1) of k problems with the same points, at a row of W each.
+
+    Costs are the weights of the samples, whatever C is, and the factor of the hinge is left out.
+    """
+    risks, offsets, slopes = np.zeros(len(W)), np.zeros(len(W)), np.zeros_like(W)
+    X, weights = problems[0].X, problems[0].sample_weight
+    size = max(1, BLOCK // len(W))
+    ones = np.ones(min(size, len(X)))
+    for first in range(0, len(X), size):
+        rows = slice(first, first + size)
+        points = covectors_around(X[rows], centre)
+        weight = ones[: len(points)] if weights is None else weights[rows]
+        side = np.stack([problem.y[rows] for problem in problems])
+        margins = W @ points.T
+        margins *= side
+        below = (margins < threshold).astype(np.float64)
+        np.subtract(1.0, margins, out=margins)
+        np.maximum(margins, 0.0, out=margins)
+        risks += margins @ weight
+        offsets += below @ weight
+        below *= side
+        slopes -= below @ (points if weights is None else points * weight[:, None])
+    return risks, offsets, slopes

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
-from hypermargin.certificates import Combination, RegionProof, SharedCut, SoftMarginCertificate
+from hypermargin.certificates import (
+    Certificate,
+    CertificateError,
+    Combination,
+    RegionProof,
+    SoftMarginCertificate,
+)
 from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.certificates.two_regions import TwoRegionProof, enclosed_two_regions
 from hypermargin.geometry.exact_normals import onto_cone, pushed_out
@@ -24,7 +30,6 @@ from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.base import Outcome, Solution, Status, make_solution, relative_gap
 from hypermargin.solvers.exact.compiled.search import Leaf, Search
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.oracle import HingeOracle
 from hypermargin.solvers.exact.separators import ALL, Costs
 
 #: The certificate proves this share of the tolerance: a looser proof has fewer intervals.
@@ -40,7 +45,7 @@ LENGTHENED = 2.0
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-def to_original_coordinates(problem: MarginProblem, oracle: HingeOracle, search: Search) -> tuple[Array, Array | None]:
+def to_original_coordinates(problem: MarginProblem, search: Search) -> tuple[Array, Array | None]:
     """The best point of a search outside of its frame, pushed out to ``q >= 0``; two vectors if need be.
 
     They are needed where rounding would change its q by more than what the search aims for. It is pushed once in the
@@ -48,12 +53,12 @@ def to_original_coordinates(problem: MarginProblem, oracle: HingeOracle, search:
     lightlike is put on the cone there, from either side.
     """
     best, low = search.best, None
-    outside, rest = oracle.to_original(best)
+    outside, rest = search.oracle.to_original(best)
     if LAST_BITS * float(outside @ outside) > search.aim_share * search.tol * search.upper:
         best, low = onto_cone(best, np.zeros_like(best))
     inside = (best, low) if problem.allow_timelike else pushed_out(best, low)
     if inside[0] is not best or inside[1] is not None:
-        outside, rest = oracle.to_original(*inside)
+        outside, rest = search.oracle.to_original(*inside)
     return (outside, rest) if problem.allow_timelike else pushed_out(outside, rest)
 
 
@@ -121,7 +126,7 @@ def _scaled(margins: Array, costs: Array) -> float:
 # -- the proof ---------------------------------------------------------------------------------------------------------
 
 
-def make_certificate(search: Search, oracle: HingeOracle, bound: float, costs: Costs = ALL) -> SoftMarginCertificate:
+def make_certificate(search: Search, bound: float, costs: Costs = ALL) -> SoftMarginCertificate:
     """The certificate that `search` holds for `bound` (at most its lower bound).
 
     A search with a share of the problem's `costs` has cuts that are so much of the cuts at the same points.
@@ -130,6 +135,7 @@ def make_certificate(search: Search, oracle: HingeOracle, bound: float, costs: C
     regions = tuple(_region_proof(leaf, bound, numbers, costs.share) for leaf in search.leaves)
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
+    oracle = search.oracle
     certificate = SoftMarginCertificate(
         oracle.frame.centre[1:].copy(),
         search.pool.points_of(list(numbers)),
@@ -156,8 +162,7 @@ def _with_shares(
         if key not in of_point:
             of_point[key] = len(points)
             points.append(cut)
-        shares = search.shares[cut]
-        cuts.append(SharedCut(of_point[key], shares.samples, shares.values, shares.named))
+        cuts.append(replace(search.shares[cut], point=of_point[key]))
     places = {numbers[cut]: k for k, cut in enumerate(plain)}
     places |= {numbers[cut]: len(points) + k for k, cut in enumerate(shared)}
     renumbered = tuple(
@@ -179,6 +184,30 @@ def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int], share: floa
 def bound_to_prove(objective: float, tol: float) -> float:
     """The bound that a certificate is made for where the best objective is this one."""
     return objective * (1.0 - PROVED * tol)
+
+
+def checked_outcome(
+    problem: MarginProblem, w: Array, certificate: Certificate, own_bound: float, verify: bool, limit: Status | None
+) -> Outcome:
+    """The outcome with the bound that the check of the certificate proves; -inf where it refuses the certificate.
+
+    Without the check the bound is the search's own.
+    """
+    bound = own_bound
+    if verify:
+        try:
+            bound = certificate.verify(problem)
+        except CertificateError:
+            bound = -np.inf
+    otherwise = Status.CHECK_FAILED if verify else Status.GAP_REMAINS
+    return Outcome(
+        w=w,
+        status=limit if limit is not None and bound > -np.inf else otherwise,
+        status_if_met=Status.OPTIMAL if verify else Status.UNVERIFIED,
+        lower_bound=bound,
+        certificate=certificate,
+        checked=verify,
+    )
 
 
 # -- what is reported --------------------------------------------------------------------------------------------------
@@ -247,18 +276,15 @@ class QuickResult(NamedTuple):
         return make_solution(problem, outcome, self.objective, 0.0, method="exact", seconds=self.seconds)
 
 
-def quick_result(
-    problem: MarginProblem, oracle: HingeOracle, search: Search, tol: float, verify: bool, start: float
-) -> QuickResult | None:
+def quick_result(problem: MarginProblem, search: Search, tol: float, verify: bool, start: float) -> QuickResult | None:
     """The result of a search that has ended with its first two regions; None where they do not prove the tolerance."""
     if search.n_regions != 2 or relative_gap(search.upper, search.lower) > search.aim:
         return None
-    w, low = to_original_coordinates(problem, oracle, search)
+    w, low = to_original_coordinates(problem, search)
     if low is not None:
         return None
-    proof = TwoRegionProof(
-        oracle.frame.centre[1:], oracle.threshold, *search.flat_proof(bound_to_prove(search.upper, tol))
-    )
+    flat = search.flat_proof(bound_to_prove(search.upper, tol))
+    proof = TwoRegionProof(search.oracle.frame.centre[1:], search.oracle.threshold, *flat)
     if verify:
         bound, objective = enclosed_two_regions(problem, proof, w)
     else:

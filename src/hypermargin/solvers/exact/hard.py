@@ -5,7 +5,6 @@ all cuts kept, until the soft solution, scaled to margins of at least 1, meets t
 will do; then a few samples prove it.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +16,13 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective, relative_gap
 from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame
-from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.runs import Runner
 from hypermargin.solvers.exact.separators import (
     first_separator,
     scaled_to_margin,
     sufficient_share_of_C,
     widest_separator,
 )
-from hypermargin.solvers.exact.setup import make_search
 
 GROWTH = 5.0
 MAX_ROUNDS = 30
@@ -36,19 +34,18 @@ BLURRED_ROUNDS = 2
 LARGEST_C = 1e60
 LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 
-SoftSolver = Callable[[MarginProblem, float, HingeOracle, Search], Outcome]
 
-
-def solve_hard_margin(problem: MarginProblem, tol: float, solve_soft: SoftSolver, cuts: str = "auto") -> Outcome:
-    """The hard-margin optimum, or the proof that there is none; `solve_soft` solves a soft margin from a search."""
-    outcome = last = _in_frame(problem, tol, solve_soft, first_frame(problem, tol), cuts, ask=True)
+def solve_hard_margin(problem: MarginProblem, runner: Runner) -> Outcome:
+    """The hard-margin optimum, or the proof that there is none."""
+    tol = runner.tol
+    outcome = last = _in_frame(problem, runner, first_frame(problem, tol), ask=True)
     tried = 1
     while tried < MOST_FRAMES and _lacks_digits(problem, last, tol):
         known = _known_separator(problem, outcome, tried)
         frame = _another_frame(problem, outcome, last, known)
         if frame is None:
             break
-        last = _in_frame(problem, tol, solve_soft, frame, cuts, known)
+        last = _in_frame(problem, runner, frame, known)
         if last.status is Status.INFEASIBLE or _gap(problem, last) < _gap(problem, outcome):
             outcome = last
         tried += 1
@@ -78,13 +75,7 @@ def _frame_of(outcome: Outcome) -> Frame:
 
 
 def _in_frame(
-    problem: MarginProblem,
-    tol: float,
-    solve_soft: SoftSolver,
-    frame: Frame,
-    cuts: str,
-    known: Outcome | None = None,
-    ask: bool = False,
+    problem: MarginProblem, runner: Runner, frame: Frame, known: Outcome | None = None, ask: bool = False
 ) -> Outcome:
     """Soft margins with growing C in one frame; if need be, `ask` once whether the classes overlap.
 
@@ -92,17 +83,17 @@ def _in_frame(
     """
     from hypermargin.solvers.common.separation import prove_overlap  # brings SciPy, which few problems need
 
-    soft = problem.with_equal_weights().with_C(1.0)
-    oracle, search = make_search(soft, frame, cuts)
+    tol, soft = runner.tol, problem.with_equal_weights().with_C(1.0)
+    search = runner.search(soft, frame)
     if known is None and frame.precise:
-        easy = first_separator(problem, oracle)
+        easy = first_separator(problem, search.oracle)
         known = None if easy is None else easy[0]
         frame = frame if known is None else foot_frame(frame, known.w, known.w_low) or frame
     if known is not None:  # far out no C near 1 may be the right one to begin with
         soft = soft.with_C(_enough_C(soft, _objective(problem, known)))
-        oracle, search = make_search(soft, frame, cuts)
+        search = runner.search(soft, frame)
         search.hint = normal_to_frame(known.w, known.w_low, frame.centre[1:])[0]
-    outcome, blurred = _decided(solve_soft(soft, tol, oracle, search), search, tol), 0
+    outcome, blurred = _run(soft, runner, search), 0
     for round_ in range(MAX_ROUNDS):
         separator = _separator(problem, outcome)
         if ask and separator is None and (round_ == OVERLAP_ROUND or outcome.status in LIMITS):
@@ -110,7 +101,7 @@ def _in_frame(
             overlap = prove_overlap(problem)
             if overlap is not None:
                 return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, checked=True)
-        solved = not search.exhausted and _is_feasible(problem, outcome)
+        solved = not search.exhausted and enclosed_objective(problem, outcome).least_margin >= 1.0 - 1e-9
         if separator is not None and (solved or _gap(problem, separator) <= tol):
             break  # a larger C has nothing to add
         if separator is not None and relative_gap(_objective(problem, separator), search.lower) <= 0.1 * tol:
@@ -119,9 +110,8 @@ def _in_frame(
         if outcome.status in LIMITS or blurred > BLURRED_ROUNDS:
             break
         factor = GROWTH if separator is None else min(GROWTH, _enough_C(soft, _objective(problem, separator)) / soft.C)
-        soft, oracle = soft.with_C(factor * soft.C), oracle.scaled(factor)
-        search = search.rescaled(factor, oracle, search.n_passes)
-        outcome = _decided(solve_soft(soft, tol, oracle, search), search, tol)
+        soft, search = soft.with_C(factor * soft.C), search.rescaled(factor, search.n_passes)
+        outcome = _run(soft, runner, search)
     assert isinstance(outcome.certificate, SoftMarginCertificate)
     weighted = problem.sample_weight is not None
     certificate = HardMarginCertificate(soft.C, outcome.certificate, equal_weights=weighted)
@@ -138,9 +128,10 @@ def _enough_C(soft: MarginProblem, objective: float) -> float:
     return sufficient_share_of_C(soft.with_C(LARGEST_C), objective) * LARGEST_C
 
 
-def _decided(outcome: Outcome, search: Search, tol: float) -> Outcome:
+def _run(soft: MarginProblem, runner: Runner, search: Search) -> Outcome:
     """The outcome of a soft margin with the status that it has by its own gap."""
-    return replace(outcome, status=outcome.status_at(search.upper, tol))
+    outcome = runner.run(soft, search)
+    return replace(outcome, status=outcome.status_at(search.upper, runner.tol))
 
 
 def _objective(problem: MarginProblem, outcome: Outcome) -> float:
@@ -155,11 +146,6 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, tol: float) -> bool:
     """Whether nothing but rounding can be what a proof lacks."""
     unfinished = outcome.status not in (*LIMITS, Status.INFEASIBLE)
     return unfinished and outcome.checked and not _gap(problem, outcome) <= tol
-
-
-def _is_feasible(problem: MarginProblem, outcome: Outcome) -> bool:
-    """Whether the soft solution has all margins at 1 up to rounding."""
-    return enclosed_objective(problem, outcome).least_margin >= 1.0 - 1e-9
 
 
 def _separator(problem: MarginProblem, outcome: Outcome) -> Outcome | None:

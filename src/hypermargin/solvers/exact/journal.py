@@ -7,7 +7,6 @@ file serves all binary problems of a classifier.
 
 import json
 import os
-from copy import copy
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,22 +15,21 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import fingerprints
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.oracle import Oracle
 
 FORMAT = "hypermargin-passes-1"
 
 
-class Journal(HingeOracle):
+class Journal(Oracle):
     """The oracle `oracle` with a memory in the file `path`: a line of JSON per pass, written as soon as it is made.
 
-    Lines say which problem and frame they belong to. A last line that was cut off by the interruption is dropped.
+    Lines name their problem and frame. A last line that was cut off by the interruption is dropped. There is no
+    interior-point method, which reads samples, nor passes of the compiled search: neither is written down.
     """
 
-    def __init__(self, path: str | os.PathLike[str], oracle: HingeOracle, problem: MarginProblem):
-        self.path, self.oracle = Path(path), oracle
-        self.frame, self.threshold, self._outwards = oracle.frame, oracle.threshold, oracle._outwards
-        self.cone_cuts = oracle.cone_cuts
-        self._scale = 1.0
+    def __init__(self, path: str | os.PathLike[str], oracle: Oracle, problem: MarginProblem):
+        super().__init__(oracle.frame, 1.0)
+        self.path, self.oracle, self.cone_cuts = Path(path), oracle, oracle.cone_cuts
         self._name = _name(problem, oracle)
         self._answers = self._read()
 
@@ -42,30 +40,13 @@ class Journal(HingeOracle):
     def check_time(self, cuts: int) -> float:
         return self.oracle.check_time(cuts)
 
-    @property
-    def samples(self) -> None:
-        """Nor can anybody see the samples: what they tell is not written down."""
-        return None
-
-    @property
-    def arrays(self) -> None:
-        """Passes must come by here."""
-        return None
-
-    def scaled(self, factor: float) -> "Journal":
-        """Answers for another C are multiples of those in the journal."""
-        other = copy(self)
-        other._scale *= factor
-        return other
-
     def __call__(self, w: Array) -> tuple[float, float, Array]:
         key = w.tobytes()
         if key not in self._answers:
             risk, b, g = self._answers[key] = self.oracle(w)
             numbers = {"w": _hexadecimal(w), "cut": _hexadecimal(np.array([risk, b, *g]))}
             self._append({"problem": self._name, **numbers})
-        risk, b, g = self._answers[key]
-        return self._scale * risk, self._scale * b, self._scale * g
+        return self._times_factor(*self._answers[key])
 
     def _read(self) -> dict[bytes, tuple[float, float, Array]]:
         text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
@@ -93,7 +74,7 @@ class Journal(HingeOracle):
             os.fsync(file.fileno())
 
 
-def _name(problem: MarginProblem, oracle: HingeOracle) -> str:
+def _name(problem: MarginProblem, oracle: Oracle) -> str:
     """A name for the problem in this frame: other samples, weights, sets or another C have another one."""
     frame = oracle.frame
     facts = (fingerprints(problem), problem.C, problem.uncertainty, frame.centre.tolist(), frame.precise)

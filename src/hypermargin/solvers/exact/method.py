@@ -7,34 +7,23 @@ for all w with a given t; the search closes the gap between the least of these b
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates import CertificateError, SoftMarginCertificate
 from hypermargin.certificates.core.objective import Enclosure
 from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
 from hypermargin.solvers.exact.asinh.solve import solve_asinh
 from hypermargin.solvers.exact.compiled.search import Search
-from hypermargin.solvers.exact.finish import (
-    QuickResult,
-    best_along_axes,
-    bound_to_prove,
-    counts,
-    history_dict,
-    make_certificate,
-    quick_result,
-    to_original_coordinates,
-)
+from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame, next_frame
 from hypermargin.solvers.exact.hard import LIMITS, solve_hard_margin
-from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.oracle import Oracle
+from hypermargin.solvers.exact.runs import CUTS, Runner, is_small
 from hypermargin.solvers.exact.separators import ALL, Costs, clipped_costs, first_separator, scale_to_unit_margin
-from hypermargin.solvers.exact.setup import CUTS, is_small, kept_search, make_search
 
 #: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged.
 CLEARLY = 0.9
@@ -44,40 +33,6 @@ LESS_OF_C = 0.01
 MUCH_OF_C = 0.5
 #: The gap to which the hinge is solved before a search for the asinh optimum.
 ROUGH_START = 1e-4
-
-
-class Trial(NamedTuple):
-    """What a search in a frame came to: the best of its answers, and the objective of that."""
-
-    frame: Frame
-    outcome: Outcome
-    enclosure: Enclosure
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.enclosure.upper, self.outcome.lower_bound)
-
-    def next_frame(self) -> Frame | None:
-        """Around the foot of the answer; that of one that separates is known to all digits."""
-        w, low = self.outcome.w, self.outcome.w_low
-        if self.enclosure.least_margin >= 1.0:
-            return foot_frame(self.frame, w, low)
-        return next_frame(self.frame, normal_to_frame(w, low, self.frame.centre[1:])[0])
-
-    def separator_in(self, frame: Frame) -> Array | None:
-        """The answer in a frame if it separates: what a search there begins with."""
-        if not self.enclosure.least_margin >= 1.0:
-            return None
-        return normal_to_frame(self.outcome.w, self.outcome.w_low, frame.centre[1:])[0]
-
-    def with_answer_of(self, other: "Trial") -> "Trial":
-        return self.with_answer(other.outcome, other.enclosure)
-
-    def with_answer(self, other: Outcome, enclosure: Enclosure) -> "Trial":
-        """The same with the answer of another outcome if that is better."""
-        if not enclosure.upper < self.enclosure.upper:
-            return self
-        return Trial(self.frame, replace(self.outcome, w=other.w, w_low=other.w_low, frame=other.frame), enclosure)
 
 
 @register
@@ -139,13 +94,12 @@ class Exact(Solver):
         self._check_start(problem)
         if self.loss == "asinh" and not problem.is_hard:
             return self._run_asinh(problem, tol, self._hinge_starts(problem, [problem.C])[0])
-        deadline = self._deadline()
+        runner = self._runner(tol)
         if problem.is_hard:
             if self.checkpoint is not None:
                 raise ValueError("checkpoints are for soft margins; with C = inf leave the option checkpoint out")
-            return solve_hard_margin(problem, tol, partial(self.run_from, deadline), self.cuts)
-        frame = first_frame(problem, tol)
-        return self._in_more_frames(deadline, problem, tol, *self._search(problem, frame))
+            return solve_hard_margin(problem, runner)
+        return solve_soft_margin(problem, runner, runner.search(problem, first_frame(problem, tol)))
 
     def _check_start(self, problem: MarginProblem) -> None:
         """Refuse a `start` that is no normal of the problem's space: compiled code would read beyond its end."""
@@ -161,61 +115,9 @@ class Exact(Solver):
         if not (plain and is_small(problem)):
             return self.run(problem, tol)
         self._check_start(problem)
-        start, frame = time.perf_counter(), first_frame(problem, tol)
-        if frame.precise:
-            return self._in_more_frames(self._deadline(), problem, tol, *self._search(problem, frame))
-        deadline, (oracle, search) = self._deadline(), kept_search(problem, frame)
-        self._close_gap(deadline, tol, oracle, search)
-        found = quick_result(problem, oracle, search, tol, self.verify, start)
-        return self._in_more_frames(deadline, problem, tol, oracle, search) if found is None else found
-
-    def _search(self, problem: MarginProblem, frame: Frame) -> tuple[HingeOracle, Search]:
-        return make_search(problem, frame, self.cuts, self.checkpoint)
-
-    def _in_more_frames(
-        self, deadline: float, problem: MarginProblem, tol: float, oracle: HingeOracle, search: Search
-    ) -> Outcome:
-        """`run_from`, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
-        costs, separator = ALL, None
-        if self.verify and oracle.frame.precise:  # far out the objective may be smaller than C by many orders
-            separator = first_separator(problem, oracle, at_any_price=False)
-            costs = ALL if separator is None else clipped_costs(problem, separator[1])
-            costs = costs if costs.largest(problem) < LESS_OF_C else ALL
-            if costs is not ALL and separator is not None:
-                known = Trial(oracle.frame, *separator)
-                oracle, search = self._search(costs.of(problem), known.next_frame() or oracle.frame)
-                search.hint = known.separator_in(oracle.frame)
-        outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
-        if not self.verify or not (costs is not ALL or _lacks_digits(problem, outcome, oracle, search, tol)):
-            return outcome
-        best = last = Trial(oracle.frame, *scale_to_unit_margin(problem, outcome))
-        if separator is None and best.gap > tol:
-            separator = first_separator(problem, oracle)
-        if separator is not None:
-            best = last = best.with_answer(*separator)
-        tried = 1
-        while tried < MOST_FRAMES and best.gap > tol and last.outcome.status not in LIMITS:
-            before, costs = (
-                costs,
-                clipped_costs(problem, best.enclosure) if problem.in_memory else ALL,
-            )
-            less = costs.largest(problem) / before.largest(problem)
-            halfway = None if last is best else between(best.frame, last.frame)
-            frame = halfway or best.next_frame() or between(best.frame, Frame(problem.centre, precise=True))
-            if less < LESS_OF_C or (frame is None and less < MUCH_OF_C):
-                frame = best.frame  # the same once more, with costs that the objective is not lost beside
-            if frame is None:
-                break
-            passes, work = search.n_passes, search.evaluator.work
-            oracle, search = self._search(costs.of(problem), frame)
-            search.hint = best.separator_in(frame)
-            search.evaluator.passes, search.evaluator.work = passes, work
-            outcome = self.run_from(deadline, problem, tol, oracle, search, costs)
-            last, tried = Trial(frame, *scale_to_unit_margin(problem, outcome)).with_answer_of(best), tried + 1
-            best = last if last.gap < best.gap else best.with_answer_of(last)
-        passes = search.n_passes
-        counts = {"passes": passes, "full_passes": search.full_passes, "attempts": tried}
-        return replace(best.outcome, n_iter=passes, info={**best.outcome.info, **counts})
+        runner, frame = self._runner(tol), first_frame(problem, tol)
+        found = runner.search(problem, frame) if frame.precise else runner.run_small(problem, frame)
+        return found if isinstance(found, QuickResult) else solve_soft_margin(problem, runner, found)
 
     def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
         """Cuts of the risk scale with C, so each search begins with all cuts of the one before.
@@ -226,19 +128,15 @@ class Exact(Solver):
         if self.loss == "asinh":
             yield from self._run_asinh_path(problem, Cs, tol)
             return
-        oracle, search, last = None, None, 1.0
+        search, last = None, 1.0
         frame = first_frame(problem, tol)
         for C in Cs:
-            at_C = problem.with_C(C)
+            at_C, runner = problem.with_C(C), self._runner(tol)
             if at_C.is_hard:
                 yield self.run(at_C, tol)
                 continue
-            if oracle is None or search is None:
-                oracle, search = self._search(at_C, frame)
-            else:
-                oracle = oracle.scaled(C / last)
-                search = search.rescaled(C / last, oracle)
-            yield self._in_more_frames(self._deadline(), at_C, tol, oracle, search)
+            search = runner.search(at_C, frame) if search is None else search.rescaled(C / last)
+            yield solve_soft_margin(at_C, runner, search)
             last = C
 
     def _run_asinh_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
@@ -264,66 +162,112 @@ class Exact(Solver):
         rough = replace(self, loss="hinge", verify=False, time_limit=0.2 * self.time_limit)
         return [[outcome.w, *given] for outcome in rough.run_path(problem, Cs, ROUGH_START)]
 
-    def _deadline(self) -> float:
-        return time.perf_counter() + 0.95 * self.time_limit
-
     def run_from(
         self,
         deadline: float,
         problem: MarginProblem,
         tol: float,
-        oracle: HingeOracle,
+        oracle: Oracle,
         search: Search,
         costs: Costs = ALL,
     ) -> Outcome:
-        """Close the gap of a search, which may already hold cuts (see `Search.rescaled`), and prove what it found.
+        """`Runner.run` until the deadline; the oracle is that of the search."""
+        return replace(self._runner(tol), deadline=deadline).run(problem, search, costs)
 
-        The oracle may have a part of the problem's `costs` only: what it proves holds for all of them.
-        """
-        limit = self._close_gap(deadline, tol, oracle, search)
-        w, low = to_original_coordinates(problem, oracle, search)
-        free = best_along_axes(problem, oracle.frame) if problem.in_memory and not search.n_regions else None
-        judged_in = oracle.frame
-        if free is not None and problem.objective(free[0]) <= search.upper:
-            w, low, judged_in = free[0], None, free[1]
-        certificate = make_certificate(search, oracle, bound_to_prove(search.upper, tol), costs)
-        bound = _proved_bound(problem, certificate) if self.verify else search.lower
-        otherwise = Status.CHECK_FAILED if self.verify else Status.GAP_REMAINS
-        return Outcome(
-            w=w,
-            w_low=low,
-            frame=(judged_in.centre[1:], judged_in.precise),
-            status=limit if limit is not None and bound > -np.inf else otherwise,
-            status_if_met=Status.OPTIMAL if self.verify else Status.UNVERIFIED,
-            lower_bound=bound,
-            certificate=certificate,
-            checked=self.verify,
-            n_iter=search.n_passes,
-            history=history_dict(search.history),
-            info=counts(search.n_passes, search.full_passes, search.n_splits, search.n_regions, oracle.frame.precise),
-        )
-
-    def _close_gap(self, deadline: float, tol: float, oracle: HingeOracle, search: Search) -> Status | None:
-        """The main loop; returns the limit that has ended it, None where the gap is closed."""
-        search.limit(tol, self.max_iter, deadline)
-        search.start(None if self.start is None else oracle.to_frame(np.asarray(self.start, dtype=np.float64)))
-        aim, limit = search.aim, self._limit_reached(oracle, search, deadline)
-        while relative_gap(search.upper, search.lower) > aim and limit is None:
-            search.step(aim)
-            limit = self._limit_reached(oracle, search, deadline)
-        return limit
-
-    def _limit_reached(self, oracle: HingeOracle, search: Search, deadline: float) -> Status | None:
-        if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
-            return Status.ITERATION_LIMIT
-        if deadline < np.inf:
-            check = oracle.check_time(search.pool.count()) if self.verify else 0.0
-            if time.perf_counter() + check >= deadline:
-                return Status.TIME_LIMIT
-        return Status.GAP_REMAINS if search.exhausted else None
+    def _runner(self, tol: float) -> Runner:
+        deadline = time.perf_counter() + 0.95 * self.time_limit
+        limits = self.max_iter, self.max_regions
+        return Runner(tol, deadline, *limits, self.verify, self.cuts, self.start, self.checkpoint)
 
 
-def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle, search: Search, tol: float) -> bool:
+# -- restarts ----------------------------------------------------------------------------------------------------------
+
+
+class Restart(NamedTuple):
+    """Where to search again, and with which of the costs."""
+
+    frame: Frame
+    costs: Costs
+
+
+class Trial(NamedTuple):
+    """What a search in a frame came to: the best of its answers, and the objective of that."""
+
+    frame: Frame
+    outcome: Outcome
+    enclosure: Enclosure
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.enclosure.upper, self.outcome.lower_bound)
+
+    def next_frame(self) -> Frame | None:
+        """Around the foot of the answer; that of one that separates is known to all digits."""
+        if self.enclosure.least_margin >= 1.0:
+            return foot_frame(self.frame, self.outcome.w, self.outcome.w_low)
+        return next_frame(self.frame, self._normal_in(self.frame))
+
+    def hint_for(self, search: Search) -> Search:
+        """The search, beginning with the answer if that separates."""
+        if self.enclosure.least_margin >= 1.0:
+            search.hint = self._normal_in(search.oracle.frame)
+        return search
+
+    def with_answer(self, other: Outcome, enclosure: Enclosure) -> "Trial":
+        """The same with the answer of another outcome if that is better."""
+        if not enclosure.upper < self.enclosure.upper:
+            return self
+        return Trial(self.frame, replace(self.outcome, w=other.w, w_low=other.w_low, frame=other.frame), enclosure)
+
+    def _normal_in(self, frame: Frame) -> Array:
+        return normal_to_frame(self.outcome.w, self.outcome.w_low, frame.centre[1:])[0]
+
+
+def solve_soft_margin(problem: MarginProblem, runner: Runner, search: Search) -> Outcome:
+    """Run a search, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
+    costs, separator = ALL, None
+    if runner.verify and search.oracle.frame.precise:  # far out the objective may be smaller than C by many orders
+        separator = first_separator(problem, search.oracle, at_any_price=False)
+        if separator is not None:
+            known, less = Trial(search.oracle.frame, *separator), clipped_costs(problem, separator[1])
+            if less.largest(problem) < LESS_OF_C:
+                costs, frame = less, known.next_frame() or known.frame
+                search = known.hint_for(runner.search(costs.of(problem), frame))
+    outcome = runner.run(problem, search, costs)
+    if not runner.verify or not (costs is not ALL or _lacks_digits(problem, outcome, search, runner.tol)):
+        return outcome
+    best = last = Trial(search.oracle.frame, *scale_to_unit_margin(problem, outcome))
+    if separator is None and best.gap > runner.tol:
+        separator = first_separator(problem, search.oracle)
+    if separator is not None:
+        best = last = best.with_answer(*separator)
+    tried = 1
+    while tried < MOST_FRAMES and best.gap > runner.tol and last.outcome.status not in LIMITS:
+        restart = _next_restart(problem, best, last, costs)
+        if restart is None:
+            break
+        before, (frame, costs) = search.evaluator, restart
+        search = best.hint_for(runner.search(costs.of(problem), frame))
+        search.evaluator.passes, search.evaluator.work = before.passes, before.work
+        outcome = runner.run(problem, search, costs)
+        last = Trial(frame, *scale_to_unit_margin(problem, outcome)).with_answer(best.outcome, best.enclosure)
+        best, tried = last if last.gap < best.gap else best.with_answer(last.outcome, last.enclosure), tried + 1
+    counts = {"passes": search.n_passes, "full_passes": search.full_passes, "attempts": tried}
+    return replace(best.outcome, n_iter=search.n_passes, info={**best.outcome.info, **counts})
+
+
+def _next_restart(problem: MarginProblem, best: Trial, last: Trial, before: Costs) -> Restart | None:
+    """Where to try next: between the best frame and one that was no better, else around the best answer's foot."""
+    costs = clipped_costs(problem, best.enclosure) if problem.in_memory else ALL
+    less = costs.largest(problem) / before.largest(problem)
+    halfway = None if last is best else between(best.frame, last.frame)
+    frame = halfway or best.next_frame() or between(best.frame, Frame(problem.centre, precise=True))
+    if less < LESS_OF_C or (frame is None and less < MUCH_OF_C):
+        frame = best.frame  # the same once more, with costs that the objective is not lost beside
+    return None if frame is None else Restart(frame, costs)
+
+
+def _lacks_digits(problem: MarginProblem, outcome: Outcome, search: Search, tol: float) -> bool:
     """Whether an outcome may be short of a proof although no limit was reached: what is left is rounding.
 
     The objective is not computed again for that. It surely has digits enough where the most that rounding can do to
@@ -333,14 +277,6 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, oracle: HingeOracle,
         return False
     if not relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol:
         return True
-    most = oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
+    most = search.oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
     noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
     return noise > search.aim_share * tol * search.upper
-
-
-def _proved_bound(problem: MarginProblem, certificate: SoftMarginCertificate) -> float:
-    """The bound that the check of the certificate proves; -inf where it refuses the certificate."""
-    try:
-        return certificate.verify(problem)
-    except CertificateError:
-        return -np.inf

@@ -1,20 +1,34 @@
-"""The data pass of the exact method: risk and cut at a point, in the frame around the data's centre."""
+"""The data pass of the exact method: risk and cut at a point, in the frame around the data's centre.
 
+With an uncertainty set margins are worst-case ones (problems.uncertainty). The worst margin is concave in w, so the
+risk is convex; the worst points at w give the cut ``sum k_i (1 - z'_i.v)``. At the two points ``(1, 0, ..., 0)`` and
+``(-1, 0, ..., 0)``, which begin a search, the cut takes the nominal points instead: they belong to every set, and the
+slope of that cut is timelike where rounding leaves one class, which proves the tails of t.
+
+At a timelike or lightlike w there are better cuts than those of the worst points: cuts that hold for spacelike normals
+only, and are tight for many lightlike ones (`UncertaintySet.cone_factors`).
+"""
+
+from abc import ABC, abstractmethod
 from copy import copy
 from functools import cached_property
 from math import sqrt
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
-from hypermargin.arrays import Array
+from hypermargin.arrays import Array, row_blocks
 from hypermargin.geometry.compiled.frames import normal_out_of_frame
 from hypermargin.geometry.exact_normals import normal_from_frame
 from hypermargin.geometry.isometries import boost
-from hypermargin.geometry.lorentz import covector
-from hypermargin.problems.margin import MarginProblem
+from hypermargin.geometry.lorentz import covector, quadratic_form
+from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
+from hypermargin.problems.margin import BinaryProblem, MarginProblem
+from hypermargin.problems.uncertainty import GeodesicBall, in_cone
+from hypermargin.solvers.exact.compiled import robust_passes
 from hypermargin.solvers.exact.compiled.passes import LANES, Pass
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.working_sets import Samples, SamplesInMemory
+from hypermargin.solvers.exact.working_sets import Cut, Samples, SamplesInMemory
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -23,36 +37,43 @@ MARGIN_SLACK = 1e-9
 LEAST_PART = 2000
 #: Seconds that the check of a certificate takes at most for each number of the data and each cut found.
 CHECK_TIME = 5e-9
+#: Numbers of images that are made at once.
+BLOCK = 65_536
+NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
+
+#: Points as columns, costs and threshold.
+Data = tuple[Array, Array, float]
 
 
-#: ``(risk, b, g)`` at one w.
-Cut = tuple[float, float, Array]
+class Oracle(ABC):
+    """``w -> (risk, b, g)`` for the hinge risk of a problem; w and g in a frame.
 
-
-class HingeOracle:
-    """``w -> (risk, b, g)`` for the hinge risk of a problem; w and g in the frame that has `centre` at the origin.
-
-    `cone_cuts` says whether cuts at timelike points are those that hold for spacelike normals only.
+    Attributes
+    ----------
+    threshold : float
+        Samples whose margins are below it belong to a cut.
+    cone_cuts : bool
+        Whether cuts at timelike points are those that hold for spacelike normals only.
+    arrays : tuple, optional
+        Points, costs, their factor and the threshold, if the compiled search can make the passes itself.
+    samples : Samples, optional
+        The samples for the interior-point method, if it can be used.
     """
 
+    threshold = 1.0 - MARGIN_SLACK
     cone_cuts = False
 
-    def __init__(self, problem: MarginProblem, frame: Frame):
-        self.frame = frame
-        self.threshold = 1.0 - MARGIN_SLACK
-        self._columns = _padded_columns(problem, frame)
-        self._costs = problem.costs
-        self._factor = sqrt(0.5)
+    def __init__(self, frame: Frame, factor: float):
+        self.frame, self._factor = frame, factor
 
-    @cached_property
-    def _outwards(self) -> Array:
-        """The matrix that takes normals out of the frame."""
-        return boost(self.frame.centre)
+    @abstractmethod
+    def __call__(self, w: Array) -> Cut:
+        """One pass over the data."""
 
     @property
+    @abstractmethod
     def work(self) -> int:
         """Numbers read in a pass."""
-        return self._columns.size
 
     def check_time(self, cuts: int) -> float:
         """Seconds that the check of a certificate with so many cuts may take."""
@@ -60,7 +81,58 @@ class HingeOracle:
 
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
-        """Points, costs, their factor and the threshold: what the search needs to make passes by itself, if it can."""
+        return None
+
+    @property
+    def samples(self) -> Samples | None:
+        return None
+
+    def scaled(self, factor: float) -> Self:
+        """The oracle of the risk times `factor`; the data is shared, not copied."""
+        other = copy(self)
+        other._factor *= factor
+        return other
+
+    def _times_factor(self, risk: float, b: float, g: Array) -> Cut:
+        return self._factor * risk, self._factor * b, self._factor * g
+
+    @cached_property
+    def _outwards(self) -> Array:
+        """The matrix that takes normals out of the frame."""
+        return boost(self.frame.centre)
+
+    def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
+        """The normal ``w + low`` in the problem's coordinates: in a precise frame, or with `low`, as two vectors."""
+        if low is None and not self.frame.precise:
+            return normal_out_of_frame(w, self.frame.centre), None
+        return normal_from_frame(w, low, self.frame.centre[1:])
+
+    def to_frame(self, w: Array) -> Array:
+        """The inverse of `to_original`."""
+        return normal_out_of_frame(w, covector(self.frame.centre))
+
+
+class HingeOracle(Oracle):
+    """Samples in memory, as columns, with plain margins."""
+
+    def __init__(self, problem: MarginProblem, frame: Frame):
+        super().__init__(frame, sqrt(0.5))
+        self._columns = np.zeros((problem.dim + 1, -(-problem.n_samples // LANES) * LANES))
+        problem.covectors_around(frame.centre, precise=frame.precise, columns=self._columns)
+        self._costs = problem.costs
+
+    def __call__(self, w: Array) -> Cut:
+        """One pass; the search makes its own from `arrays`."""
+        g = np.empty(len(self._columns))
+        risk, b = Pass(self._columns, self._costs, self.threshold).plain(np.ascontiguousarray(w), g)
+        return self._times_factor(risk, b, g)
+
+    @property
+    def work(self) -> int:
+        return self._columns.size
+
+    @property
+    def arrays(self) -> tuple[Array, Array, float, float] | None:
         return self._columns, self._costs, self._factor, self.threshold
 
     @property
@@ -70,11 +142,10 @@ class HingeOracle:
 
     @property
     def samples(self) -> Samples | None:
-        """The samples as the search in many dimensions asks for them; None where it cannot."""
         columns, costs = self.framed
         return SamplesInMemory(columns, self._factor * costs, self.threshold)
 
-    def part(self, share: float) -> "HingeOracle":
+    def part(self, share: float) -> Self:
         """The oracle of a random part of each class, with costs scaled to the total of the class."""
         n = self._costs.size
         rng, chosen, costs = np.random.default_rng(0), [], []  # the same part every time
@@ -90,34 +161,165 @@ class HingeOracle:
         other._costs = np.concatenate(costs)
         return other
 
-    def scaled(self, factor: float) -> "HingeOracle":
-        """The oracle of the risk times `factor`; the data is shared, not copied."""
-        other = copy(self)
-        other._factor *= factor
-        return other
 
-    def __call__(self, w: Array) -> tuple[float, float, Array]:
-        """One pass; the search makes its own from `arrays`."""
-        g = np.empty(len(self._columns))
-        risk, b = Pass(self._columns, self._costs, self.threshold).plain(np.ascontiguousarray(w), g)
-        return self._times_factor(risk, b, g)
+class RobustOracle(HingeOracle, ABC):
+    """``w -> (risk, b, g)`` for worst-case margins; subclasses make the compiled pass, and say what it needs of w.
 
-    def _times_factor(self, risk: float, b: float, g: Array) -> tuple[float, float, Array]:
-        return self._factor * risk, self._factor * b, self._factor * g
+    There is no interior-point method where the worst points depend on w, and the compiled loop has plain passes only.
+    """
 
-    def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
-        """The normal ``w + low`` in the problem's coordinates: in a precise frame, or with `low`, as two vectors."""
-        if low is None and not self.frame.precise:
-            return normal_out_of_frame(w, self.frame.centre), None
-        return normal_from_frame(w, low, self.frame.centre[1:])
+    def __init__(self, problem: MarginProblem, frame: Frame):
+        super().__init__(problem, frame)
+        self.cone_cuts = has_cone_cuts(problem)
+        self._pass = self._make_pass(problem, (self._columns, self._costs, self.threshold))
 
-    def to_frame(self, w: Array) -> Array:
-        """The inverse of `to_original`."""
-        return normal_out_of_frame(w, covector(self.frame.centre))
+    @property
+    def arrays(self) -> None:
+        return None
+
+    @property
+    def samples(self) -> None:
+        return None
+
+    def __call__(self, w: Array) -> Cut:
+        risk, b, g = self._times_factor(*self._worst_case(w, self.cone_cuts and bool(in_cone(w))))
+        if abs(w[0]) == 1.0 and not np.any(w[1:]):
+            _, b, g = super().__call__(w)
+        return risk, b, g
+
+    def _worst_case(self, w: Array, cone: bool) -> Cut:
+        """Risk and cut at w with the worst point of every set, for the costs alone.
+
+        With `cone` they are those of the multiples of points that bound all spacelike normals.
+        """
+        g, h = np.zeros((2, w.size))
+        risk, b = self._pass(w, self._normal(w), cone, g, h)
+        return risk, b, g + self._slope(h, w)
+
+    @abstractmethod
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.RobustPass:
+        """The pass over the data."""
+
+    @abstractmethod
+    def _normal(self, w: Array) -> Array:
+        """What the pass makes the steps of worst points from."""
+
+    @abstractmethod
+    def _slope(self, h: Array, w: Array) -> Array:
+        """The part of the slope that comes from them."""
 
 
-def _padded_columns(problem: MarginProblem, frame: Frame) -> Array:
-    """The points z_i around the centre as columns, (d + 1, n) and zeros up to a multiple of `LANES`."""
-    columns = np.zeros((problem.dim + 1, -(-problem.n_samples // LANES) * LANES))
-    problem.covectors_around(frame.centre, precise=frame.precise, columns=columns)
+class BallOracle(RobustOracle):
+    """Geodesic balls: invariant, so all of it happens in the frame around the centre."""
+
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.BallPass:
+        rho = np.asarray(cast(GeodesicBall, problem.uncertainty).rho)
+        return robust_passes.BallPass(*data, *map(_sizes, (np.cosh(rho), np.sinh(rho), np.exp(-rho))))
+
+    def _normal(self, w: Array) -> Array:
+        return np.append(w, quadratic_form(w))
+
+    def _slope(self, h: Array, w: Array) -> Array:
+        return -h[0] * covector(w)
+
+    def _worst_case(self, w: Array, cone: bool) -> Cut:
+        risk, b, g = super()._worst_case(w, cone)
+        return (super()._worst_case(w, False)[0] if cone and quadratic_form(w) >= 0.0 else risk), b, g
+
+
+class LinearisedOracle(RobustOracle):
+    """Sets in the tangent space at the origin: nominal margins in the frame, noise in the coordinates of the data."""
+
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.LinearisedPass:
+        return robust_passes.LinearisedPass(*data, _jacobian_columns(problem.X), _noise_of(problem))
+
+    def _normal(self, w: Array) -> Array:
+        return covector(self._outwards @ w)
+
+    def _slope(self, h: Array, w: Array) -> Array:
+        return self._outwards @ h  # the boost is its own transpose
+
+
+class ImageOracle(LinearisedOracle):
+    """Linearised sets far from the origin, their Jacobians moved to the frame in double-double arithmetic."""
+
+    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.LinearisedPass:
+        X = problem.X
+        columns = np.empty((X.shape[1] * X.shape[1], X.shape[0]))
+        step = max(1, BLOCK // X.shape[1])
+        for rows in (slice(start, start + step) for start in range(0, X.shape[0], step)):
+            images = framed_jacobians(X[rows], self.frame.centre[1:])
+            columns[:, rows] = np.concatenate([images.reshape(len(images), -1), image_sizes(images)], axis=1).T
+        return robust_passes.ImagePass(*data, _padded(columns), _noise_of(problem))
+
+    def _normal(self, w: Array) -> Array:
+        return w
+
+    def _slope(self, h: Array, w: Array) -> Array:
+        return h
+
+
+def has_cone_cuts(problem: BinaryProblem) -> bool:
+    """Whether cuts at timelike points are those that hold for spacelike normals only."""
+    return problem.uncertainty is not None and not problem.allow_timelike
+
+
+def oracle_in_memory(problem: MarginProblem, frame: Frame) -> HingeOracle:
+    """The oracle for samples in memory: plain margins, or those of the problem's uncertainty set."""
+    if problem.uncertainty is None:
+        return HingeOracle(problem, frame)
+    if isinstance(problem.uncertainty, GeodesicBall):
+        return BallOracle(problem, frame)
+    if isinstance(problem.uncertainty, LinearisedSet):
+        return (ImageOracle if frame.precise else LinearisedOracle)(problem, frame)
+    raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
+
+
+class Noise(NamedTuple):
+    """Linearised sets as arrays for compiled passes: sizes are one number for all samples, or one per sample.
+
+    `shape` is (d, d, .), one matrix for all or one per sample, and `shape_size` its Frobenius norm; it is (0, 0, 1)
+    where the set is no ellipsoid. `shrunk` and `grown` are the ends of `LinearisedSet.cone_range`.
+    """
+
+    rho: Array
+    norm: int
+    shape: Array
+    shape_size: Array
+    shrunk: Array
+    grown: Array
+
+
+def _noise_of(problem: MarginProblem) -> Noise:
+    noise = cast(LinearisedSet, problem.uncertainty)
+    shape, size = np.empty((0, 0, 1)), np.ones(1)
+    if isinstance(noise, Ellipsoid):
+        shape = np.moveaxis(noise.shape, 0, -1) if noise.shape.ndim == 3 else noise.shape[:, :, None]
+        size = np.sqrt(np.sum(shape**2, axis=(0, 1)))
+    multiples = map(_sizes, noise.cone_range(problem.dim))
+    return Noise(_sizes(noise.rho), NORMS[noise.dual_norm], _sizes(shape), _sizes(size), *multiples)
+
+
+def _jacobian_columns(X: Array) -> Array:
+    """What `LinearisedPass` reads of the Jacobians at X."""
+    n, width = X.shape
+    columns = np.zeros((width + 2, -(-n // LANES) * LANES))
+    for rows in row_blocks(n):
+        J = OriginJacobian.at(np.asfortranarray(X[rows]))  # operations along columns are the faster ones
+        for column, part in zip(columns, [*J.unit.T, J.sinh, J.cosh - J.stretch, J.stretch], strict=True):
+            column[rows.start : min(rows.stop, n)] = part
     return columns
+
+
+def _sizes(values: Array | float) -> Array:
+    """One number for all samples, shape (..., 1), as it is; one number per sample, padded."""
+    values = np.atleast_1d(values)
+    return np.array(values) if values.shape[-1] == 1 else _padded(values)
+
+
+def _padded(values: Array) -> Array:
+    """Zeros along the last axis up to a multiple of `LANES`."""
+    *others, n = values.shape
+    padded = np.zeros((*others, -(-n // LANES) * LANES))
+    padded[..., :n] = values
+    return padded

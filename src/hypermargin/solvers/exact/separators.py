@@ -30,7 +30,7 @@ from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective
 from hypermargin.solvers.exact.frames import Frame, foot_frame
-from hypermargin.solvers.exact.oracle import HingeOracle
+from hypermargin.solvers.exact.oracle import Oracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
 ABOVE = 2.0**-44
@@ -106,7 +106,7 @@ def _times(problem: MarginProblem, outcome: Outcome, scale: float) -> Outcome:
 
 
 def first_separator(
-    problem: MarginProblem, oracle: HingeOracle, at_any_price: bool = True
+    problem: MarginProblem, oracle: Oracle, at_any_price: bool = True
 ) -> tuple[Outcome, Enclosure] | None:
     """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; else None.
 

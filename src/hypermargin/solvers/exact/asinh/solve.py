@@ -7,8 +7,8 @@ principal axes of their second moments a box is as long as the objective is flat
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status
-from hypermargin.solvers.exact.asinh.box import LEAF, SETTLED, Box, Objective
-from hypermargin.solvers.exact.asinh.search import Pieces, Search, find_half_side, polish
-from hypermargin.solvers.exact.finish import best_along_axes
+from hypermargin.solvers.exact.asinh.search import LEAF, SETTLED, Objective, Pieces, Search, find_half_side, polish
+from hypermargin.solvers.exact.finish import best_along_axes, checked_outcome, history_dict
 from hypermargin.solvers.exact.frames import first_frame
 
 #: The share of the tolerance that the search aims at; the rest is room for the check, which rounds to the safe side.
@@ -96,9 +95,7 @@ def _search(
 ) -> Outcome:
     """One search from the best point of the objective, with its certificate."""
     gap = AIM * tol
-    outside = find_half_side(
-        objective.samples, problem.n_samples, objective.best, objective.upper * (1.0 - gap), problem.allow_timelike
-    )
+    outside = find_half_side(objective, objective.upper * (1.0 - gap))
     if outside is None:
         return _outcome(problem, outwards @ objective.best, _nothing_claimed(problem), None, verify, Status.GAP_REMAINS)
     half_side, directions = outside
@@ -119,11 +116,13 @@ def _search(
 
 def _certificate(frame: Array, search: Search, half_side: float, directions: list[Pieces]) -> AsinhCertificate:
     allowed = SETTLED * search.tol * search.objective.upper / search.objective.total_cost
-    tree, leaves = [], []
-    for box in _preorder(search.root):
+    tree, leaves, waiting = [], [], [search.root]
+    while waiting:  # in preorder
+        box = waiting.pop()
         tree.append(box.axis if box.halves else -1)
         if box.proof is not None:
             leaves.append(box.proof)
+        waiting.extend(reversed(box.halves))
     return AsinhCertificate(
         frame=frame,
         half_side=half_side,
@@ -135,14 +134,6 @@ def _certificate(frame: Array, search: Search, half_side: float, directions: lis
         leaves=tuple(leaves),
         whole_intervals=True,
     )
-
-
-def _preorder(root: Box) -> Iterator[Box]:
-    waiting = [root]
-    while waiting:
-        box = waiting.pop()
-        yield box
-        waiting.extend(reversed(box.halves))
 
 
 def _nothing_claimed(problem: MarginProblem) -> AsinhCertificate:
@@ -159,32 +150,11 @@ def _outcome(
     limit: Status | None,
 ) -> Outcome:
     own = 0.0 if search is None else search.proved
-    bound = _proved_bound(problem, certificate) if verify else own
-    otherwise = Status.CHECK_FAILED if verify else Status.GAP_REMAINS
     nodes = 0 if search is None else search.examiner.examined
     history = [] if search is None else search.history
-    return Outcome(
-        w=w,
-        status=limit if limit is not None and bound > -np.inf else otherwise,
-        status_if_met=Status.OPTIMAL if verify else Status.UNVERIFIED,
-        lower_bound=bound,
-        certificate=certificate,
-        checked=verify,
-        n_iter=nodes,
-        history={
-            "lower_bound": list(accumulate((lower for lower, _ in history), max, initial=0.0))[1:],
-            "objective": [upper for _, upper in history],
-        },
-        info={"nodes": nodes, "leaves": len(certificate.leaves)},
-    )
-
-
-def _proved_bound(problem: MarginProblem, certificate: AsinhCertificate) -> float:
-    """The bound that the check of the certificate proves; -inf where it refuses the certificate."""
-    try:
-        return certificate.verify(problem)
-    except CertificateError:
-        return -np.inf
+    info = {"nodes": nodes, "leaves": len(certificate.leaves)}
+    outcome = checked_outcome(problem, w, certificate, own, verify, limit)
+    return replace(outcome, n_iter=nodes, history=history_dict(history), info=info)
 
 
 def frame_around(problem: MarginProblem, w: Array) -> Array:

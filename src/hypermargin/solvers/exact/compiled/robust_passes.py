@@ -5,8 +5,9 @@ Linearised sets far from the origin have their Jacobians moved to the frame befo
 coordinates of the data products with a normal are differences of numbers larger by ``e^(2r)``; the images of the axes
 in the frame (`problems.linearised.framed_jacobians`) have digits to spare. There are d (d + 1) numbers per sample.
 
-Compiled by Cython at installation, with the C types of `robust_passes.pxd`; without a compiler the interpreter runs this file. Blocks of samples are as in
-`passes`; selections and arithmetic are in different loops where compilers would make branches of them.
+Compiled by Cython at installation, with the C types of `robust_passes.pxd`; without a compiler the interpreter runs
+this file. Blocks of samples are as in `passes`; selections and arithmetic are in different loops where compilers would
+make branches of them.
 """
 
 import cython

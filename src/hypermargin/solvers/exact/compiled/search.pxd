@@ -12,6 +12,7 @@ cdef class Leaf:
 cdef class Search:
     cdef readonly Py_ssize_t dim
     cdef readonly bint timelike_allowed
+    cdef readonly object oracle
     cdef readonly CutPool pool
     cdef readonly Evaluator evaluator
     cdef Master master

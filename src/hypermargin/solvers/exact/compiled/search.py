@@ -90,6 +90,7 @@ class Search:
 
     def begin(self, oracle):
         """Forget everything and be the search of another problem of this dimension; the tables stay."""
+        self.oracle = oracle
         self.pool.clear()
         self.master.clear()
         self.evaluator.begin(oracle)
@@ -100,12 +101,9 @@ class Search:
         self.limit(1e-6, sys.maxsize, float("inf"))
         self.source = None if self.make_source is None else self.make_source(self, oracle)
 
-    def rescaled(self, factor: cython.double, oracle, n_passes: cython.Py_ssize_t = 0):
-        """A fresh search for the risk times `factor`, which `oracle` evaluates, with all cuts of this one.
-
-        It counts `n_passes` as made already.
-        """
-        other = Search(oracle, self.dim, self.timelike_allowed, self.make_source)
+    def rescaled(self, factor: cython.double, n_passes: cython.Py_ssize_t = 0):
+        """A fresh search for the risk times `factor`, with all cuts of this one; it counts `n_passes` as made."""
+        other = Search(self.oracle.scaled(factor), self.dim, self.timelike_allowed, self.make_source)
         other.evaluator.passes, other.shares, other.tail_cuts = n_passes, dict(self.shares), list(self.tail_cuts)
         for c in range(1, self.pool.size):
             b, g, w, risk = self.pool.cut(c)

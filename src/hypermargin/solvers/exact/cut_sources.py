@@ -1,5 +1,16 @@
-"""Cuts from the interior-point method, for many dimensions: one of them is as good as hundreds of plain ones.
+"""Where cuts come from in problems with many samples or dimensions: `PassCuts` and `InteriorPointCuts`.
 
+**From passes over many samples**, most of which are settled: what a search reads shrinks as it closes in.
+Safe screening: samples whose side of the margin is settled for all w of a box take part as one affine term. For
+``|w_j - c_j| <= r_j`` the margin of a sample differs from that at c by at most ``sum_j |z_j| r_j``. So if it is farther
+than that from 1 at c, its hinge is 0, or affine, in the whole box. A pass at a w in the box then reads the other
+samples only, and its risk and cut are those of a pass over all samples; for other w all samples are read. Nothing rests
+on the box being well chosen but the time.
+
+A search asks for points nearer and nearer to the optimum, so boxes shrink, and with them the samples that are left. A
+search over a small part of the data says beforehand where they will be.
+
+**From the interior-point method**, for many dimensions: one such cut is as good as hundreds of plain ones.
 In many dimensions the minimum of the risk at one t takes hundreds of plain cuts to pin down. The interior-point method
 finds it in some twenty iterations, and its weights are one cut that is as good as all of those. First comes a local
 optimum over all w; from there the weights for other slopes along t are had almost for free (`LocalOptimum.tilted`), and
@@ -23,15 +34,158 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hypermargin.arrays import Array
+from hypermargin.arrays import Array, row_blocks
+from hypermargin.certificates import SharedCut
+from hypermargin.solvers.base import relative_gap
 from hypermargin.solvers.common.hinge_engine import Affine, HingeEngine
 from hypermargin.solvers.exact.compiled.cuts import quadratic_form
 from hypermargin.solvers.exact.compiled.master import phi
+from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.compiled.region import EXHAUSTED, QUERY
-from hypermargin.solvers.exact.compiled.search import Leaf, Search
-from hypermargin.solvers.exact.oracle import HingeOracle
-from hypermargin.solvers.exact.pass_cuts import RECENT, has_many_samples
+from hypermargin.solvers.exact.compiled.search import TAIL_CUTS, Leaf, Search
+from hypermargin.solvers.exact.oracle import HingeOracle, Oracle
 from hypermargin.solvers.exact.working_sets import Margins, WorkingSet
+
+#: From so many samples on those that are settled are sorted out: around the best point and this many recent ones,
+#: whenever no more than this share of what is left would remain.
+LEAST_SAMPLES, RECENT, WORTHWHILE = 50_000, 5, 0.5
+#: The part of the samples that is searched first, to which gap, and by how many passes at most.
+PART, PART_TOL, MOST_OF_PART = 1 / 32, 1e-5, 120
+#: Relative and absolute room for rounding, beyond the slack of the oracle's threshold.
+ROUNDING = 4e-9
+#: A box is this many times as wide as most of the points it is made around.
+WIDE, MOST = 3.0, 0.75
+#: Samples to estimate the share of those that are not settled from.
+SAMPLE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """All w with ``|w_j - centre_j| <= radii_j``."""
+
+    centre: Array
+    radii: Array
+
+    @classmethod
+    def around(cls, centre: Array, points: Array) -> "Box":
+        """A box around `centre` that holds most of the points, shape (m, d + 1), with room."""
+        if not len(points):
+            return cls(centre, np.zeros_like(centre))
+        away = np.sort(np.abs(points - centre), axis=0)
+        return cls(centre, WIDE * away[round(MOST * (len(points) - 1))] + 1e-12)  # a quantile without its overhead
+
+    def is_within(self, other: "Box") -> bool:
+        return bool(np.all(np.abs(self.centre - other.centre) + self.radii <= other.radii))
+
+    def open_samples(self, columns: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Margins at the centre, and which samples are within reach of the margin; both of shape (n,)."""
+        margins = self.centre @ columns
+        reach = self.radii @ np.abs(columns)
+        return margins, np.abs(margins - 1.0) <= reach * (1.0 + ROUNDING) + ROUNDING
+
+    def estimated_share(self, known: "Screened") -> float:
+        """About the share of all samples that would be left open."""
+        columns = known.points[:, : known.costs.size : max(1, known.costs.size // SAMPLE)]
+        return known.share * float(np.mean(self.open_samples(np.ascontiguousarray(columns))[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Screened:
+    """The samples that a box leaves open, padded as `Pass` takes them, and the affine term of the others."""
+
+    points: Array
+    costs: Array
+    b: float
+    g: Array
+    share: float
+
+
+def everything_open(columns: Array, costs: Array) -> Screened:
+    """All samples, before any is settled."""
+    return Screened(columns, costs, 0.0, np.zeros(len(columns)), 1.0)
+
+
+def screen(known: Screened, box: Box) -> Screened:
+    """Sort out the samples that are settled in a box, which lies in that of `known`; reads what was open once."""
+    b, g, kept = known.b, known.g, []
+    for rows in row_blocks(known.costs.size):
+        costs = known.costs[rows]
+        block = known.points[:, rows.start : rows.start + costs.size]
+        margins, open_ = box.open_samples(block)
+        pull = np.where((margins < 1.0) & ~open_, costs, 0.0)
+        b, g = b + float(pull.sum()), g - block @ pull
+        kept.append(np.flatnonzero(open_) + rows.start)
+    chosen = np.concatenate(kept)
+    room = max(1, chosen.size)
+    points, costs = np.zeros((len(g), -(-room // LANES) * LANES)), np.zeros(room)
+    points[:, : chosen.size], costs[: chosen.size] = known.points[:, chosen], known.costs[chosen]
+    return Screened(points, costs, b, g, known.share * chosen.size / known.costs.size)
+
+
+def has_many_samples(oracle: Oracle) -> bool:
+    """Whether `PassCuts` pays: the samples are in memory, and many."""
+    arrays = oracle.arrays
+    return arrays is not None and arrays[1].size >= LEAST_SAMPLES
+
+
+class PassCuts:
+    """Cuts from one pass each, which reads the samples that are not settled where the search is."""
+
+    def __init__(self, search: Search, oracle: HingeOracle) -> None:
+        self._search, self._oracle, self._checked_at = search, oracle, 0
+        self._screened: list[tuple[Screened, Box]] = []  # the smallest box first
+        search.passes_per_step = min(search.passes_per_step, RECENT)
+
+    def prepare(self) -> None:
+        """Before there are regions: the cuts near the optimum that a search over a part of the samples ended with."""
+        search, first = self._search, TAIL_CUTS[-1] + 1
+        if search.pool.count() > first + 1:
+            return
+        part = self._oracle.part(PART)
+        if 2 * part.work > self._oracle.work:
+            return
+        rough = Search(part, search.dim, search.timelike_allowed, PassCuts if has_many_samples(part) else None)
+        rough.limit(PART_TOL, MOST_OF_PART, np.inf)
+        rough.start()
+        while rough.n_regions and not rough.exhausted and rough.n_passes < MOST_OF_PART:
+            if relative_gap(rough.upper, rough.lower) <= PART_TOL or time.perf_counter() >= search.deadline:
+                break
+            rough.step(PART_TOL)
+        search.evaluator.work += rough.full_passes * part.work / self._oracle.work
+        points = rough.pool.points_of(list(range(first, rough.pool.count())))
+        box = Box.around(rough.best, points[len(points) // 2 :])
+        if len(points) and self._screen(box):
+            for point in points[np.all(np.abs(points - box.centre) <= box.radii, axis=1)]:
+                if search.n_passes >= search.evaluator.most_passes or time.perf_counter() >= search.deadline:
+                    return
+                search.evaluator.evaluate(point)
+
+    def rounds(self, leaf: Leaf, tol: float, rival: float) -> int:
+        """Advance a leaf while it is the weakest, for some passes; returns what its region asked for last."""
+        search = self._search
+        action = search.passes(leaf, tol, rival)
+        if search.n_passes >= self._checked_at + RECENT:
+            last = search.pool.points_of(list(range(search.pool.count() - RECENT, search.pool.count())))
+            self._screen(Box.around(search.best, last))
+        return action
+
+    def _screen(self, box: Box) -> bool:
+        """Sort out the samples that are settled in the box, if that makes passes much shorter."""
+        columns, costs, *_ = self._oracle.arrays  # type: ignore[misc]
+        outer = (known for known, outer in self._screened if box.is_within(outer))
+        known = next(outer, None) or everything_open(columns[:, : costs.size], costs)
+        self._checked_at = self._search.n_passes
+        if box.estimated_share(known) > WORTHWHILE * (self._screened[0][0].share if self._screened else 1.0):
+            return False
+        evaluator = self._search.evaluator
+        evaluator.work += known.share
+        screened = screen(known, box)
+        self._screened.insert(0, (screened, box))
+        evaluator.use_screened(screened, box)
+        return True
+
+
+# -- the interior-point method ---------------------------------------------------------------------------------------
 
 #: The search aims at this share of the tolerance, but not below the second number: rounding ends the method sooner than
 #: single passes.
@@ -59,15 +213,6 @@ ROUNDINGS = (0.1, 0.01, 1e-3, 1e-5)
 CURVED = 2.0
 #: Added to the matrix of `ExcessEngine`, relative to its largest entry: with timelike solutions nothing else might.
 RIDGE = 1e-14
-
-
-@dataclass(frozen=True, eq=False)
-class Shares:
-    """How the weights of a cut differ from those of the plain cut of its point: ``a_i = values_i k_i`` for some."""
-
-    samples: NDArray[np.intp]
-    values: Array
-    named: bool = False  # whether samples are fingerprints, not rows
 
 
 class LocalOptimum(HingeEngine):
@@ -172,9 +317,9 @@ class FixedTimeOptimum(HingeEngine):
 class InteriorPointCuts:
     """Cuts from the interior-point method in place of single passes, until directions have to be split."""
 
-    def __init__(self, search: Search, oracle: HingeOracle) -> None:
+    def __init__(self, search: Search, oracle: Oracle) -> None:
         samples = oracle.samples
-        assert samples is not None  # whoever begins a search has looked
+        assert samples is not None  # else `make_search` takes another source
         self.search, self._threshold, self._samples = search, oracle.threshold, samples
         search.aim_share, search.least_aim = AIM_SHARE, LEAST_AIM
         if has_many_samples(oracle):
@@ -316,7 +461,7 @@ class InteriorPointCuts:
     def _moved(self, before: Margins | None, reach: float) -> tuple[Margins, float]:
         """Margins to choose the next working set by, and how near to 1, after one of `reach` around `before` failed.
 
-        Where too few samples were seen the answer is far off, and says nothing but that.
+        If the working set was too small the iterate is unreliable: then the same margins, with a larger reach.
         """
         if before is None:
             return self._margins, reach
@@ -326,7 +471,7 @@ class InteriorPointCuts:
     def _evaluate(self, w: Array, chosen: WorkingSet) -> None:
         """A pass at w; its cut is what `_add` describes others by."""
         self._margins = self._samples.margins(w)
-        self._chosen, self._turned = chosen, self._samples.turned(chosen, self._margins)
+        self._chosen, self._flipped = chosen, self._samples.flipped(chosen, self._margins)
         self._count_reads()
         self._relaxed, self._point = self.search.evaluator.evaluate(w), w
         self._plain = self.search.pool.count() - 1
@@ -335,15 +480,18 @@ class InteriorPointCuts:
         """Add the cut of these weights of the last working set, which is described by the plain cut and differences.
 
         Differences are left out as long as the bound at t falls by at most `loss`; without t it is the best bound for
-        any t. Where very many samples have turned the set was no good, and neither would the cut be.
+        any t. Where very many samples have flipped the set was no good, and neither would the cut be.
         """
         b, g, w, risk = self.search.pool.cut(self._plain)
-        chosen, turned = self._chosen, self._turned
-        if turned is None:
+        chosen, flipped = self._chosen, self._flipped
+        if flipped is None:
             return
-        samples, columns = _joined(chosen.samples, turned.samples), _joined(chosen.columns, turned.columns)
-        costs, taken = _joined(chosen.costs, turned.costs), _joined(w @ chosen.columns < self._threshold, turned.taken)
-        shares = _joined(weights / chosen.costs, (~turned.taken).astype(np.float64))
+        samples, columns = _joined(chosen.samples, flipped.samples), _joined(chosen.columns, flipped.columns)
+        costs, taken = (
+            _joined(chosen.costs, flipped.costs),
+            _joined(w @ chosen.columns < self._threshold, flipped.taken),
+        )
+        shares = _joined(weights / chosen.costs, (~flipped.taken).astype(np.float64))
         difference = shares - taken
         wanted = self._value(b + float(difference @ costs), g - columns @ (difference * costs), t) - loss
         for least in (*ROUNDINGS, 0.0):
@@ -355,9 +503,8 @@ class InteriorPointCuts:
         kept = np.flatnonzero(part)
         kept = kept[np.argsort(samples[kept])]
         values = np.clip(shares[kept], 0.0, 1.0)
-        self.search.shares[self.search.pool.count() - 1] = Shares(
-            self._samples.names(samples[kept]), values, self._samples.named
-        )
+        shared = SharedCut(self._plain, self._samples.names(samples[kept]), values, self._samples.named)
+        self.search.shares[self.search.pool.count() - 1] = shared
 
     @staticmethod
     def _value(b: float, g: Array, t: float | None) -> float:
