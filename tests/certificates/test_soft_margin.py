@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 
 import mpmath as mp
 import numpy as np
@@ -510,3 +511,11 @@ def test_the_bound_is_rounded_down_on_nasty_data_too(kind, seed):
 def test_proofs_on_nasty_data_prove_something():
     bounds = [solve(nasty_problem(kind, 12, 2, seed=10), max_iter=200).lower_bound for kind in KINDS]
     assert sum(bound > 0.0 for bound in bounds) >= 3
+
+
+def test_boxes_nested_deeper_than_python_recurses_cover_and_one_less_does_not():
+    """A tree that halves nothing but its rest: each split is at the next plane."""
+    planes = [-1.0, *np.linspace(-0.9, 0.9, 1500).tolist(), 1.0]
+    boxes = [([1.0, low], [1.0, high]) for low, high in pairwise(planes)]
+    assert soft_margin._covered([1.0, -1.0], [1.0, 1.0], boxes)
+    assert not soft_margin._covered([1.0, -1.0], [1.0, 1.0], boxes[:700] + boxes[701:])

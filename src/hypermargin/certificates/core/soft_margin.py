@@ -163,18 +163,19 @@ def _contains(outer: DirectionBox, inner: DirectionBox | None) -> bool:
 
 
 def _covered(low: list[float], high: list[float], boxes: list[Corners]) -> bool:
-    """Whether ``low <= x <= high`` lies in the union of the boxes: split along a plane of some box and recurse."""
-    if any(_within(low, high, box) for box in boxes):
-        return True
-    for box in boxes:
-        for planes in box:
-            for j, plane in enumerate(planes):
-                if low[j] < plane < high[j]:
-                    below, above = [*high[:j], plane, *high[j + 1 :]], [*low[:j], plane, *low[j + 1 :]]
-                    return _covered(low, below, [b for b in boxes if b[0][j] < plane]) and _covered(
-                        above, high, [b for b in boxes if b[1][j] > plane]
-                    )
-    return False
+    """Whether ``low <= x <= high`` lies in the union of the boxes: split along planes of boxes, to any depth."""
+    waiting = [(low, high, boxes)]
+    while waiting:
+        low, high, boxes = waiting.pop()
+        if any(_within(low, high, box) for box in boxes):
+            continue
+        planes = ((j, plane) for box in boxes for corner in box for j, plane in enumerate(corner))
+        j, plane = next(((j, plane) for j, plane in planes if low[j] < plane < high[j]), (-1, 0.0))
+        if j < 0:
+            return False
+        waiting.append((low, [*high[:j], plane, *high[j + 1 :]], [b for b in boxes if b[0][j] < plane]))
+        waiting.append(([*low[:j], plane, *low[j + 1 :]], high, [b for b in boxes if b[1][j] > plane]))
+    return True
 
 
 def _within(low: list[float], high: list[float], box: Corners) -> bool:
