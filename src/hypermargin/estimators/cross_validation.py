@@ -1,7 +1,9 @@
 """`HyperbolicSVC` with C chosen by cross-validation along a path of solutions."""
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,7 +24,17 @@ from hypermargin.progress import tracked
 SEARCH = ("C_", "Cs_", "scores_")
 
 
-class HyperbolicSVCCV(HyperbolicSVC):
+@dataclass(eq=False, repr=False)
+class SearchParameters:
+    """What `HyperbolicSVCCV` has before the parameters of `HyperbolicSVC`: fields of the last base class come first."""
+
+    Cs: Any = 10
+    cv: Any = 5
+    scoring: Any = None
+
+
+@dataclass(eq=False, repr=False)
+class HyperbolicSVCCV(HyperbolicSVC, SearchParameters):
     """Large-margin classifier in hyperbolic space that chooses its C by cross-validation.
 
     In every fold each binary problem is solved for all C at once: the exact method carries its cuts along, so a path
@@ -56,52 +68,11 @@ feature_names_in_
         Of the final fit, as in `HyperbolicSVC`.
     """
 
-    def __init__(
-        self,
-        Cs=10,
-        cv=5,
-        scoring=None,
-        solver: str = "exact",
-        boundary: str = "geodesic",
-        multi_class: str = "ovo",
-        geometry: str = "lorentz",
-        curvature: float = 1.0,
-        class_weight=None,
-        fit_intercept: bool = False,
-        allow_timelike: bool = False,
-        uncertainty=None,
-        tol: float = 1e-6,
-        refine: bool = False,
-        solver_options: dict | None = None,
-        n_jobs: int | None = None,
-        random_state=None,
-        verbose: int = 0,
-        loss: str | None = None,
-    ):
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.boundary = boundary
-        self.multi_class = multi_class
-        self.geometry = geometry
-        self.curvature = curvature
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.allow_timelike = allow_timelike
-        self.uncertainty = uncertainty
-        self.tol = tol
-        self.refine = refine
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.loss = loss
-
-    @property
-    def C(self) -> float:  # type: ignore[override]
+    def _chosen_C(self) -> float:
         check_is_fitted(self, "C_")
         return self.C_
+
+    C: ClassVar[property] = property(_chosen_C)  # type: ignore[misc]  # no parameter here
 
     def fit(self, X, y=None, sample_weight=None) -> "HyperbolicSVCCV":
         """Choose C by cross-validation, then fit to all of X, shape (n, width), with labels y.

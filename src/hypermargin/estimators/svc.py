@@ -1,6 +1,7 @@
 """The classifier: a scikit-learn estimator around schemes, solvers and calibration, which do the work."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -34,6 +35,7 @@ BOUNDARIES = ("geodesic", "curve")
 
 
 @storable
+@dataclass(eq=False, repr=False)
 class HyperbolicSVC(SolvedClassifier):
     """Large-margin classifier in hyperbolic space.
 
@@ -114,43 +116,23 @@ class HyperbolicSVC(SolvedClassifier):
     included. `hypermargin.estimators.save_model` needs no such list.
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        solver: str = "exact",
-        boundary: str = "geodesic",
-        multi_class: str = "ovo",
-        geometry: str = "lorentz",
-        curvature: float = 1.0,
-        class_weight=None,
-        fit_intercept: bool = False,
-        allow_timelike: bool = False,
-        uncertainty=None,
-        tol: float = 1e-6,
-        refine: bool = False,
-        solver_options: dict | None = None,
-        n_jobs: int | None = None,
-        random_state=None,
-        verbose: int = 0,
-        loss: str | None = None,
-    ):
-        self.C = C
-        self.solver = solver
-        self.boundary = boundary
-        self.multi_class = multi_class
-        self.geometry = geometry
-        self.curvature = curvature
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.allow_timelike = allow_timelike
-        self.uncertainty = uncertainty
-        self.tol = tol
-        self.refine = refine
-        self.solver_options = solver_options
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.loss = loss
+    C: float = 1.0
+    solver: str = "exact"
+    boundary: str = "geodesic"
+    multi_class: str = "ovo"
+    geometry: str = "lorentz"
+    curvature: float = 1.0
+    class_weight: Any = None
+    fit_intercept: bool = False
+    allow_timelike: bool = False
+    uncertainty: Any = None
+    tol: float = 1e-6
+    refine: bool = False
+    solver_options: dict | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    loss: str | None = None
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
