@@ -12,7 +12,7 @@ from hypermargin import Box, CrossPolytope, Ellipsoid, GeodesicBall, HyperbolicS
 from hypermargin.certificates import Certificate
 from hypermargin.certificates.by_reference import exact_problem as exact
 from hypermargin.certificates.reference import Refused, check
-from hypermargin.certificates.reference.files import main
+from hypermargin.check import main
 from hypermargin.datasets import load_karate
 from hypermargin.kernels import KERNELS
 from hypermargin.problems.kernel import KernelProblem
