@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.fingerprints import fingerprints
+from hypermargin.certificates.fingerprints import array_fingerprint, fingerprints
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.safe_io import Damage, as_file_error, parse_json
 from hypermargin.solvers.exact.oracle import Oracle
 
 FORMAT = "hypermargin-passes-1"
+HEADER = json.dumps({"format": FORMAT}).encode()
 
 
 class Journal(Oracle):
@@ -31,7 +33,15 @@ class Journal(Oracle):
         super().__init__(oracle.frame, 1.0)
         self.path, self.oracle, self.cone_cuts = Path(path), oracle, oracle.cone_cuts
         self._name = _name(problem, oracle)
-        self._answers = self._read()
+        self._answers: dict[bytes, tuple[float, float, Array]] = {}
+        content = self.path.read_bytes() if self.path.exists() else b""
+        complete, newline, _ = content.rpartition(b"\n")
+        if not newline and HEADER.startswith(content):  # a file that is new, or whose first line was cut off
+            self.path.write_bytes(HEADER + b"\n")
+            return
+        with as_file_error(self.path, "is not a journal of passes; name a new file as checkpoint"):
+            self._read(complete.split(b"\n"), problem.dim + 1)
+        os.truncate(self.path, len(complete) + 1)
 
     @property
     def work(self) -> int:
@@ -45,47 +55,41 @@ class Journal(Oracle):
         if key not in self._answers:
             risk, b, g = self._answers[key] = self.oracle(w)
             numbers = {"w": _hexadecimal(w), "cut": _hexadecimal(np.array([risk, b, *g]))}
-            self._append({"problem": self._name, **numbers})
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"problem": self._name, **numbers}) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
         return self._times_factor(*self._answers[key])
 
-    def _read(self) -> dict[bytes, tuple[float, float, Array]]:
-        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        complete, _, cut_off = text.rpartition("\n")
-        lines = complete.splitlines()
-        if not lines:
-            self.path.write_text(json.dumps({"format": FORMAT}) + "\n", encoding="utf-8")
-            return {}
-        try:
-            entries = [json.loads(line) for line in lines]
-            if entries[0]["format"] != FORMAT:
-                raise ValueError
-            known = [entry for entry in entries[1:] if entry["problem"] == self._name]
-            cuts = {_numbers(entry["w"]).tobytes(): _numbers(entry["cut"]) for entry in known}
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{self.path} is not a journal of passes; name a new file as checkpoint") from error
-        if cut_off:
-            self.path.write_text(complete + "\n", encoding="utf-8")
-        return {w: (float(cut[0]), float(cut[1]), cut[2:]) for w, cut in cuts.items()}
-
-    def _append(self, entry: dict[str, object]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+    def _read(self, lines: list[bytes], width: int) -> None:
+        """Take in the answers of this problem, whose points have so many coordinates; `Damage` for other content."""
+        if lines[0] != HEADER:
+            raise Damage(f"its first line is not {HEADER.decode()}")
+        for number, line in enumerate(lines[1:], 2):
+            entry = parse_json(line)
+            w, cut = (np.array([float.fromhex(text) for text in entry[key]]) for key in ("w", "cut"))
+            if entry["problem"] == self._name:
+                if w.size != width or cut.size != width + 2:
+                    raise Damage(f"line {number} is not a pass in dimension {width - 1}")
+                self._answers[w.tobytes()] = float(cut[0]), float(cut[1]), cut[2:]
 
 
 def _name(problem: MarginProblem, oracle: Oracle) -> str:
     """A name for the problem in this frame: other samples, weights, sets or another C have another one."""
     frame = oracle.frame
-    facts = (fingerprints(problem), problem.C, problem.uncertainty, frame.centre.tolist(), frame.precise)
+    sets: list[object] = [problem.uncertainty]
+    if problem.uncertainty is not None and any(map(np.ndim, vars(problem.uncertainty).values())):
+        sets = [type(problem.uncertainty).__name__, *problem.map_blocks(_ordered)]
+    facts = [fingerprints(problem), problem.C, *sets, frame.centre.tolist(), frame.precise]
     if oracle.cone_cuts:
-        facts = (*facts, "cone cuts")  # type: ignore[assignment]
-    return sha256(repr(facts).encode()).hexdigest()[:16]
+        facts.append("cone cuts")
+    return sha256(repr(tuple(facts)).encode()).hexdigest()[:16]
+
+
+def _ordered(piece: MarginProblem) -> list[str]:
+    """Fingerprints of samples and sets in their order, which says whose set is whose."""
+    return [array_fingerprint(each) for each in (piece.X, piece.y, piece.costs, *vars(piece.uncertainty).values())]
 
 
 def _hexadecimal(values: Array) -> list[str]:
     return [value.hex() for value in values.tolist()]
-
-
-def _numbers(texts: list[str]) -> Array:
-    return np.array([float.fromhex(text) for text in texts])
