@@ -1,9 +1,11 @@
 """Embeddings: the paper's thirteen, from a folder or its public repository (MIT licence), and the karate club.
 
-Fetched files are checked against the SHA-256 listed here.
+Fetched files are checked against the SHA-256 in `embeddings.json`.
 """
 
+import json
 import os
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +21,25 @@ from hypermargin.geometry.models import to_lorentz
 #: Environment variable naming a folder that holds ``<name>/X_lorentz.npy`` and ``<name>/y.npy``.
 DATA_VARIABLE = "HYPERMARGIN_DATA"
 POINTS, LABELS = "X_lorentz.npy", "y.npy"
+REPOSITORY = "https://raw.githubusercontent.com/yangshengaa/hsvm-relax"
+
+
+class Published(NamedTuple):
+    """One embedding: a description, its revision in the repository and the checksums of its two files.
+
+    The content of an address with a revision in it never changes.
+    """
+
+    description: str
+    revision: str
+    points_sha256: str
+    labels_sha256: str
+
+
+EMBEDDINGS = {
+    name: Published(**entry)
+    for name, entry in json.loads(files("hypermargin.datasets").joinpath("embeddings.json").read_bytes()).items()
+}
 
 
 def list_embeddings() -> tuple[str, ...]:
@@ -110,103 +131,3 @@ def load_karate(*, return_X_y: bool = False) -> Dataset:
         target_names=target_names,
         description="Zachary's karate club: shortest-path distances embedded in the hyperbolic plane, labels the club.",
     )
-
-
-# -- where they are published ------------------------------------------------------------------------------------------
-
-REPOSITORY = "https://raw.githubusercontent.com/yangshengaa/hsvm-relax"
-
-# Revisions of the repository: the content of an address with a revision in it never changes.
-_TREES = "a3d5aedeaf99694be4bd50d7fd5e4dd3c457b557"
-_OTHERS = "4f3cbc997288afd6468173b7b3cc6ce17ac4ebe6"
-
-
-class Published(NamedTuple):
-    """One embedding: a description, its revision in the repository and the checksums of its two files."""
-
-    description: str
-    revision: str
-    points_sha256: str
-    labels_sha256: str
-
-
-EMBEDDINGS = {
-    "tree_1": Published(
-        "Tree embedding 1, labels by subtree (Mishne et al. 2023)",
-        _TREES,
-        "bc14dc1ee6e1b0aa17b61ec88d65ed843bd66674bc2f8d3d17a49ee280de52c7",
-        "c4f3f754bfc776e81fbab219397767d5e4f7f4aa112992a7f224905ad9d9cd0b",
-    ),
-    "tree_2": Published(
-        "Tree embedding 2, labels by subtree (Mishne et al. 2023)",
-        _TREES,
-        "9df2190d05aab9361ec798620e561fe41695aeaf3666d3a4b1de889f50b19499",
-        "909c5a4e6bdd5516c7d39e90857f9fbc664ed46c6224ea2b87bf6d251d72b362",
-    ),
-    "tree_3": Published(
-        "Tree embedding 3, labels by subtree (Mishne et al. 2023)",
-        _TREES,
-        "651da2e36abbca3ca9100738cdaa262c71aceb0faf189a3d51c1d0e986d89804",
-        "c9485008f4463de77105f3e602659bfa43d86f541b6a7dd51fc44c6083d6b8a8",
-    ),
-    "karate": Published(
-        "Zachary's karate club (Chien et al. 2021)",
-        _OTHERS,
-        "4334b8e3727a084a9ee5679a218de3f9ad718bdc10732171ee1acd550657b713",
-        "042cb5e73e60201d58e234cb7bb62234284eae65d8d8af1cf1e56f3574ead30c",
-    ),
-    "football": Published(
-        "American college football games by conference (Chien et al. 2021)",
-        _OTHERS,
-        "b6a62a964c8a7f2093e20494877710f91fbdeddfe2d21f26acf788f850cf2a7a",
-        "2db86e6c780df575f367fec033202825c1d3464cb4516e2a3c4d35e225ad7d39",
-    ),
-    "polbooks": Published(
-        "Books on American politics bought together (Chien et al. 2021)",
-        _OTHERS,
-        "3f23b6ed2cfa1ba578aaa216667683fe92221d09a34cc69e25db987d03a2ce11",
-        "2f1aba8ed5ecb0966046afc66cee27bb91c910379f8787492649643053b29652",
-    ),
-    "krumsiek": Published(
-        "Simulated myeloid progenitors (Krumsiek et al. 2011)",
-        _OTHERS,
-        "1f8e43be4d4323a864e1c395ca3281c01e0499c47e8bc7031ebdae98e7b2dd08",
-        "165b76a1009e88e2ccb1117803b5cee96c3951441c8137e948dbde8f44acc903",
-    ),
-    "moignard": Published(
-        "Blood cell development, single-cell expression (Moignard et al. 2015)",
-        _OTHERS,
-        "02b92565d1e5129b596be4d5ccf537e65b1e53d6a1db4f67748045d7f19e93c8",
-        "1dcc1ca7cc0b67d06e0f3fe4e49b11bdf39dc69e4bbbcd10f7bd1aa9cf4d9ccf",
-    ),
-    "myeloidprogenitors": Published(
-        "Myeloid progenitor cells",
-        _OTHERS,
-        "2e5e7138b7a3905651ed2440d72a6a287384ca04ef4035ade6162324f6b4754e",
-        "7efb09bf9ab05adb77772e2f34dd2cd3f160174561008425b8c7a9bbadb46300",
-    ),
-    "olsson": Published(
-        "Single-cell RNA sequencing (Olsson et al. 2016)",
-        _OTHERS,
-        "551db98e595a09bd0181f88ea9aafd042b46244dc022bf1f50939247d1f8c4df",
-        "e6dada39f79327a257fad15a5fd9c6f4d7052924262dbebdf4970b6cabaee5dc",
-    ),
-    "paul": Published(
-        "Myeloid progenitor development (Paul et al. 2015)",
-        _OTHERS,
-        "a72fc1a5d9d9eb03ba02ee75f2ab9aac598c64c060fafd9423e33e4dad8d6ed4",
-        "45359b6c3e527ab6b211e97d4de14680f2016e9e1743a0ea22f1d92067c40ec0",
-    ),
-    "cifar": Published(
-        "CIFAR-10 images (Krizhevsky 2009)",
-        _OTHERS,
-        "321629c1c8ad66c6c9f995b2b86c6b027e73663a9129375b741c0c26716afc0d",
-        "9f9d19ec1492e649e875fb9f2c4da397f5039b3856f9fa8096d2a68dc8bd21de",
-    ),
-    "fashion-mnist": Published(
-        "Fashion-MNIST images (Xiao et al. 2017)",
-        _OTHERS,
-        "08ba227df55d60b86846ea350281774451d1f7ec8f8bab61ebb879306410dc33",
-        "b8fcc4faf3c6207353ffdb070b1e25a7c93dc778de75c460b2112db2bb9389a1",
-    ),
-}

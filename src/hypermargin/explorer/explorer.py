@@ -128,32 +128,6 @@ def explore(
 
 # -- the page ----------------------------------------------------------------------------------------------------------
 
-#: The modules in an order in which each comes after its imports.
-MODULES = (
-    "mobius.js",
-    "models.js",
-    "decode.js",
-    "view.js",
-    "level_sets.js",
-    "marks.js",
-    "webgl.js",
-    "display_list.js",
-    "canvas_points.js",
-    "layers.js",
-    "scene.js",
-    "picking.js",
-    "gestures.js",
-    "keys.js",
-    "dom.js",
-    "legend.js",
-    "details.js",
-    "proof.js",
-    "path.js",
-    "export.js",
-    "controls.js",
-    "painter.js",
-    "explorer.js",
-)
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
@@ -164,19 +138,23 @@ def page_file(name: str) -> str:
 
 
 @cache
-def joined_modules(modules: Sequence[str] = MODULES) -> str:
-    """The modules as one, without `import` and `export`: a module must come after its imports.
+def joined_modules(last: str = "explorer.js") -> str:
+    """A module and all that it imports as one, without `import` and `export`: each comes after its imports.
 
     No two modules may define the same name.
     """
-    parts, seen = [], set()
-    for name in modules:
+    parts: list[str] = []
+    seen: set[str] = set()
+
+    def add(name: str) -> None:
+        seen.add(name)
         text = page_file(name)
         for _, source in _IMPORT.findall(text):
             if source not in seen:
-                raise ValueError(f"{name} imports {source}, which must come before it")
-        seen.add(name)
+                add(source)
         parts.append(f"// {name}\n{_EXPORT.sub('', _IMPORT.sub('', text)).strip()}\n")
+
+    add(last)
     return "\n".join(parts)
 
 
