@@ -137,9 +137,9 @@ def test_chunks_of_other_text_find_ids_and_columns_as_whole_files_do(capsys, fol
 
 
 def test_a_file_too_large_for_the_memory_is_read_in_chunks_unasked(capsys, larger, monkeypatch):
-    from hypermargin.cli.reading import files
+    from hypermargin.cli import reading
 
-    monkeypatch.setattr(files, "free_memory", lambda: 1000.0)
+    monkeypatch.setattr(reading, "free_memory", lambda: 1000.0)
     assert "points.parquet in chunks" in run_ok(capsys, "fit", "points.parquet", "-o", "model.npz")
 
 

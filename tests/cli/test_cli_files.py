@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hypermargin.cli.console import CommandError, check_output, make_folder, write_csv
-from hypermargin.cli.reading import read_points
+from hypermargin.cli.reading import Wanted, read_points
 
 X = np.array([[1.0, 0.0], [np.cosh(0.3), np.sinh(0.3)], [np.cosh(1e-9), 1e-9]])
 
@@ -26,8 +26,8 @@ def test_npz_npy_and_csv_agree(tmp_path):
     write_csv(tmp_path / "d.csv", X, y)
     read = [
         read_points(str(tmp_path / "d.npz")),
-        read_points(str(tmp_path / "d.npy"), labels=str(tmp_path / "y.npy")),
-        read_points(str(tmp_path / "d.npy"), labels=str(tmp_path / "y.txt")),
+        read_points(str(tmp_path / "d.npy"), Wanted(labels=str(tmp_path / "y.npy"))),
+        read_points(str(tmp_path / "d.npy"), Wanted(labels=str(tmp_path / "y.txt"))),
         read_points(str(tmp_path / "d.csv")),
     ]
     for points in read:
@@ -47,15 +47,15 @@ def test_npz_npy_and_csv_agree(tmp_path):
 )
 def test_the_label_column_is_found_by_name_by_number_or_as_the_last(tmp_path, text, column, labels):
     (tmp_path / "d.csv").write_text(text, encoding="utf-8")
-    points = read_points(str(tmp_path / "d.csv"), label_column=column)
+    points = read_points(str(tmp_path / "d.csv"), Wanted(label=column))
     np.testing.assert_array_equal(points.X, [[1.0, 0.0], [2.0, 3.0]])
     assert points.y.tolist() == labels
 
 
 def test_a_csv_as_wide_as_the_model_has_no_labels(tmp_path):
     (tmp_path / "d.csv").write_text("x0,x1\n1,0\n")
-    assert read_points(str(tmp_path / "d.csv"), width=2).y is None
-    assert read_points(str(tmp_path / "d.csv"), width=1).y.tolist() == [0]
+    assert read_points(str(tmp_path / "d.csv"), Wanted(width=2)).y is None
+    assert read_points(str(tmp_path / "d.csv"), Wanted(width=1)).y.tolist() == [0]
 
 
 BAD = {
@@ -133,9 +133,9 @@ def test_missing_files_folders_and_columns(tmp_path):
     with pytest.raises(CommandError, match="is a folder, not a file"):
         read_points(str(tmp_path))
     with pytest.raises(CommandError, match="has no column 'kind'; its columns are x0, x1, label"):
-        read_points(str(tmp_path / "d.csv"), label_column="kind")
+        read_points(str(tmp_path / "d.csv"), Wanted(label="kind"))
     with pytest.raises(CommandError, match=r"--label names a column of a table"):
-        read_points(str(tmp_path / "d.npy"), label_column="kind")
+        read_points(str(tmp_path / "d.npy"), Wanted(label="kind"))
 
 
 def test_outputs_are_checked_before_work(tmp_path):

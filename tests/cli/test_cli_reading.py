@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from hypermargin.cli import main
 from hypermargin.cli.console import CommandError
-from hypermargin.cli.reading import read_points
+from hypermargin.cli.reading import Wanted, read_points
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV, load_model
 from hypermargin.progress import Progress
 from reference.objective import lift
@@ -43,14 +43,14 @@ def test_delimiters_are_found_and_archives_opened(folder, sign, suffix):
         (folder / "d.csv.gz").write_bytes(gzip.compress(text.encode()))
     else:
         write(f"d.{suffix}", text)
-    points = read_points(f"d.{suffix}", columns=("x", "y"), label_column="type", id_column="cell_id")
+    points = read_points(f"d.{suffix}", Wanted(columns=("x", "y"), label="type", id="cell_id"))
     np.testing.assert_array_equal(points.X, X)
     assert (points.y.tolist(), points.ids, points.names) == (["red", "blue", "red"], ["AA", "BB", "CC"], ("x", "y"))
 
 
 def test_a_delimiter_that_is_said_is_taken(folder, capsys):
     write("d.csv", "x,a;y,b;kind\n1;2;u,v\n3;4;w,x\n")
-    points = read_points("d.csv", delimiter=";")
+    points = read_points("d.csv", Wanted(delimiter=";"))
     np.testing.assert_array_equal(points.X, [[1.0, 2.0], [3.0, 4.0]])
     assert (points.names, points.y.tolist()) == (("x,a", "y,b"), ["u,v", "w,x"])
     code = main(["fit", "d.csv", "--delimiter", "ab", "-o", "m.npz"])
@@ -91,7 +91,7 @@ def test_an_index_of_parquet_and_labels_of_its_types(folder):
     frame = FRAME.set_index(pd.Index(["c1", "c2", "c3", "c4"]))
     frame["type"] = pd.Categorical(["r", None, "r", "b"])
     frame.to_parquet("d.parquet")
-    points = read_points("d.parquet", label_column="type")
+    points = read_points("d.parquet", Wanted(label="type"))
     np.testing.assert_array_equal(points.X, FRAME[["x", "y"]])
     assert points.ids == ["c1", "c2", "c3", "c4"]
     assert points.missing.tolist() == [False, True, False, False]
@@ -102,7 +102,7 @@ def test_an_index_of_parquet_and_labels_of_its_types(folder):
 
 def test_word_vectors_as_gensim_writes_them(folder):
     write("d.vec", "2 3\nmammal.n.01 0.1 0.2 0.3\ncat.n.01 -0.1 0.5 0.25\n")
-    points = read_points("d.vec", width=3)
+    points = read_points("d.vec", Wanted(width=3))
     np.testing.assert_array_equal(points.X, [[0.1, 0.2, 0.3], [-0.1, 0.5, 0.25]])
     assert points.ids == ["mammal.n.01", "cat.n.01"]
     write("d.kv", "")

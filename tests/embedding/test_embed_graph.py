@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from hypermargin.cli import main
-from hypermargin.cli.reading import read_points
+from hypermargin.cli.reading import Wanted, read_points
 from hypermargin.embedding import embed_graph, keyed_vectors
 from hypermargin.geometry import distance
 
@@ -87,7 +87,7 @@ def test_the_command_writes_points_that_fit_reads(folder, capsys):
     out = capsys.readouterr().out
     assert "34 nodes, 78 edges" in out
     assert "--skip-unlabelled" in out
-    points = read_points("points.csv", label_column="club")
+    points = read_points("points.csv", Wanted(label="club"))
     assert points.ids == [str(node) for node in graph]
     assert points.missing.sum() == 2
     np.testing.assert_array_equal(points.X, embed_graph(graph).coordinates("poincare"))
@@ -99,7 +99,7 @@ def test_the_command_writes_points_that_fit_reads(folder, capsys):
     answers = dict(line.split(",") for line in capsys.readouterr().out.splitlines()[-34:])
     assert (answers["0"], answers["33"]) == ("Mr. Hi", "Officer")  # the two leaders, as they did
     assert main(["embed", "edges.txt", "-o", "again.csv"]) == 0
-    assert len(read_points("again.csv", width=3).X) == 34
+    assert len(read_points("again.csv", Wanted(width=3)).X) == 34
 
 
 def test_lengths_in_a_column(folder, capsys):
@@ -108,7 +108,7 @@ def test_lengths_in_a_column(folder, capsys):
     assert "falls into 2 parts" in capsys.readouterr().err
     assert main(["embed", "edges.csv", "--weight", "km", "--largest-component", "-o", "points.csv"]) == 0
     assert "1 nodes outside" in capsys.readouterr().err
-    X = read_points("points.csv", width=3).X
+    X = read_points("points.csv", Wanted(width=3)).X
     assert [distance(X[0], X[1]), distance(X[1], X[2])] == pytest.approx([2.0, 1.0], rel=1e-3)
 
 
@@ -132,7 +132,7 @@ def test_the_first_edge_of_nodes_with_names_is_no_header(folder, capsys, text, e
     assert f"{edges} edges" in out
     assert ("first line is read as a header" in out) == (header is not None)
     assert header is None or f"header: {header}" in out
-    assert nodes <= set(read_points("points.csv", width=3).ids)
+    assert nodes <= set(read_points("points.csv", Wanted(width=3)).ids)
 
 
 def test_what_networkx_writes_keeps_its_nodes(folder, capsys):

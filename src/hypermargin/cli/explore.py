@@ -12,7 +12,7 @@ from hypermargin.cli.options import (
     drop_names,
     points_of,
 )
-from hypermargin.cli.reading import Points, read_points
+from hypermargin.cli.reading import Points, Wanted, read_points
 from hypermargin.estimators import load_model
 from hypermargin.progress import Progress
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
     points = points_of(args, first)
     for model in models.values():
         drop_names(model)
-    test = read_points(args.test, None, args.label, width=width) if args.test else Points(None, None)  # type: ignore[arg-type]
+    test = read_points(args.test, Wanted(args.label, width=width)) if args.test else Points(None, None)  # type: ignore[arg-type]
     if args.test and (test.y is None) != (points.y is None):
         raise CommandError(f"{args.data} and {args.test} must both have labels, or neither")
     if args.path is not None and not models:

@@ -31,8 +31,7 @@ from hypermargin.cli.options import (
     kernel_setting,
     points_of,
 )
-from hypermargin.cli.reading import Points
-from hypermargin.cli.reading.files import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
+from hypermargin.cli.reading import ChunkedPoints, Points, add_chunk_argument, chunked_points, reads_chunks
 from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, HyperbolicSVCCV, save_model
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import METHODS

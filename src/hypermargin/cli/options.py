@@ -5,7 +5,7 @@ import ast
 from typing import Any
 
 from hypermargin.cli.console import CommandError, warn
-from hypermargin.cli.reading import FORMATS, Points, read_points
+from hypermargin.cli.reading import FORMATS, Points, Wanted, read_points
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import PARAMETERS
 from hypermargin.geometry.validation import GEOMETRIES
@@ -197,18 +197,7 @@ def points_of(args: argparse.Namespace, model: HyperbolicClassifier | None = Non
     A model expects its own coordinates, and its own columns if it has their names. With `labelled`, rows without
     a label are an error, or left out if ``--skip-unlabelled`` was given.
     """
-    names = getattr(model, "feature_names_in_", None)
-    points = read_points(
-        args.data,
-        args.labels,
-        args.label,
-        None if model is None else model.n_features_in_,
-        columns=args.columns,
-        id_column=args.id,
-        names=None if names is None else tuple(names),
-        delimiter=args.delimiter,
-        obsm=args.obsm,
-    )
+    points = read_points(args.data, Wanted.of(args, model))
     if model is not None:
         check_width(points, model)
     if labelled:

@@ -10,8 +10,7 @@ import numpy as np
 
 from hypermargin.cli.console import CommandError, check_output, percent, say
 from hypermargin.cli.options import add_data_arguments, check_width, drop_names, points_of
-from hypermargin.cli.reading import Points
-from hypermargin.cli.reading.files import ChunkedPoints, add_chunk_argument, chunked_points, reads_chunks
+from hypermargin.cli.reading import ChunkedPoints, Points, add_chunk_argument, chunked_points, reads_chunks
 from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
