@@ -26,32 +26,19 @@ from hypermargin.geometry.validation import MAX_RADIUS
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall, UncertaintySet
 from hypermargin_studies.datasets import GAUSSIANS, REAL, TREES, digest, load
 from hypermargin_studies.engine import cells as engine
-from hypermargin_studies.engine.report import Entry, Guard, Picture, Report, Table
+from hypermargin_studies.engine.report import Picture, Report, Table
 
 #: Changes when what a cell records changes.
 RECORD_FORMAT = 1
 DATASETS = (*GAUSSIANS, *TREES, *REAL)
-SIZES = (0.1, 0.3, 1.0)
 #: Training plus test points of one run; larger sets are drawn from, so that every method can be fitted many times.
 MAX_SAMPLES = 600
 TEST_SHARE = 0.4
 PGD = {"epochs": 1000}
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One fit: accuracies of a method on one draw of a data set at one size of noise, as shares of the test points."""
-
-    dataset: str
-    seed: int
-    size: float
-    rho: float
-    method: str
-    clean: float
-    noisy_test: float
-    noisy_train: float
-    certified: float
-    attacked: float
+#: One fit: data set, seed, size, rho and method, and shares of the test points by name (see `ASPECTS`).
+Measurement = dict[str, Any]
 
 
 def _ellipsoid(rho: float, X: Array) -> Ellipsoid:
@@ -141,7 +128,7 @@ class Cell(engine.Cell):
 
 def run_cell(cell: dict[str, Any], device: str | None = None) -> list[dict[str, Any]]:
     """All measurements of a cell in its plain form, as plain values. None of them uses a device."""
-    return [asdict(each) for each in measure(**cell)]
+    return list(measure(**cell))
 
 
 def measure(dataset: str, seed: int, sizes: Sequence[float], methods: Sequence[str]) -> Iterator[Measurement]:
@@ -159,18 +146,14 @@ def measure(dataset: str, seed: int, sizes: Sequence[float], methods: Sequence[s
                 clean_models[name] = fit(name, rho, X, y)
             model, on_noise = clean_models[name], fit(name, rho, moved, y)
             correct = model.predict(X_test) == y_test
-            yield Measurement(
-                dataset=dataset,
-                seed=seed,
-                size=size,
-                rho=rho,
-                method=name,
-                clean=float(np.mean(correct)),
-                noisy_test=float(model.score(moved_test, y_test)),
-                noisy_train=float(on_noise.score(X_test, y_test)),
-                certified=float(np.mean(correct & (model.certified_radius(X_test) >= rho))),
-                attacked=float(np.mean(correct & (model.nearest_adversarial(X_test)[1] > rho))),
-            )
+            yield {
+                **{"dataset": dataset, "seed": seed, "size": size, "rho": rho, "method": name},
+                "clean": float(np.mean(correct)),
+                "noisy_test": float(model.score(moved_test, y_test)),
+                "noisy_train": float(on_noise.score(X_test, y_test)),
+                "certified": float(np.mean(correct & (model.certified_radius(X_test) >= rho))),
+                "attacked": float(np.mean(correct & (model.nearest_adversarial(X_test)[1] > rho))),
+            }
 
 
 def fit(name: str, rho: float, X: Array, y: np.ndarray) -> HyperbolicSVC:
@@ -201,61 +184,47 @@ REFERENCE = "exact"
 SECTION = "Accuracy by size of noise and sets"
 
 
-#: By (method, size) and aspect: one number per data set.
-Accuracies = Mapping[tuple[str, float], Mapping[str, Array]]
-
-
-def by_dataset(measurements: Sequence[Measurement]) -> Accuracies:
-    """Accuracies by (method, size) and aspect ("attacked" as well): one per data set, averaged over its draws.
+def by_dataset(measurements: Sequence[Measurement]) -> dict[tuple[str, float], dict[str, Array]]:
+    """Accuracies in per cent by (method, size) and aspect ("attacked" too): one per data set, the mean of its draws.
 
     The order of the data sets is the same everywhere, so that differences between methods can be taken.
     """
-    values: dict[tuple, list[float]] = {}
-    for m in measurements:
-        for aspect in (*ASPECTS, "attacked"):
-            values.setdefault((m.method, m.size, aspect, m.dataset), []).append(getattr(m, aspect))
-    names = sorted({m.dataset for m in measurements})
-    return {
-        (method, size): {
-            aspect: np.array([np.mean(values[method, size, aspect, name]) for name in names])
+    names = sorted({m["dataset"] for m in measurements})
+    found: dict[tuple[str, float], dict[str, Array]] = {}
+    for place in {(m["method"], m["size"]) for m in measurements}:
+        own = [[m for m in measurements if (m["method"], m["size"], m["dataset"]) == (*place, name)] for name in names]
+        found[place] = {
+            aspect: np.array([100.0 * np.mean([m[aspect] for m in draws]) for draws in own])
             for aspect in (*ASPECTS, "attacked")
         }
-        for method, size in {(m.method, m.size) for m in measurements}
-    }
+    return found
 
 
 def size_table(measurements: Sequence[Measurement], size: float) -> Table:
     """Mean accuracies at one size. Behind each: the difference to plain `exact`, its standard error over data sets."""
     table = by_dataset(measurements)
     rows = [
-        [Entry(method), *(Entry(_text(table, method, size, aspect)) for aspect in ASPECTS)]
+        [method, *(_text(table[method, size], table[REFERENCE, size], aspect) for aspect in ASPECTS)]
         for method in METHODS
         if (method, size) in table
     ]
     return Table(f"size-{size:g}", f"Size {size:g}", ["Method", *ASPECTS.values()], rows, "", SECTION)
 
 
-def _text(table: Accuracies, method: str, size: float, aspect: str) -> str:
-    values = 100.0 * table[method, size][aspect]
-    text = f"{values.mean():.1f}"
-    if aspect == "certified":
-        upper = 100.0 * table[method, size]["attacked"].mean()
-        text = text if upper - values.mean() < 0.05 else f"{values.mean():.1f} to {upper:.1f}"
-    if method == REFERENCE or (REFERENCE, size) not in table:
-        return text
-    difference = values - 100.0 * table[REFERENCE, size][aspect]
-    return f"{text} ({difference.mean():+.1f} ± {_standard_error(difference):.1f})"
+def _text(own: Mapping[str, Array], reference: Mapping[str, Array], aspect: str) -> str:
+    text, upper = f"{own[aspect].mean():.1f}", own["attacked"].mean()
+    if aspect == "certified" and upper - own[aspect].mean() >= 0.05:
+        text += f" to {upper:.1f}"
+    difference = own[aspect] - reference[aspect]
+    return text if own is reference else f"{text} ({difference.mean():+.1f} ± {_standard_error(difference):.1f})"
 
 
 def _standard_error(values: Array) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0
 
 
-def draw_differences(measurements: Sequence[Measurement], path: Path) -> bool:
+def draw_differences(measurements: Sequence[Measurement]) -> Any:
     """Differences to plain `exact` in percentage points against the size of the noise, averaged over data sets."""
-    import matplotlib
-
-    matplotlib.use("Agg")  # pictures in files need no screen
     from matplotlib import pyplot as plt
 
     from hypermargin.plotting.palette import CLASS_COLOURS
@@ -267,7 +236,7 @@ def draw_differences(measurements: Sequence[Measurement], path: Path) -> bool:
     for ax, (aspect, title) in zip(axes, ASPECTS.items(), strict=True):
         ax.axhline(0.0, color="#808080", linewidth=1.0)
         for k, method in enumerate(methods):
-            rows = [100.0 * (table[method, size][aspect] - table[REFERENCE, size][aspect]) for size in sizes]
+            rows = [table[method, size][aspect] - table[REFERENCE, size][aspect] for size in sizes]
             shift = 1.0 + 0.02 * (k - 0.5 * len(methods))  # bars side by side
             dashes = "solid" if "geodesic" in method else ((0, (5, 2)) if "," in method else (0, (1, 1.5)))
             style = {"color": CLASS_COLOURS[k], "marker": "o" if "exact" in method else "s", "linestyle": dashes}
@@ -279,25 +248,20 @@ def draw_differences(measurements: Sequence[Measurement], path: Path) -> bool:
     axes[0].set_ylabel("accuracy against plain exact, points")
     handles, labels = axes[0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    drawn.savefig(path, dpi=130)
-    plt.close(drawn)
-    return True
+    return drawn
 
 
-def make_report(measurements: Sequence[Measurement], folder: Path, facts: Mapping[str, str], guard: Guard) -> Report:
-    """The tables, and the figure as a file in `folder`. Parts that fail are left out and listed."""
-    picture = folder / "robustness.png"
-    drawn = guard.made("the figure", draw_differences, measurements, picture)
-    caption = "Differences to plain `exact` in percentage points; bars are standard errors over data sets."
-    sizes = sorted({m.size for m in measurements})
-    made = [guard.made(f"the table of size {size:g}", size_table, measurements, size) for size in sizes]
-    tables = [table for table in (*made, guard.table()) if table is not None]
-    datasets, seeds = sorted({m.dataset for m in measurements}), len({m.seed for m in measurements})
-    paragraph = (
+def make_report(measurements: Sequence[Measurement], folder: Path, facts: Mapping[str, str]) -> Report:
+    """The tables, and the figure as a file in `folder`."""
+    datasets, seeds = sorted({m["dataset"] for m in measurements}), len({m["seed"] for m in measurements})
+    report = Report("Robustness", ((SECTION, False),), facts)
+    report.paragraph = (
         f"Accuracy in per cent, averaged over the data sets {', '.join(datasets)} ({seeds} "
         f"draw{'s' if seeds > 1 else ''} each). In brackets: the difference to plain `exact`, and its standard error "
         "over the data sets."
     )
-    pictures = [Picture(picture, SECTION, caption)] if drawn else []
-    sections = ((SECTION, False),)
-    return Report("Robustness", sections, facts, tables, pictures, paragraph=paragraph, notice=guard.notice())
+    caption = "Differences to plain `exact` in percentage points; bars are standard errors over data sets."
+    report.draw(Picture(folder / "robustness.png", SECTION, caption), draw_differences, measurements)
+    for size in sorted({m["size"] for m in measurements}):
+        report.add(f"the table of size {size:g}", size_table, measurements, size)
+    return report

@@ -35,11 +35,11 @@ def test_typical_distance_is_the_median_to_another_class():
 
 def test_accuracies_are_those_of_points_that_are_really_moved():
     """Robust accuracy in closed form against the worst of many points on the sphere of radius rho."""
-    measured = {m.method: m for m in measure("gaussian_1", 0, (0.3,), ["exact", "exact, geodesic ball"])}
+    measured = {m["method"]: m for m in measure("gaussian_1", 0, (0.3,), ["exact", "exact, geodesic ball"])}
     X, X_test, y, y_test = draw("gaussian_1", 0)
     model = HyperbolicSVC(tol=1e-4).fit(X, y)
-    rho = measured["exact"].rho
-    assert measured["exact"].clean == model.score(X_test, y_test)
+    rho = measured["exact"]["rho"]
+    assert measured["exact"]["clean"] == model.score(X_test, y_test)
     angles = np.linspace(0, 2 * np.pi, 720)
     circle = lift(np.sinh(rho) * np.column_stack([np.cos(angles), np.sin(angles)]))
     safe = []
@@ -48,7 +48,7 @@ def test_accuracies_are_those_of_points_that_are_really_moved():
         boost[0], boost[:, 0] = x, x
         boost[1:, 1:] += np.outer(x[1:], x[1:]) / (1 + x[0])
         safe.append(np.all(model.predict(lift((circle @ boost.T)[:, 1:])) == label))
-    assert measured["exact"].certified == measured["exact"].attacked == pytest.approx(np.mean(safe), abs=1e-12)
+    assert measured["exact"]["certified"] == measured["exact"]["attacked"] == pytest.approx(np.mean(safe), abs=1e-12)
 
 
 def test_the_command_writes_a_table_a_figure_and_all_numbers(tmp_path, capsys):

@@ -6,12 +6,8 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")  # pictures in files need no screen
-
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from scipy.stats import rankdata, studentized_range, wilcoxon
 
@@ -19,7 +15,7 @@ from hypermargin.arrays import Array
 from hypermargin.plotting.palette import CLASS_COLOURS
 from hypermargin_studies.accuracy.cells import METRICS, RADIUS, Cell, contestants, scoring_of
 from hypermargin_studies.accuracy.contestants import OURS, PEERS
-from hypermargin_studies.engine.report import Entry, Guard, Picture, Report, Table, with_marked
+from hypermargin_studies.engine.report import Entry, Picture, Report, Table, with_marked
 
 #: The score that parameters were chosen by: accuracy, or average precision on taxonomies.
 TUNED = "score"
@@ -232,20 +228,32 @@ def _ranking(all_scores: Scores, who: str) -> str:
 
 
 def all_tables(results: Results) -> list[Table]:
-    """Every table that has rows."""
-    everything = scores(results, TUNED)
-    complete = everything.complete
-    found = [_main_table(everything), *(_metric_table(scores(results, metric)) for metric in METRICS)]
+    """Every table."""
+    complete = scores(results, TUNED).complete
+    found = [_score_table(scores(results, metric)) for metric in (TUNED, *METRICS)]
     if complete.datasets:
         found.append(_rank_table(results))
         if "auto" in complete.contestants and complete.peers:
             found.append(_peer_table(complete))
-    found.append(_moved_table(changes(results)))
-    return [table for table in found if table.rows]
+    return [*found, _moved_table(changes(results))]
 
 
-def _main_table(all_scores: Scores) -> Table:
-    rows = _score_rows(all_scores)
+def _score_table(all_scores: Scores) -> Table:
+    """Means of a metric over folds, the best of a row marked; of the score, what speaks against us first."""
+    metric, columns = all_scores.metric, ["data", *all_scores.contestants]
+    digits, sign = 1 if metric == "seconds" else 3, -1.0 if metric in LESS_IS_BETTER else 1.0
+    rows = []
+    for dataset, values in zip(all_scores.datasets, all_scores.values, strict=True):
+        best = f"{values[int(np.argmax(np.where(np.isfinite(values), sign * values, -np.inf)))]:.{digits}f}"
+        texts = [f"{value:.{digits}f}" if np.isfinite(value) else "–" for value in values]
+        rows.append([dataset, *(Entry(text, is_best=text == best) for text in texts)])
+    if metric != TUNED:
+        caption = "Means over test folds." + " Less is better." * (metric in LESS_IS_BETTER)
+        if metric == "seconds":
+            caption += (
+                " Processor time of the search and the fit; of ours the search of all families counts for `auto`."
+            )
+        return Table(metric.replace(" ", "-"), metric, columns, rows, caption, "Scores")
     if "auto" in all_scores.contestants and all_scores.peers:
         peers = np.nan_to_num(all_scores.among(all_scores.peers).values, nan=-np.inf)
         gap = all_scores.of("auto") - np.max(peers, axis=1)
@@ -254,7 +262,7 @@ def _main_table(all_scores: Scores) -> Table:
         "Means over test folds of the score that parameters were chosen by: average precision on taxonomies, accuracy "
         "elsewhere. Bold: the best of a row. Data sets on which `auto` does worst against the best peer come first."
     )
-    return Table("scores", "Scores", ["data", *all_scores.contestants], rows, caption, "Scores")
+    return Table("scores", "Scores", columns, rows, caption, "Scores")
 
 
 def _peer_table(all_scores: Scores) -> Table:
@@ -279,15 +287,6 @@ def _rank_table(results: Results) -> Table:
     return Table("ranks", "Mean ranks", ["contestant", *metrics, "p"], rows, caption, "Ranks")
 
 
-def _metric_table(all_scores: Scores) -> Table:
-    caption = "Means over test folds."
-    caption += " Less is better." if all_scores.metric in LESS_IS_BETTER else ""
-    if all_scores.metric == "seconds":
-        caption += " Processor time of the search and the fit; of ours the search of all families counts for `auto`."
-    slug, columns = all_scores.metric.replace(" ", "-"), ["data", *all_scores.contestants]
-    return Table(slug, all_scores.metric, columns, _score_rows(all_scores), caption, "Scores")
-
-
 def _moved_table(moved: Mapping[str, tuple[float, float, int]]) -> Table:
     rows = [
         [name, f"{mean:.4f}", f"{most:.3f}", str(count)]
@@ -300,18 +299,6 @@ def _moved_table(moved: Mapping[str, tuple[float, float, int]]) -> Table:
     )
     columns = ["contestant", "mean change of a fold's score", "largest", "folds"]
     return Table("moved", "Changes of scores", columns, rows, caption, "After a random isometry")
-
-
-def _score_rows(all_scores: Scores) -> list[list[Any]]:
-    digits = 1 if all_scores.metric == "seconds" else 3
-    sign = -1.0 if all_scores.metric in LESS_IS_BETTER else 1.0
-    rows = []
-    for dataset, values in zip(all_scores.datasets, all_scores.values, strict=True):
-        known = np.where(np.isfinite(values), sign * values, -np.inf)
-        best = f"{values[int(np.argmax(known))]:.{digits}f}"
-        texts = [f"{value:.{digits}f}" if np.isfinite(value) else "–" for value in values]
-        rows.append([dataset, *(Entry(text, is_best=text == best) for text in texts)])
-    return rows
 
 
 def _p(value: float) -> str:
@@ -331,8 +318,10 @@ def joined(ranks: list[float], difference: float) -> list[tuple[int, int]]:
     return runs
 
 
-def critical_difference_figure(scores: Scores) -> Figure:
-    """Mean ranks of complete scores; ours in colour."""
+def critical_difference_figure(scores: Scores) -> Figure | None:
+    """Mean ranks of complete scores, ours in colour; None where there are too few for a picture."""
+    if len(scores.datasets) < 2 or len(scores.contestants) < 3:
+        return None
     ranks = scores.mean_ranks()
     names, places = list(ranks), list(ranks.values())
     difference = scores.critical_difference()
@@ -369,49 +358,31 @@ def critical_difference_figure(scores: Scores) -> Figure:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-def make_report(results: Results, facts: Mapping[str, str], picture: Path, guard: Guard) -> Report:
-    """The report with its picture in a file; `facts` describe the run. Parts that fail are left out and listed."""
-    drawn = guard.made("the picture of ranks", save_picture, results, picture)
-    tables = [*(guard.made("tables", all_tables, results) or []), guard.table()]
-    pictures = [Picture(picture, "Ranks", CAPTION)] if drawn else []
-    said = guard.made("the findings", findings, results) or []
-    return Report(TITLE, SECTIONS, facts, tables, pictures, said, notice=guard.notice())
-
-
-def save_picture(results: Results, path: Path) -> bool:
-    """Draw mean ranks into a file; False where there are too few for a picture."""
+def make_report(results: Results, facts: Mapping[str, str], picture: Path) -> Report:
+    """The report with its picture in a file; `facts` describe the run."""
+    report = Report(TITLE, SECTIONS, facts)
     complete = scores(results, TUNED).complete
-    if len(complete.datasets) < 2 or len(complete.contestants) < 3:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure = critical_difference_figure(complete)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-    return True
+    report.draw(Picture(picture, "Ranks", CAPTION), critical_difference_figure, complete)
+    report.add("tables", all_tables, results)
+    report.findings = report.made("the findings", findings, results) or []
+    return report
 
 
-def write_report(results: Results, folder: Path, facts: Mapping[str, str], guard: Guard) -> Path:
-    """Write accuracy.html, accuracy.md and the picture. Returns the page."""
-    return make_report(results, facts, folder / PICTURE, guard).write(folder, "accuracy")
-
-
-def write_results_page(results: Results, path: Path, facts: Mapping[str, str], guard: Guard) -> Path:
+def write_results_page(report: Report, path: Path) -> Path:
     """Put the findings at the head of `path`, in place of those of an earlier run, and write the page of tables.
 
-    The tables go to ``accuracy-tables.md`` beside it, the picture to ``images``. Returns the page of tables.
+    The tables go to ``accuracy-tables.md`` beside it; the picture of the report lies in ``images``.
     """
     tables = path.with_name("accuracy-tables.md")
-    report = make_report(results, facts, path.parent / "images" / PICTURE, guard)
     summary = [
         "## Which classifier is most accurate",
         "",
         f"Nested cross-validation of all models and their peers ([how](accuracy.md), [all tables]({tables.name})), "
-        f"{facts['cells']}; what speaks against `auto` first.",
+        f"{report.facts['cells']}; what speaks against `auto` first.",
         "",
         *(f"* {text}" for text in report.findings),
+        *(f"\n![Mean ranks of all contestants](images/{PICTURE})" for _ in report.pictures),
     ]
-    if report.pictures:
-        summary += ["", f"![Mean ranks of all contestants](images/{PICTURE})"]
     path.write_text(with_marked(path.read_text(encoding="utf-8"), "accuracy", "\n".join(summary)), encoding="utf-8")
     made_by = "Generated by `hypermargin accuracy`; not edited by hand."
     tables.write_text(report.markdown(path.parent, made_by), encoding="utf-8")

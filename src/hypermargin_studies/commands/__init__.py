@@ -1,10 +1,14 @@
 """Commands that the studies add to `hypermargin`, one module per command, and what they share."""
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hypermargin.cli.console import CommandError, warn
-from hypermargin_studies.engine.report import Guard
+
+if TYPE_CHECKING:  # what the engine imports takes longer to load than `--help` to answer
+    from hypermargin_studies.engine.cells import Cache, Results
+    from hypermargin_studies.engine.report import Report
 
 #: Failed parts of a report that are named on the terminal, which has room for a few lines; the report names them all.
 MOST_WARNINGS = 5
@@ -21,6 +25,28 @@ def add_study_arguments(
     parser.add_argument("--fresh", action="store_true", help="run finished cells again")
     parser.add_argument("--report-only", action="store_true", help="run nothing; report what is finished")
     parser.add_argument("--results-page", metavar="FILE", help=pages)
+
+
+def run_or_report(
+    args: argparse.Namespace,
+    cells: Sequence[Any],
+    cache: "Cache",
+    limit: float,
+    announce: Callable[["Results", Sequence[Any]], None],
+    **how: Any,
+) -> "Results":
+    """Results of all cells: of those that are kept, and, unless only a report is asked for, of the others after a run.
+
+    `announce` hears of both before the run.
+    """
+    from hypermargin_studies.engine.runner import run_missing
+
+    least, fresh = (0.0, False) if args.report_only else (limit, args.fresh)
+    done, missing = cache.split(cells, least, fresh=fresh, device=how.get("device"))
+    announce(done, missing)
+    if args.report_only:
+        return cache.whole(done, missing)
+    return done + run_missing(missing, cache, jobs=args.jobs, limit=limit, **how)
 
 
 def names_in(text: str | None, complaint: str, separator: str = ",") -> tuple[str, ...]:
@@ -49,9 +75,9 @@ def numbers_in(text: str | None, option: str, between: str) -> tuple[float, ...]
         raise CommandError(f"{option} must be numbers {between}, got {text!r}") from None
 
 
-def warn_of(guard: Guard) -> None:
+def warn_of(report: "Report") -> None:
     """Name the parts of a report that could not be made."""
-    for name, reason in guard.failures[:MOST_WARNINGS]:
+    for name, reason in report.failures[:MOST_WARNINGS]:
         warn(f"{name}: {reason}")
-    if guard.failures:
-        warn(f"{len(guard.failures)} parts of the report could not be made; its last section says which, and why")
+    if report.failures:
+        warn(f"{len(report.failures)} parts of the report could not be made; its last section says which, and why")

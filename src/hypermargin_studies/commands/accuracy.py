@@ -2,10 +2,11 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from hypermargin.cli.console import CommandError, say, show_table, warn
-from hypermargin_studies.commands import add_study_arguments, names_in, warn_of
+from hypermargin_studies.commands import add_study_arguments, names_in, run_or_report, warn_of
 
 EXAMPLES = """examples:
   hypermargin accuracy --output accuracy
@@ -35,10 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.accuracy.cells import DEFAULT_DATASETS, OUTER_FOLDS, load, plan
     from hypermargin_studies.accuracy.contestants import OURS, PEERS
-    from hypermargin_studies.accuracy.report import findings, rank_rows, scores, write_report, write_results_page
-    from hypermargin_studies.engine.cells import FINISHED, Cache
-    from hypermargin_studies.engine.report import Guard
-    from hypermargin_studies.engine.runner import describe_environment, run_with_progress
+    from hypermargin_studies.accuracy.report import PICTURE, make_report, rank_rows, scores, write_results_page
+    from hypermargin_studies.engine.cells import FINISHED, NOT_RUN, Cache
+    from hypermargin_studies.engine.runner import describe_environment
 
     if args.list:
         say(f"data: {', '.join(DEFAULT_DATASETS)}")
@@ -62,13 +62,14 @@ def run(args: argparse.Namespace) -> None:
     )
     folder = Path(args.output)
     cache = Cache(folder / "cells")
-    least = 0.0 if args.report_only else args.time_limit
-    done, missing = cache.split(cells, least, fresh=args.fresh and not args.report_only)
-    missing = [] if args.report_only else missing
-    say(f"{len(cells)} cells, {len(done)} measured before, {len(missing)} to measure")
-    everything = done + run_with_progress(missing, cache, jobs=args.jobs, limit=args.time_limit)
+
+    def announce(done: list, missing: Sequence) -> None:
+        to_measure = 0 if args.report_only else len(missing)
+        say(f"{len(cells)} cells, {len(done)} measured before, {to_measure} to measure")
+
+    everything = run_or_report(args, cells, cache, args.time_limit, announce)
     for cell, record in everything:
-        if record["state"] != FINISHED:
+        if record["state"] not in (FINISHED, NOT_RUN):
             warn(f"{cell.in_words()}: {record['reason']}")
     results = {cell: record for cell, record in everything if record["state"] == FINISHED}
     if not results:
@@ -79,18 +80,19 @@ def run(args: argparse.Namespace) -> None:
         "measured at commit": ", ".join(sorted({str(record.get("commit")) for record in results.values()})),
         **describe_environment(),
     }
-    guard = Guard()
-    page = write_report(results, folder, facts, guard)
-    warn_of(guard)
+    report = make_report(results, facts, folder / PICTURE)
+    page = report.write(folder, "accuracy")
+    warn_of(report)
     metrics, ranks = rank_rows(results)
     sets = len(scores(results, metrics[0]).complete.datasets)
     show_table(f"Mean ranks over {sets} data sets (1 is the best)", ("contestant", *metrics), ranks)
-    for sentence in findings(results):
+    for sentence in report.findings:
         say(sentence)
     if args.quick:
         say("This was a quick run: small data and two folds are no result.")
     if args.results_page is not None:
-        say(f"wrote {write_results_page(results, Path(args.results_page), facts, Guard())}")
+        path = Path(args.results_page)
+        say(f"wrote {write_results_page(make_report(results, facts, path.parent / 'images' / PICTURE), path)}")
     say(f"wrote {page} and {page.with_suffix('.md')}")
 
 

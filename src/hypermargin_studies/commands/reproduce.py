@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypermargin.cli.console import CommandError, make_folder, say, warn
-from hypermargin_studies.commands import add_study_arguments, names_in, numbers_in, warn_of
+from hypermargin_studies.commands import add_study_arguments, names_in, numbers_in, run_or_report, warn_of
 
 if TYPE_CHECKING:
     from hypermargin_studies.engine.cells import Results
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.cells import Cache
-    from hypermargin_studies.engine.runner import check_device, expected_seconds, run_with_progress
+    from hypermargin_studies.engine.runner import check_device, expected_seconds
     from hypermargin_studies.reproduction.cells import Selection, make_plan
 
     if args.jobs < 1:
@@ -69,24 +69,21 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError("the plan is empty; choose more data sets or methods, or leave out --quick")
     folder = make_folder(args.output)
     cache = Cache(folder / "cells")
-    least = 0.0 if args.report_only else limit
-    done, missing = cache.split(plan.cells, least, fresh=args.fresh, device=args.device)
-    _show_plan(plan, done, missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
+
+    def announce(done: "Results", missing: Sequence["Cell"]) -> None:
+        _show_plan(plan, done, missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
+
     if args.plan:
+        announce(*cache.split(plan.cells, limit, fresh=args.fresh, device=args.device))
         return
-    if args.report_only:
-        results = cache.whole(done, missing)
-    else:
-        how = {"jobs": args.jobs, "limit": limit, "dask": args.dask, "device": args.device}
-        results = done + run_with_progress(missing, cache, **how)
+    results = run_or_report(args, plan.cells, cache, limit, announce, dask=args.dask, device=args.device)
     _report(args, results, folder, limit)
 
 
 def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
     from hypermargin_studies.engine.cells import NOT_RUN
-    from hypermargin_studies.engine.report import Guard
     from hypermargin_studies.engine.runner import describe_environment
-    from hypermargin_studies.reproduction.report import write_report, write_results_page
+    from hypermargin_studies.reproduction.report import make_report, write_report, write_results_page
     from hypermargin_studies.reproduction.summary import Summary
 
     summary = Summary(results)
@@ -101,12 +98,11 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
         "cells made at": ", ".join(sorted(commits)),
         **{"report made at" if name == "commit" else name: value for name, value in describe_environment().items()},
     }
-    guard = Guard()
-    page = write_report(summary, folder, facts, guard, is_quick=args.quick)
-    warn_of(guard)
+    report = make_report(summary, folder, facts, is_quick=args.quick)
+    page = write_report(report, folder)
+    warn_of(report)
     if args.results_page:
-        tables = write_results_page(summary, Path(args.results_page), facts, Guard())
-        say(f"wrote {args.results_page} and {tables}")
+        say(f"wrote {args.results_page} and {write_results_page(report, Path(args.results_page))}")
     for state, count in sorted(Counter(record["state"] for _, record in summary.holes).items()):
         warn(f"{count} cells: {state}; the report lists them")
     say(f"wrote {page}, and the same as report.md, tables/ and figures/")

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from hypermargin.cli.console import CommandError, make_folder, percent, say, show_table, warn
+from hypermargin.cli.console import CommandError, make_folder, say, show_table, warn
 from hypermargin_studies.commands import chosen, numbers_in, warn_of
 
 EXAMPLES = """examples:
@@ -23,18 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.cells import FINISHED, Cache
-    from hypermargin_studies.engine.report import Guard
-    from hypermargin_studies.engine.runner import describe_environment, run_with_progress
-    from hypermargin_studies.robustness import (
-        ASPECTS,
-        DATASETS,
-        METHODS,
-        REFERENCE,
-        Cell,
-        Measurement,
-        by_dataset,
-        make_report,
-    )
+    from hypermargin_studies.engine.runner import describe_environment, run_missing
+    from hypermargin_studies.robustness import ASPECTS, DATASETS, METHODS, REFERENCE, Cell, by_dataset, make_report
 
     datasets = chosen(args.datasets, DATASETS, "data set", "the list names no data set")
     methods = chosen(args.methods, METHODS, "method", "the list names no method", ";")
@@ -49,20 +39,22 @@ def run(args: argparse.Namespace) -> None:
     cache = Cache(folder / "cells")
     cells = [Cell(dataset, seed, sizes, methods) for dataset in datasets for seed in range(args.seeds)]
     done, missing = cache.split(cells, 0.0)
-    records = dict(done + run_with_progress(missing, cache))
+    records = dict(done + run_missing(missing, cache))
     failed = [cell.in_words() for cell in cells if records[cell]["state"] != FINISHED]
     if len(failed) == len(cells):
         raise CommandError(f"nothing was measured: {records[cells[0]]['reason']}")
     if failed:
         warn(f"without a result: {'; '.join(failed)}")
-    rows = [row for cell in cells for row in records[cell].get(Cell.RESULT, ())]
-    measurements, raw = [Measurement(**row) for row in rows], folder / "robustness.json"
-    raw.write_text(json.dumps(rows, indent=0), encoding="utf-8")
-    guard = Guard()
-    page = make_report(measurements, folder, describe_environment(), guard).write(folder, "robustness")
-    warn_of(guard)
+    measurements, raw = (
+        [row for cell in cells for row in records[cell].get(Cell.RESULT, ())],
+        folder / "robustness.json",
+    )
+    raw.write_text(json.dumps(measurements, indent=0), encoding="utf-8")
+    report = make_report(measurements, folder, describe_environment())
+    page = report.write(folder, "robustness")
+    warn_of(report)
     table = by_dataset(measurements)
     for size in sizes:
-        rows = [(name, *(percent(table[name, size][aspect].mean()) for aspect in ASPECTS)) for name in methods]
+        rows = [(name, *(f"{table[name, size][aspect].mean():.1f} %" for aspect in ASPECTS)) for name in methods]
         show_table(f"size {size:g}", ("method", *ASPECTS.values()), rows)
     say(f"written: {', '.join(str(page.with_suffix(kind)) for kind in ('.md', '.html', '.png'))}, {raw}")

@@ -5,7 +5,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -147,11 +147,24 @@ class Picture:
         )
 
 
-class Guard:
-    """Makes the parts of a report one by one: a part that fails costs none of the others, and is listed with why."""
+@dataclass
+class Report:
+    """A page: what a reader must know first, findings in words, sections of pictures and tables, facts about the run.
 
-    def __init__(self) -> None:
-        self.failures: list[tuple[str, str]] = []
+    `sections` are the names in their order, with whether a section is folded away at first. Parts are made one by one:
+    a part that fails costs none of the others, and is listed with why.
+    """
+
+    title: str
+    sections: Sequence[tuple[str, bool]]
+    facts: Mapping[str, str]
+    hint: str = "Click a heading to sort."
+    notice: str = ""
+    paragraph: str = ""
+    findings: Sequence[str] = ()
+    tables: list[Table] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
 
     def made(self, name: str, make: Callable[..., T], *arguments: object) -> T | None:
         """What `make` returns; None if it failed."""
@@ -161,34 +174,26 @@ class Guard:
             self.failures.append((name, f"{type(error).__name__}: {error}"))
             return None
 
-    def table(self) -> Table:
+    def add(self, name: str, make: Callable[..., Table | list[Table]], *arguments: object) -> None:
+        """Add the table, or the tables, that `make` returns; those without rows are left out."""
+        made = self.made(name, make, *arguments)
+        self.tables += [table for table in ([made] if isinstance(made, Table) else made or []) if table.rows]
+
+    def draw(self, picture: Picture, make: Callable[..., Any], *arguments: object, kinds: Sequence[str] = ()) -> None:
+        """Add the figure that `make` returns, if it is one; it is saved in the picture's file, and as other kinds."""
+        if self.made(f"figure {picture.path.stem}", _save, picture.path, kinds, make, *arguments):
+            self.pictures.append(picture)
+
+    @property
+    def failed(self) -> Table:
         """The parts that could not be made; without rows if there are none."""
         title = "Parts of this report that could not be made"
         return Table("failed", title, ["part", "reason"], self.failures, "", FAILED_PARTS, 2)
 
-    def notice(self) -> str:
-        """A sentence for the head of the report; empty if nothing failed."""
-        if not self.failures:
-            return ""
-        return f"{len(self.failures)} parts of this report could not be made; its last section says which, and why."
-
-
-@dataclass
-class Report:
-    """A page: what a reader must know first, findings in words, sections of pictures and tables, facts about the run.
-
-    `sections` are the names in their order, with whether a section is folded away at first.
-    """
-
-    title: str
-    sections: Sequence[tuple[str, bool]]
-    facts: Mapping[str, str]
-    tables: Sequence[Table]
-    pictures: Sequence[Picture] = ()
-    findings: Sequence[str] = ()
-    paragraph: str = ""
-    notice: str = ""
-    hint: str = "Click a heading to sort."
+    def _notice(self) -> str:
+        """The notice, and a sentence if a part failed."""
+        text = f"{len(self.failures)} parts of this report could not be made; its last section says which, and why."
+        return " ".join([self.notice] * bool(self.notice) + [text] * bool(self.failures))
 
     def write(self, folder: Path, name: str) -> Path:
         """Write ``name.html`` and ``name.md``; returns the first."""
@@ -203,15 +208,15 @@ class Report:
         found = []
         for name, folded in (*self.sections, (FAILED_PARTS, False)):
             pictures = [picture for picture in self.pictures if picture.section == name]
-            tables = [table for table in self.tables if table.section == name and table.rows]
+            tables = [table for table in (*self.tables, self.failed) if table.section == name and table.rows]
             if pictures or tables:
                 found.append((name, folded, pictures, tables))
         return found
 
     def markdown(self, folder: Path, made_by: str = "") -> str:
         """The page as Markdown to lie in `folder`; `made_by` is its first sentence."""
-        parts = [f"# {self.title}\n"]
-        parts += [f"{text}\n" for text in (made_by, self.notice and f"> {self.notice}", self.paragraph) if text]
+        parts, notice = [f"# {self.title}\n"], self._notice()
+        parts += [f"{text}\n" for text in (made_by, notice and f"> {notice}", self.paragraph) if text]
         parts += [*(f"* {text}" for text in self.findings), ""]
         for name, _, pictures, tables in self._parts():
             shown = [f"![{p.caption}]({p.path.relative_to(folder).as_posix()})\n\n{p.caption}\n" for p in pictures]
@@ -220,7 +225,7 @@ class Report:
 
     def html(self) -> str:
         """The page as HTML that needs nothing else."""
-        body, links = [], []
+        body, links, notice = [], [], self._notice()
         for name, folded, pictures, tables in self._parts():
             anchor = name.lower().replace(",", "").replace(" ", "-")
             links.append(f'<a href="#{anchor}">{escape(name)}</a>')
@@ -232,7 +237,7 @@ class Report:
         return Template(_asset("html")).substitute(
             title=escape(self.title),
             hint=escape(self.hint),
-            banner=f'<p class="banner" role="note">{escape(self.notice)}</p>' if self.notice else "",
+            banner=f'<p class="banner" role="note">{escape(notice)}</p>' if notice else "",
             lead=f'<p class="lead">{escape(self.paragraph)}</p>' if self.paragraph else "",
             items="".join(f"<li>{escape(text)}</li>" for text in self.findings),
             about="".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in self.facts.items()),
@@ -243,6 +248,26 @@ class Report:
         )
 
 
+def _save(path: Path, kinds: Sequence[str], make: Callable[..., Any], *arguments: object) -> bool:
+    """Save the figure that `make` returns as .png and as other kinds; False if there is none."""
+    import matplotlib
+
+    matplotlib.use("Agg")  # pictures in files need no screen
+    from matplotlib import pyplot as plt
+
+    figure = make(*arguments)
+    if figure is None:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        for kind in (path.suffix[1:], *kinds):
+            metadata = {"Date": None} if kind == "svg" else None  # the same results give the same files
+            figure.savefig(path.with_suffix(f".{kind}"), dpi=110, bbox_inches="tight", metadata=metadata)
+    finally:
+        plt.close(figure)
+    return True
+
+
 def _asset(kind: str) -> str:
     return files("hypermargin_studies.engine").joinpath(f"report.{kind}").read_text(encoding="utf-8")
 
@@ -250,20 +275,13 @@ def _asset(kind: str) -> str:
 # -- parts of a page that several commands write -----------------------------------------------------------------------
 
 
-def marked(text: str, name: str) -> str | None:
-    """The part of this name with its marks; None if there is none."""
-    found = re.search(_between_marks(name), text, flags=re.DOTALL)
-    return found[0] if found else None
+def marked(text: str, name: str) -> str:
+    """The part of this name with its marks; empty if there is none."""
+    found = re.search(rf"<!-- {re.escape(name)}: begin -->.*?<!-- {re.escape(name)}: end -->", text, flags=re.DOTALL)
+    return found[0] if found else ""
 
 
 def with_marked(text: str, name: str, content: str) -> str:
     """The text with this content for the part; a new part comes behind the first heading."""
-    part = f"<!-- {name}: begin -->\n{content.strip()}\n<!-- {name}: end -->"
-    if marked(text, name) is not None:
-        return re.sub(_between_marks(name), lambda _: part, text, count=1, flags=re.DOTALL)
-    heading, _, rest = text.partition("\n")
-    return f"{heading}\n\n{part}\n{rest}"
-
-
-def _between_marks(name: str) -> str:
-    return rf"<!-- {re.escape(name)}: begin -->.*?<!-- {re.escape(name)}: end -->"
+    part, before = f"<!-- {name}: begin -->\n{content.strip()}\n<!-- {name}: end -->", marked(text, name)
+    return text.replace(before, part, 1) if before else text.replace("\n", f"\n\n{part}\n", 1)

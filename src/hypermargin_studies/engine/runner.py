@@ -5,7 +5,7 @@ import platform
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -83,39 +83,29 @@ def work(cell: Cell, limit: float, hopeless: dict[Hashable, Cell], device: str |
     return cell, record
 
 
-def run_missing(
-    cells: Sequence[Cell], cache: Cache, *, notify: Callable[[Any, Record], None] = lambda *_: None, **how: Any
-) -> Results:
-    """Compute cells as `run_cells` does, keep each as it finishes, and call `notify` with it."""
-    made_by = commit()
+def run_missing(cells: Sequence[Cell], cache: Cache, **how: Any) -> Results:
+    """Compute cells as `run_cells` does and keep each as it finishes, with progress and failures on standard error."""
     results: Results = []
-    for cell, record in run_cells(cells, **how):
-        record["commit"] = made_by
-        cache.write(cell, record)
-        results.append((cell, record))
-        notify(cell, record)
-    return results
-
-
-def run_with_progress(cells: Sequence[Cell], cache: Cache, **how: Any) -> Results:
-    """`run_missing`, with progress and failures on standard error."""
     if not cells:
-        return []
+        return results
+    made_by = commit()
     with Progress("cells", len(cells)) as progress:
 
         def line(text: str) -> None:
             progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-        def notify(cell: Cell, record: Record) -> None:
-            progress.at(progress.done + 1, cell.in_words())
-            if record["state"] == FAILED:
-                line(f"failed: {cell.in_words()}: {record['reason']}")
-
         try:
-            return run_missing(cells, cache, notify=notify, **how)
+            for cell, record in run_cells(cells, **how):
+                record["commit"] = made_by
+                cache.write(cell, record)
+                results.append((cell, record))
+                progress.at(progress.done + 1, cell.in_words())
+                if record["state"] == FAILED:
+                    line(f"failed: {cell.in_words()}: {record['reason']}")
         except KeyboardInterrupt:
             line(f"finished cells are kept in {cache.folder}; the same command goes on from there")
             raise
+    return results
 
 
 def expected_seconds(cells: Sequence[Cell], limit: float, device: str | None = None) -> float:

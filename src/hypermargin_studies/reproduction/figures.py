@@ -5,10 +5,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")  # pictures in files need no screen
-
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -16,7 +12,7 @@ from matplotlib.figure import Figure
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.plotting import PoincareDisplay
 from hypermargin_studies import datasets as data
-from hypermargin_studies.engine.report import Guard, Picture
+from hypermargin_studies.engine.report import Picture, Report
 from hypermargin_studies.reproduction.cells import GRID_METHODS, SYNTHETIC_C
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE
 from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems
@@ -252,24 +248,7 @@ FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
 )
 
 
-def save_figures(summary: Summary, folder: Path, guard: Guard) -> list[Picture]:
-    """Draw what there are results for as .png and .svg."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return [
-        Picture(folder / f"{name}.png", section, caption)
-        for name, section, caption, draw in FIGURES
-        if guard.made(f"figure {name}", _save, draw, summary, folder / name)
-    ]
-
-
-def _save(draw: Draw, summary: Summary, path: Path) -> bool:
-    """Draw one figure; false if there are no results for it."""
-    figure = draw(summary)
-    if figure is None:
-        return False
-    try:
-        for kind, metadata in (("png", None), ("svg", {"Date": None})):  # the same results give the same files
-            figure.savefig(path.with_suffix(f".{kind}"), dpi=110, bbox_inches="tight", metadata=metadata)
-    finally:
-        plt.close(figure)
-    return True
+def draw_figures(report: Report, summary: Summary, folder: Path) -> None:
+    """Add what there are results for, in files as .png and .svg."""
+    for name, section, caption, draw in FIGURES:
+        report.draw(Picture(folder / f"{name}.png", section, caption), draw, summary, kinds=("svg",))

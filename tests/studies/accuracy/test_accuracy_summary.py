@@ -15,11 +15,10 @@ from hypermargin_studies.accuracy.report import (
     findings,
     holm,
     joined,
+    make_report,
     scores,
-    write_report,
     write_results_page,
 )
-from hypermargin_studies.engine.report import Guard
 
 
 def record(**values):
@@ -170,7 +169,7 @@ def test_a_plan_compares_all_on_one_fold_before_the_next():
 
 def test_the_report_and_the_head_of_the_results(tmp_path):
     results, facts = made_up(), {"cells": "all", "commit": "none"}
-    page = write_report(results, tmp_path / "out", facts, Guard())
+    page = make_report(results, facts, tmp_path / "out" / "critical-difference.png").write(tmp_path / "out", "accuracy")
     assert (tmp_path / "out" / "critical-difference.png").stat().st_size > 5000
     assert '<td class="best">0.' in page.read_text(encoding="utf-8")
     text = (tmp_path / "out" / "accuracy.md").read_text(encoding="utf-8")
@@ -182,9 +181,10 @@ def test_the_report_and_the_head_of_the_results(tmp_path):
         pytest.fail("no row of the first data set")
     results_md = tmp_path / "results.md"
     results_md.write_text("# Results\n\nThe paper.\n", encoding="utf-8")
-    write_results_page(results, results_md, facts, Guard())
+    report = make_report(results, facts, tmp_path / "images" / "critical-difference.png")
+    write_results_page(report, results_md)
     once = results_md.read_text(encoding="utf-8")
-    write_results_page(results, results_md, facts, Guard())
+    write_results_page(report, results_md)
     assert results_md.read_text(encoding="utf-8") == once
     assert once.index("most accurate") < once.index("The paper.")
     assert once.count("The paper.") == 1

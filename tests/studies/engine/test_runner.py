@@ -14,7 +14,7 @@ from light_cells import LightCell
 
 from hypermargin_studies.engine import runner
 from hypermargin_studies.engine.cells import FAILED, FINISHED, NOT_RUN, SKIPPED, TIMED_OUT, Cache
-from hypermargin_studies.engine.runner import expected_seconds, run_cells, run_missing, run_with_progress
+from hypermargin_studies.engine.runner import expected_seconds, run_cells, run_missing
 from hypermargin_studies.engine.worker import Answer, LimitedWorker
 
 
@@ -23,16 +23,19 @@ def states(cells, **how):
     return [records[cell]["state"] for cell in cells]
 
 
-def test_an_interrupted_run_resumes_with_what_is_missing(tmp_path):
+def test_an_interrupted_run_resumes_with_what_is_missing(tmp_path, capsys):
     cells = [LightCell(number=k) for k in range(4)]
     cache = Cache(tmp_path)
 
-    def stop_after_two(_, __):
-        if len(list(tmp_path.rglob("*.json"))) == 2:
-            raise KeyboardInterrupt
+    class Interrupted(Cache):
+        def write(self, cell, record):
+            super().write(cell, record)
+            if len(list(tmp_path.rglob("*.json"))) == 2:
+                raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_missing(cells, cache, jobs=1, limit=60.0, notify=stop_after_two)
+        run_missing(cells, Interrupted(tmp_path), jobs=1, limit=60.0)
+    assert f"finished cells are kept in {tmp_path}" in capsys.readouterr().err
     done, missing = cache.split(cells, 60.0)
     assert len(done) == len(missing) == 2
     assert [record["state"] for _, record in cache.whole(done, missing)] == [FINISHED, FINISHED, NOT_RUN, NOT_RUN]
@@ -47,7 +50,7 @@ def test_an_interrupted_run_resumes_with_what_is_missing(tmp_path):
 
 def test_a_record_names_its_cell_and_its_commit(tmp_path):
     cell, cache = LightCell(number=3), Cache(tmp_path)
-    run_with_progress([cell], cache)
+    run_missing([cell], cache)
     record = json.loads(cache.path(cell).read_text())
     assert LightCell(**record["cell"]) == cell
     assert record["commit"]
