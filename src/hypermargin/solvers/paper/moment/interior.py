@@ -422,8 +422,7 @@ class BlockOperator:
 
     def __init__(self, block: Block, position: Index, n_groups: int, n_private: int, xp: Any, device: Any) -> None:
         self.xp, self.size, self.copies, self.name = xp, block.size, block.copies, block.name
-        self.identity_groups = block.copies == n_groups and bool(np.all(block.groups == np.arange(n_groups)))
-        self.groups, self.n_groups = block.groups, n_groups
+        self.n_groups = n_groups
         self.n_localised, self.n_terms, self.n_moments = *block.shift.shape, len(position)
         shift, hankel, n_localised = position[block.shift], block.hankel, self.n_localised
         # The moment matrix: its localised moments are the moments themselves, so take them in this order.
@@ -433,7 +432,6 @@ class BlockOperator:
             hankel, shift = shift[hankel, 0], every[:, None]
         self._hankel = xp.asarray(hankel.ravel(), device=device)
         self._shift = xp.asarray(shift.ravel(), device=device)
-        self._group_index = xp.asarray(block.groups, device=device)
         self._sum_entries = SumByTarget(hankel.ravel(), n_localised, xp, device)
         self._sum_terms = SumByTarget(shift.ravel(), len(position), xp, device)
         self.coefficients = xp.asarray(np.ascontiguousarray(block.coefficients), device=device)
@@ -457,7 +455,7 @@ class BlockOperator:
     def matrices(self, z: Any) -> Any:
         """Moments (N, S) to matrices (copies, r, r)."""
         xp = self.xp
-        y = z if self.identity_groups else xp.take(z, self._group_index, axis=0)
+        y = z[: self.copies, :] if self.n_groups > 1 else xp.broadcast_to(z, (self.copies, self.n_moments))
         if not self.is_plain:
             shifted = xp.reshape(xp.take(y, self._shift, axis=1), (self.copies, self.n_localised, self.n_terms))
             y = (shifted @ self.coefficients[:, :, None])[:, :, 0]
@@ -470,23 +468,10 @@ class BlockOperator:
         if self.is_plain:
             return y
         terms = self._sum_terms(xp.reshape(y[:, :, None] * self.coefficients[:, None, :], (self.copies, -1)))
-        if self.identity_groups:
-            return terms
-        out = xp.zeros((self.n_groups, self.n_moments), dtype=X.dtype, device=X.device)
-        for group, rows in self.by_group(0, self.n_groups):
-            out[group, :] = xp.sum(terms[rows, :], axis=0)
-        return out
-
-    def copies_of(self, start: int, stop: int) -> slice:
-        """Which of this block's matrices belong to groups start to stop."""
-        if self.identity_groups:
-            return slice(start, stop)
-        return slice(int(np.searchsorted(self.groups, start)), int(np.searchsorted(self.groups, stop)))
-
-    def by_group(self, start: int, stop: int) -> list[tuple[int, slice]]:
-        """The groups from start to stop that have copies, and which."""
-        groups = np.unique(self.groups[self.copies_of(start, stop)]).tolist()
-        return [(group, self.copies_of(group, group + 1)) for group in groups]
+        if self.n_groups == 1:
+            return xp.sum(terms, axis=0, keepdims=True)
+        missing = (self.n_groups - self.copies, self.n_moments)
+        return xp.concat((terms, xp.zeros(missing, dtype=X.dtype, device=X.device))) if missing[0] else terms
 
     def plain_newton(self, X: Any, S_inverse: Any) -> tuple[Any, Any]:
         """Private rows of the Newton matrices (k, P, S - 1) of the moment matrix, and the sum of the shared parts."""
@@ -494,12 +479,16 @@ class BlockOperator:
         return private, self.xp.sum(shared[0], axis=0) if shared else 0.0
 
     def localised_newton(self, X: Any, S_inverse: Any, copies: slice) -> tuple[Any, Any]:
-        """L and ``H L`` of some copies: their Newton matrices are ``L' H L``, H those of localised moments.
+        """L and ``H L`` of some groups: their Newton matrices are ``L' H L``, H those of localised moments.
 
-        L, (copies, Y, S - 1), takes a group's moments, the constant left out, to the localised ones.
+        L, (groups, Y, S - 1), takes a group's moments, the constant left out, to the localised ones of its copies.
         """
-        L = self.xp.reshape(self.coefficients[copies, :] @ self._one_hot, (-1, self.n_localised, self.n_moments - 1))
-        return L, self._patterns[0].products(X, S_inverse) @ L
+        n_unknowns = self.n_moments - 1
+        L = self.xp.reshape(self.coefficients[copies, :] @ self._one_hot, (-1, self.n_localised, n_unknowns))
+        product = self._patterns[0].products(X, S_inverse) @ L
+        if self.n_groups == 1:
+            L, product = (self.xp.reshape(M, (1, -1, n_unknowns)) for M in (L, product))
+        return L, product
 
 
 class RelaxationOperator:
@@ -617,29 +606,20 @@ class NewtonSystem:
     def _newton_matrices(self, start: int, stop: int) -> tuple[Any, Any]:
         """Private rows of ``M`` of some groups, the constant left out, and the sum of their shared rows and columns."""
         xp, P = self.operator.xp, self.operator.n_private
-        rows: Any = 0.0
-        border: Any = 0.0
-        maps, products = [], []
+        parts = []
         for block, X, Si in zip(self.operator.blocks, self.X, self.S_inverse, strict=True):
-            copies = block.copies_of(start, stop)
-            if copies.start == copies.stop:
-                continue
+            copies = slice(start, stop) if block.n_groups > 1 else slice(None)
             if block.is_plain:
                 rows, border = block.plain_newton(X[copies, ...], Si[copies, ...])
-                continue
-            L, product = block.localised_newton(X[copies, ...], Si[copies, ...], copies)
-            if block.identity_groups:  # one product for all of these blocks, below
-                maps.append(L)
-                products.append(product)
-                continue
-            for group, part in block.by_group(start, stop):
-                inside = slice(part.start - copies.start, part.stop - copies.start)
-                flat_L, flat_product = (xp.reshape(M[inside, ...], (-1, M.shape[2])) for M in (L, product))
-                rows[group - start, ...] += flat_L[:, :P].mT @ flat_product
-                border = border + flat_L[:, P:].mT @ flat_product[:, P:]
-        if maps:
-            L, product = xp.concat(maps, axis=1), xp.concat(products, axis=1)
-            rows = rows + L[:, :, :P].mT @ product
+            elif start < block.copies:
+                parts.append(block.localised_newton(X[copies, ...], Si[copies, ...], copies))
+        # One product for all blocks with a copy in each of these groups; the paper's cone is in the first group alone.
+        whole = [part for part in parts if part[0].shape[0] == stop - start]
+        parts = [part for part in parts if part[0].shape[0] < stop - start]
+        if whole:
+            parts.append(tuple(xp.concat(matrices, axis=1) for matrices in zip(*whole, strict=True)))
+        for L, product in parts:
+            rows[: L.shape[0], ...] += L[:, :, :P].mT @ product
             if self.operator.n_shared:
                 flat_L, flat_product = (xp.reshape(M[:, :, P:], (-1, M.shape[2] - P)) for M in (L, product))
                 border = border + flat_L.mT @ flat_product

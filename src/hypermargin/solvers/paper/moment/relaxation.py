@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.losses import SQRT2
 from hypermargin.solvers.paper.frames import Frame
 from hypermargin.solvers.paper.worst_margins import WorstMargins
@@ -43,62 +45,40 @@ def monomials(n_variables: int, degree: int) -> Exponents:
     return np.array(rows, dtype=np.int64).reshape(-1, n_variables)
 
 
-class MonomialIndex:
-    """Finds the position of monomials in a list of them."""
-
-    def __init__(self, exponents: Exponents) -> None:
-        self._base = int(exponents.sum(axis=1).max(initial=0)) + 1
-        self._powers = [self._base**k for k in range(exponents.shape[1])]  # Python integers: no overflow
-        self._position = {self._code(row): k for k, row in enumerate(exponents.tolist())}
-
-    def _code(self, row: list[int]) -> int:
-        return sum(power * exponent for power, exponent in zip(self._powers, row, strict=True))
-
-    def __call__(self, exponents: Exponents) -> NDArray[np.int64]:
-        """Positions of the given exponents, shape (..., m) to (...)."""
-        flat = exponents.reshape(-1, exponents.shape[-1]).tolist()
-        return np.array([self._position[self._code(row)] for row in flat], dtype=np.int64).reshape(exponents.shape[:-1])
+def positions(known: Exponents, wanted: Exponents) -> Index:
+    """Where in the list `known` the monomials `wanted` are, shape (..., m) to (...)."""
+    place = {tuple(row): k for k, row in enumerate(known.tolist())}
+    flat = wanted.reshape(-1, wanted.shape[-1]).tolist()
+    return np.array([place[tuple(row)] for row in flat], dtype=np.int64).reshape(wanted.shape[:-1])
 
 
-@dataclass(frozen=True, eq=False)
-class Polynomials:
-    """One polynomial per row: ``p_i(v) = sum_k coefficients[i, k] v^exponents[k]``."""
+class Polynomials(NamedTuple):
+    """One polynomial per row: ``p_i(v) = sum_k coefficients[i, k] v^exponents[k]``, in the first variables."""
 
     exponents: Exponents
     coefficients: Array
 
-    @property
-    def degree(self) -> int:
-        return int(self.exponents.sum(axis=1).max(initial=0))
 
-    def __call__(self, v: Array) -> Array:
-        """Values at points v, shape (..., m) to (..., N) (for checks, not for speed)."""
-        powers = np.prod(np.asarray(v)[..., None, :] ** self.exponents, axis=-1)
-        return powers @ self.coefficients.T
-
-    def largest(self) -> Array:
-        """The largest coefficient of each row in size, 1 where all are 0: a constraint divided by it means the same."""
-        largest = np.max(np.abs(self.coefficients), axis=1)
-        return np.where(largest > 0.0, largest, 1.0)
+def power(variable: int, degrees: Sequence[int] | Index) -> Exponents:
+    """Exponents of powers of one variable."""
+    return np.outer(degrees, np.eye(variable + 1, dtype=np.int64)[variable])
 
 
-def affine(constant: Array, linear: Array, variables: list[int], n_variables: int) -> Polynomials:
-    """``constant_i + sum_k linear[i, k] v[variables[k]]``."""
-    exponents = np.zeros((len(variables) + 1, n_variables), dtype=np.int64)
-    exponents[np.arange(1, len(variables) + 1), variables] = 1
-    return Polynomials(exponents, np.concatenate((np.reshape(constant, (-1, 1)), linear), axis=1))
+def affine(constant: Array, linear: Array) -> Polynomials:
+    """``constant_i + linear_i . v``."""
+    exponents = np.eye(1 + linear.shape[1], linear.shape[1], -1, dtype=np.int64)
+    return Polynomials(exponents, np.column_stack((constant, linear)))
 
 
-def quadratic(constant: float, linear: Array, matrix: Array, n_variables: int) -> Polynomials:
-    """``constant + linear . v + v' matrix v`` in the first ``len(linear)`` variables; matrix symmetric."""
-    k = len(linear)
-    rows, columns = np.triu_indices(k)
-    exponents = np.zeros((1 + k + len(rows), n_variables), dtype=np.int64)
-    exponents[np.arange(1, k + 1), np.arange(k)] = 1
-    np.add.at(exponents, (np.arange(k + 1, len(exponents)), rows), 1)
-    np.add.at(exponents, (np.arange(k + 1, len(exponents)), columns), 1)
-    squares = np.where(rows == columns, 1.0, 2.0) * matrix[rows, columns]
-    return Polynomials(exponents, np.concatenate(([constant], linear, squares))[None, :])
+def quadratic(constant: Array, linear: Array, matrix: Array) -> Polynomials:
+    """``constant_i + linear_i . v + v' matrix_i v``; the matrices are symmetric."""
+    rows, columns = np.triu_indices(linear.shape[1])
+    unit = np.eye(linear.shape[1], dtype=np.int64)
+    plain = affine(constant, linear)
+    squares = np.where(rows == columns, 1.0, 2.0) * matrix[:, rows, columns]
+    return Polynomials(
+        np.concatenate((plain.exponents, unit[rows] + unit[columns])), np.hstack((plain.coefficients, squares))
+    )
 
 
 # -- the relaxation ----------------------------------------------------------------------------------------------------
@@ -134,107 +114,61 @@ class Block:
         y = np.einsum("kcp,kp->kc", z[self.groups][:, self.shift], self.coefficients)
         return y[:, self.hankel]
 
-    def adjoint(self, X: Array, n_groups: int, n_moments: int) -> Array:
-        """Coefficients of ``sum_k g_k(v) [v]' X_k [v]``, group by group: (copies, size, size) to (N, S)."""
-        incidence = np.zeros((self.size**2, len(self.shift)))
-        incidence[np.arange(self.size**2), self.hankel.ravel()] = 1.0
-        y = X.reshape(self.copies, -1) @ incidence
-        out = np.zeros((n_groups, n_moments))
-        for p in range(self.shift.shape[1]):
-            np.add.at(out, (self.groups[:, None], self.shift[None, :, p]), y * self.coefficients[:, p, None])
-        return out
 
-
-@dataclass(frozen=True, eq=False)
 class Relaxation:
     """Minimise ``sum_i objective[i] . z[i]`` over moments z with ``z[:, 0] = 1``, shared ones equal, all blocks PSD.
 
-    `half_degree` is half the largest degree of a constraint, rounded up: by so much the localising matrices are lower.
+    Each constraint becomes a block of the largest order that its degree allows. `half_degree` is half the largest
+    degree of a constraint, rounded up: by so much the localising matrices are lower. `shared` and `private` are masks
+    of the moments; the constant is neither.
     """
 
-    order: int
-    half_degree: int
-    exponents: Exponents
-    shared: NDArray[np.bool_]
-    objective: Array
-    blocks: tuple[Block, ...]
+    def __init__(self, n_variables: int, n_groups: int, order: int, shared_variables: int) -> None:
+        self.order, self.n_variables, self.n_groups, self.half_degree = order, n_variables, n_groups, 1
+        self.exponents = monomials(n_variables, 2 * order)
+        self.n_moments = len(self.exponents)
+        self.shared = np.all(self.exponents[:, shared_variables:] == 0, axis=1)
+        self.private = ~self.shared
+        self.shared[0] = False
+        self.objective = np.zeros((n_groups, self.n_moments))
+        self.blocks: list[Block] = []
+        self.constrain("moment", affine(np.ones(n_groups), np.zeros((n_groups, 0))))
 
-    @property
-    def n_groups(self) -> int:
-        return self.objective.shape[0]
+    def constrain(self, name: str, g: Polynomials) -> None:
+        """Demand ``g_k >= 0`` in group k, or in the one group there is."""
+        degree = int(g.exponents.sum(axis=1).max())
+        half = (degree + 1) // 2
+        if half > self.order:
+            raise ValueError(f"a constraint of degree {degree} needs order at least {half}, got {self.order}")
+        self.half_degree = max(self.half_degree, half)
+        basis = monomials(self.n_variables, self.order - half)
+        localised = monomials(self.n_variables, 2 * (self.order - half))
+        hankel = positions(localised, basis[:, None, :] + basis[None, :, :])
+        shift = positions(self.exponents, localised[:, None, :] + self._padded(g.exponents)[None, :, :])
+        groups = np.minimum(np.arange(len(g.coefficients)), self.n_groups - 1)
+        largest = np.max(np.abs(g.coefficients), axis=1)
+        divisors = np.where(largest > 0.0, largest, 1.0)
+        self.blocks.append(Block(name, hankel, shift, g.coefficients / divisors[:, None], groups, divisors))
 
-    @property
-    def n_moments(self) -> int:
-        """Moments of one group, the constant among them."""
-        return self.exponents.shape[0]
+    def minimise(self, p: Polynomials, factor: Array | float = 1.0) -> None:
+        """Add ``factor p_k`` to the objective of group k."""
+        place = positions(self.exponents, self._padded(p.exponents))
+        self.objective[: len(p.coefficients), place] += factor * p.coefficients
 
-    @property
-    def private(self) -> NDArray[np.bool_]:
-        """Mask of the moments private to a group."""
-        private = ~self.shared
-        private[0] = False
-        return private
+    def _padded(self, exponents: Exponents) -> Exponents:
+        return np.pad(exponents, ((0, 0), (0, self.n_variables - exponents.shape[1])))
 
-    def sum_of_squares(self, grams: tuple[Array, ...]) -> Array:
+    def sum_of_squares(self, grams: Sequence[Array]) -> Array:
         """Coefficients of the SOS side ``sum_blocks g [v]' X [v]``, group by group, shape (N, S)."""
         total = np.zeros_like(self.objective)
         for block, X in zip(self.blocks, grams, strict=True):
-            total += block.adjoint(X, self.n_groups, self.n_moments)
+            y = X.reshape(block.copies, -1) @ np.eye(len(block.shift))[block.hankel.ravel()]
+            for coefficient, place in zip(block.coefficients.T, block.shift.T, strict=True):
+                np.add.at(total, (block.groups[:, None], place), y * coefficient[:, None])
         return total
 
 
-class RelaxationBuilder:
-    """Collects the constraints of a relaxation; each becomes a block of the largest order that its degree allows."""
-
-    def __init__(self, n_variables: int, n_groups: int, order: int, shared_variables: int) -> None:
-        self.order, self.n_variables, self.n_groups = order, n_variables, n_groups
-        self.exponents = monomials(n_variables, 2 * order)
-        self._find = MonomialIndex(self.exponents)
-        self._shared = np.all(self.exponents[:, shared_variables:] == 0, axis=1)
-        self._shared[0] = False
-        self._blocks: list[Block] = []
-        self._half_degree = 1
-        self._objective = np.zeros((n_groups, len(self.exponents)))
-        one = Polynomials(np.zeros((1, n_variables), dtype=np.int64), np.ones((n_groups, 1)))
-        self.constrain("moment", one)
-
-    def constrain(self, name: str, g: Polynomials, groups: Index | None = None) -> None:
-        """Demand ``g_k >= 0`` in group ``groups[k]`` (default: one polynomial per group)."""
-        half = (g.degree + 1) // 2
-        if half > self.order:
-            raise ValueError(f"a constraint of degree {g.degree} needs order at least {half}, got {self.order}")
-        self._half_degree = max(self._half_degree, half)
-        basis = monomials(self.n_variables, self.order - half)
-        localised = monomials(self.n_variables, 2 * (self.order - half))
-        hankel = MonomialIndex(localised)(basis[:, None, :] + basis[None, :, :])
-        shift = self._find(localised[:, None, :] + g.exponents[None, :, :])
-        chosen = np.arange(self.n_groups) if groups is None else np.asarray(groups, dtype=np.int64)
-        divisors = g.largest()
-        self._blocks.append(Block(name, hankel, shift, g.coefficients / divisors[:, None], chosen, divisors))
-
-    def minimise(self, p: Polynomials, groups: Index | None = None) -> None:
-        """Add ``p_k`` to the objective of group ``groups[k]``."""
-        chosen = np.arange(self.n_groups) if groups is None else np.asarray(groups, dtype=np.int64)
-        self._objective[chosen[:, None], self._find(p.exponents)[None, :]] += p.coefficients
-
-    def build(self) -> Relaxation:
-        return Relaxation(
-            self.order, self._half_degree, self.exponents, self._shared, self._objective, tuple(self._blocks)
-        )
-
-
 # -- from a margin problem to its relaxation ---------------------------------------------------------------------------
-
-
-def check_size(n_groups: int, n_variables: int, order: int, max_block: int) -> None:
-    """Refuse relaxations whose matrices are larger than the caller allows, with an error that gives their size."""
-    block, moments = comb(n_variables + order, order), comb(n_variables + 2 * order, 2 * order)
-    if block > max_block:
-        raise ValueError(
-            f"order {order} with {n_variables} variables per group needs moment matrices of {block} x {block} and "
-            f"{moments:,} moments in each of {n_groups:,} groups (about {8e-9 * n_groups * moments**2:.2g} GB); "
-            f"set max_block={block} to allow it, or lower the order"
-        )
 
 
 def build_relaxation(
@@ -249,6 +183,7 @@ def build_relaxation(
     linear: tuple[float, Array] | None = None,
     robust: WorstMargins | None = None,
     near: Sequence[Array] = (),
+    max_block: float = np.inf,
 ) -> Relaxation:
     """The relaxation for samples with covectors Z (n, d + 1) and costs (n,), infinite ones for the hard margin.
 
@@ -256,123 +191,99 @@ def build_relaxation(
     `robust` has worst-case margins of the same samples. They keep the groups: polyhedral sets have one margin
     constraint per corner. For round sets ``margin >= reach |D w|`` becomes a quadratic constraint, the difference of
     the squares of both sides (hinge only). Margin constraints at some of their points, among them those with covectors
-    `near`, tighten it.
+    `near`, tighten it. Relaxations with matrices larger than `max_block` are refused.
     """
     n, k = Z.shape
-    hard = bool(np.all(np.isinf(costs)))
-    slacks = 0 if hard else (1 if sparse else n)
+    slacks = 0 if np.all(np.isinf(costs)) else 1 if sparse else n
     n_groups = n if slacks and sparse else 1
-    n_variables = k + slacks
-    builder = RelaxationBuilder(n_variables, n_groups, order, shared_variables=k if n_groups > 1 else 0)
-    first = np.zeros(1, dtype=np.int64)
+    _check_size(n_groups, k + slacks, order, max_block)
+    relaxation = Relaxation(k + slacks, n_groups, order, shared_variables=k if n_groups > 1 else 0)
 
-    cone = _cone(frame, n_variables)
-    if bounded:  # in every group: tighter, and no sample is special because it came first
-        builder.constrain("cone", Polynomials(cone.exponents, np.repeat(cone.coefficients, n_groups, axis=0)))
-    else:  # in the first group, as in the paper
-        builder.constrain("cone", cone, groups=first)
-    builder.minimise(Polynomials(cone.exponents, 0.5 * cone.coefficients / frame.objective_scale), groups=first)
+    def in_all_groups(p: Polynomials) -> Polynomials:
+        return Polynomials(p.exponents, np.repeat(p.coefficients, n_groups, axis=0))
+
+    cone = _cone(frame)
+    # With a ball in every group: tighter, and no sample is special because it came first. The paper's is in the first.
+    relaxation.constrain("cone", in_all_groups(cone) if bounded else cone)
+    relaxation.minimise(cone, 0.5 / frame.objective_scale)
     if linear is not None:
         offset, slope = linear
-        term = affine(
-            np.array([offset + slope @ frame.centre]), (slope @ frame.basis)[None, :], list(range(k)), n_variables
-        )
-        builder.minimise(Polynomials(term.exponents, term.coefficients / frame.objective_scale), groups=first)
+        term = affine(offset + slope[None] @ frame.centre, slope[None] @ frame.basis)
+        relaxation.minimise(term, 1.0 / frame.objective_scale)
 
     corners = [Z] if robust is None else list(robust.corners(near))
-    is_round = robust is not None and robust.norm == "l2"
-    if hard:
+    for j in range(max(slacks, 1)):
+        rows = slice(None) if sparse or not slacks else slice(j, j + 1)
+        scale = frame.slack_scale[rows, None] if slacks else None
+        slack = Polynomials(power(k + j, [1]), np.ones((n_groups, 1)))
+        if scale is not None:
+            relaxation.constrain("slack", slack)
         for Z_corner in corners:
-            margins, directions = Z_corner @ frame.centre - 1.0, Z_corner @ frame.basis
-            builder.constrain(
-                "margin", affine(margins, directions, list(range(k)), n_variables), np.zeros(n, dtype=np.int64)
-            )
-        if robust is not None and is_round:
-            spread = _spread(robust, slice(None), None, frame, k, n_variables)
-            builder.constrain("spread", spread, np.zeros(n, dtype=np.int64))
-    for j in range(slacks):
-        rows = slice(None) if sparse else slice(j, j + 1)
-        scale = frame.slack_scale[rows, None]
-        slack = affine(np.zeros(len(scale)), np.ones_like(scale), [k + j], n_variables)
-        builder.constrain("slack", slack)
-        for Z_corner in corners:
-            margins, directions = Z_corner[rows] @ frame.centre - 1.0, Z_corner[rows] @ frame.basis
-            builder.constrain("margin", _margin(margins, directions, scale, k + j, n_variables, taylor))
-        if robust is not None and is_round:
-            builder.constrain("spread", _spread(robust, rows, scale, frame, k + j, n_variables))
-        cost = costs[rows, None] * scale / frame.objective_scale
-        builder.minimise(Polynomials(slack.exponents, slack.coefficients * cost))
-        if bounded:
-            builder.constrain("slack range", _slack_range(len(scale), k + j, n_variables))
+            relaxation.constrain("margin", _margin(Z_corner[rows], frame, scale, k + j, taylor))
+        if robust is not None and robust.norm == "l2":
+            relaxation.constrain("spread", _spread(robust, rows, scale, frame, k + j))
+        if scale is not None:
+            relaxation.minimise(slack, costs[rows, None] * scale / frame.objective_scale)
+            if bounded:  # the slack lies between 0 and the largest value it can have in the ball
+                between = Polynomials(power(k + j, [1, 2]), np.array([[1.0, -1.0]]))
+                relaxation.constrain("slack range", in_all_groups(between))
     if bounded:
-        ball = quadratic(1.0, np.zeros(k), -np.eye(k), n_variables)
-        builder.constrain("ball", Polynomials(ball.exponents, np.repeat(ball.coefficients, n_groups, axis=0)))
-    return builder.build()
+        relaxation.constrain("ball", in_all_groups(quadratic(np.ones(1), np.zeros((1, k)), -np.eye(k)[None])))
+    return relaxation
 
 
-def _cone(frame: Frame, n_variables: int) -> Polynomials:
+def _check_size(n_groups: int, n_variables: int, order: int, max_block: float) -> None:
+    """Refuse relaxations whose matrices are larger than the caller allows, with an error that gives their size."""
+    block, moments = comb(n_variables + order, order), comb(n_variables + 2 * order, 2 * order)
+    if block > max_block:
+        raise ValueError(
+            f"order {order} with {n_variables} variables per group needs moment matrices of {block} x {block} and "
+            f"{moments:,} moments in each of {n_groups:,} groups (about {8e-9 * n_groups * moments**2:.2g} GB); "
+            f"set max_block={block} to allow it, or lower the order"
+        )
+
+
+def _cone(frame: Frame) -> Polynomials:
     """``q(centre + basis v)``."""
-    signs = np.ones(len(frame.centre))
-    signs[0] = -1.0
-    lowered = frame.basis.T * signs  # basis' G
-    constant = float(frame.centre @ (signs * frame.centre))
-    return quadratic(constant, 2.0 * lowered @ frame.centre, lowered @ frame.basis, n_variables)
-
-
-def _margin(
-    constant: Array, directions: Array, scale: Array, variable: int, n_variables: int, taylor: int
-) -> Polynomials:
-    """``m_i(w) - 1 + sqrt2 xi - xi^2/2 + sqrt2 xi^3/6``, the powers of xi up to `taylor`."""
-    k = directions.shape[1]
-    plain = affine(constant, directions, list(range(k)), n_variables)
-    powers = np.zeros((taylor, n_variables), dtype=np.int64)
-    powers[:, variable] = np.arange(1, taylor + 1)
-    terms = np.array(TAYLOR[:taylor]) * scale ** np.arange(1, taylor + 1)
-    return Polynomials(
-        np.concatenate((plain.exponents, powers)),
-        np.concatenate((plain.coefficients, terms), axis=1),
+    lowered = -covector(frame.basis.T)  # basis' G
+    return quadratic(
+        quadratic_form(frame.centre[None]), 2.0 * (lowered @ frame.centre)[None], (lowered @ frame.basis)[None]
     )
 
 
-def _spread(
-    robust: WorstMargins,
-    rows: slice,
-    scale: Array | None,
-    frame: Frame,
-    variable: int,
-    n_variables: int,
-) -> Polynomials:
-    """``(m_i(w) - 1 + sqrt2 xi)^2 - reach_i^2 |D_i w|^2`` of the samples `rows`; without xi for the hard margin."""
+def _margin(Z: Array, frame: Frame, scale: Array | None, variable: int, taylor: int) -> Polynomials:
+    """``m_i(w) - 1 + sqrt2 xi - xi^2/2 + sqrt2 xi^3/6``, the powers of xi up to `taylor`; hard margins have no xi."""
+    plain = affine(Z @ frame.centre - 1.0, Z @ frame.basis)
+    if scale is None:
+        return plain
+    degrees = np.arange(1, taylor + 1)
+    padded = np.pad(plain.exponents, ((0, 0), (0, variable + 1 - Z.shape[1])))
+    return Polynomials(
+        np.concatenate((padded, power(variable, degrees))),
+        np.hstack((plain.coefficients, np.array(TAYLOR[:taylor]) * scale**degrees)),
+    )
+
+
+def _spread(robust: WorstMargins, rows: slice, scale: Array | None, frame: Frame, variable: int) -> Polynomials:
+    """``(m_i(w) - 1 + sqrt2 xi)^2 - reach_i^2 |D_i w|^2`` of the samples `rows`; hard margins have no xi."""
     Z = robust.samples.Z[rows]
     n, k = Z.shape
     # Both are squares of affine functions of (v, xi); row 0 of `linear` is the margin, the others are reach_i D_i w.
     parts = robust.reach[rows, None, None] * robust.parts[rows]
-    constant = np.concatenate(((Z @ frame.centre - 1.0)[:, None], parts @ frame.centre), axis=1)
-    linear = np.zeros((n, constant.shape[1], n_variables))
+    constant = np.column_stack((Z @ frame.centre - 1.0, parts @ frame.centre))
+    linear = np.zeros((n, constant.shape[1], k if scale is None else variable + 1))
     linear[:, 0, :k], linear[:, 1:, :k] = Z @ frame.basis, parts @ frame.basis
     if scale is not None:
         linear[:, 0, variable] = SQRT2 * scale[:, 0]
     sign = np.concatenate(([1.0], -np.ones(parts.shape[1])))
-    forms = [
-        quadratic(
-            float(sign @ constant[i] ** 2),
-            2.0 * (sign * constant[i]) @ linear[i],
-            (linear[i].T * sign) @ linear[i],
-            n_variables,
-        )
-        for i in range(n)
-    ]
-    return Polynomials(forms[0].exponents, np.concatenate([form.coefficients for form in forms]))
+    return quadratic(
+        constant**2 @ sign,
+        2.0 * np.einsum("ij,ijk->ik", sign * constant, linear),
+        np.einsum("ija,j,ijb->iab", linear, sign, linear),
+    )
 
 
-def _slack_range(n_groups: int, variable: int, n_variables: int) -> Polynomials:
-    """``eta (1 - eta)``: the slack lies between 0 and the largest value it can have in the ball."""
-    exponents = np.zeros((2, n_variables), dtype=np.int64)
-    exponents[:, variable] = (1, 2)
-    return Polynomials(exponents, np.repeat([[1.0, -1.0]], n_groups, axis=0))
-
-
-# -- what Gram matrices prove, and ranks of moment matrices ---- ------------------------------------------------
+# -- what Gram matrices prove, and ranks of moment matrices ----------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,11 +360,10 @@ def flatness(relaxation: Relaxation, moments: Array, rtol: float = 1e-4) -> Flat
     Flat means that the rank does not rise from order ``kappa - s`` to kappa in any group, s being half the largest
     degree of a constraint. A flat solution of rank 1 is a point, and the relaxation is then exact.
     """
-    n_variables = relaxation.exponents.shape[1]
     M = relaxation.blocks[0].matrices(moments)
     ranks = np.empty((len(M), relaxation.order + 1), dtype=np.int64)
     for t in range(relaxation.order + 1):
-        size = comb(n_variables + t, t)
+        size = comb(relaxation.n_variables + t, t)
         eigenvalues = np.linalg.eigvalsh(M[:, :size, :size])
         ranks[:, t] = np.sum(eigenvalues > rtol * eigenvalues[:, -1:], axis=1)
     return Flatness(ranks, bool(np.all(ranks[:, -1] == ranks[:, -1 - relaxation.half_degree])))

@@ -39,7 +39,6 @@ from hypermargin.solvers.paper.moment.relaxation import (
     Relaxation,
     SumOfSquares,
     build_relaxation,
-    check_size,
     flatness,
     sum_of_squares,
 )
@@ -157,7 +156,6 @@ class Moment(Solver):
         if bounded and self.screen and not problem.is_hard and robust is None:
             screening = screen(samples, frame, self.loss)
             kept, missed, linear = screening.kept, screening.missed, (screening.offset, screening.slope)
-        self._check_size(problem, len(kept))
         relaxation = build_relaxation(
             samples.Z[kept],
             samples.costs[kept],
@@ -169,6 +167,7 @@ class Moment(Solver):
             linear=linear,
             robust=robust,
             near=() if robust is None or shor is None else self._near(problem, shor),
+            max_block=self.max_block,
         )
         with progress(self.verbose and self.backend == "structured", self.callback) as callback:
             result = solve_relaxation(
@@ -184,10 +183,6 @@ class Moment(Solver):
                 callback=callback,
             )
         return self._outcome(problem, samples, frame, bounded, shor, relaxation, result, kept, missed)
-
-    def _check_size(self, problem: MarginProblem, n: int) -> None:
-        groups, slacks = (1, 0) if problem.is_hard else ((n, 1) if self.sparse else (1, n))
-        check_size(groups, problem.dim + 1 + slacks, self.order, self.max_block)
 
     def _near(self, problem: MarginProblem, shor: Relaxed) -> tuple[Array, ...]:
         """Covectors of the members that are worst where it matters: at the order-1 solution and at what it offers."""
