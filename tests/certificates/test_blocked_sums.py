@@ -73,16 +73,17 @@ def test_exact_sums_are_within_the_errors(kind, n, d):
 
 @needs_compiler
 @pytest.mark.parametrize("kind", KINDS)
-def test_errors_are_hardly_larger_than_those_of_exact_summation(kind):
-    # Split sums have no rounding to speak of: their errors are those of the points in the frame.
+@pytest.mark.parametrize("precise", [False, True])
+def test_errors_are_hardly_larger_than_those_of_the_points(kind, precise):
     problem = nasty_problem(kind, 5000, 2)
-    certificate = points_of(problem, 6)
-    samples = FramedSamples(problem, certificate.centre)
-    _, errors, _ = sums.cut_sums(certificate, problem)
-    starts = np.zeros(len(certificate.points) + 1, dtype=np.intp)
-    nothing = np.zeros(0, dtype=np.intp)
-    _, least, _ = compiled_sums.split_cut_sums(samples, certificate.points, certificate.threshold, nothing, starts)
-    assert np.all(errors[:, 1:] <= 1.5 * least[:, 1:])
+    certificate = replace(points_of(problem, 6), precise=precise)
+    samples = FramedSamples(problem, certificate.centre, precise)
+    Z = samples.covectors(slice(None))
+    chosen = (fixed_order_product(Z, certificate.points.T) < certificate.threshold).T
+    totals, errors, _ = sums.cut_sums(certificate, problem)
+    of_points = (chosen @ (problem.costs * problem.X[:, 0]))[:, None] * samples.reach_factor
+    of_points = of_points + 2.0 * samples.roundings * (chosen @ (problem.costs[:, None] * np.abs(Z)))
+    assert np.all(errors[:, 1:] <= 1.5 * of_points + 4.0 * 2.0**-53 * np.abs(totals[:, 1:]))
 
 
 @needs_compiler

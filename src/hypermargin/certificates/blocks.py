@@ -30,12 +30,12 @@ def device_cuts(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> 
     """`core.sums.cuts_of_block` on a device; explicit weights are for samples in memory."""
     if proof.precise or piece.uncertainty is not None:  # there is no device code for these
         return together([host_cuts(problem, proof, farthest) for problem in on_host(piece)])
-    at_points = _device_sums(piece, proof, farthest)
+    at_points = device.sums_at_points(piece, proof, farthest)
     if not proof.shared:
         return at_points
     # Samples that have a share in some cut are looked at on the host, the others have theirs by the points.
     rest, named = device.without_named(piece, np.concatenate([cut.samples for cut in proof.shared]))
-    parts = [_device_sums(rest, replace(proof, points=_points_of_shared(proof)), farthest)]
+    parts = [device.sums_at_points(rest, replace(proof, points=_points_of_shared(proof)), farthest)]
     if named.n_samples:
         samples = FramedSamples(named, proof.centre)
         parts.append(_shared_sums(_by_row(proof, samples), samples))
@@ -62,15 +62,6 @@ def _one_after_the_other(parts: Sequence[CutSums]) -> CutSums:
     return CutSums(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _device_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
-    """The same of samples on a device."""
-    frame = FramedSamples(piece, proof.centre)  # type: ignore[arg-type]
-    weighted = piece.sample_weight is not None
-    factor = 1.0 if weighted else piece.C
-    found = device.selected_sums(piece, proof, farthest)
-    return CutSums(*sums.assembled(*found, factor, weighted, frame.roundings, frame.reach_factor, piece.n_samples))
-
-
 def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
     """The cuts whose weights are given outright."""
     problem = samples.problem
@@ -87,7 +78,7 @@ def _explicit_sums(duals: Array, samples: FramedSamples) -> CutSums:
         slack = (gamma + samples.roundings + UNIT_ROUNDOFF) * (shares @ np.abs(terms))
         slack[:, 1:] += (shares @ reaches)[:, None]
         _accumulate(totals, errors, shares @ terms, slack)
-    return CutSums(totals, _rounded_up(errors, problem.n_samples), classes.min(axis=1) == 0.0)
+    return CutSums(totals, device.rounded_up(errors, problem.n_samples), classes.min(axis=1) == 0.0)
 
 
 def _by_row(proof: EnvelopeProof, samples: FramedSamples) -> EnvelopeProof:
@@ -131,7 +122,7 @@ def _shared_sums(proof: EnvelopeProof, samples: FramedSamples) -> CutSums:
         slack[1:] += cut.shares @ reaches
         _accumulate(totals[row], errors[row], cut.shares @ terms, slack)
     alone = np.zeros(len(proof.shared), dtype=bool)
-    return CutSums(totals, _rounded_up(errors, samples.problem.n_samples), alone)
+    return CutSums(totals, device.rounded_up(errors, samples.problem.n_samples), alone)
 
 
 def _contiguous(points: Array) -> Array:
@@ -149,14 +140,6 @@ def _accumulate(totals: Array, errors: Array, sums: Array, slack: Array) -> None
     """Add the sums of a block in place; the addition itself is rounded once."""
     totals += sums
     errors += slack + UNIT_ROUNDOFF * np.abs(totals)
-
-
-def _rounded_up(errors: Array, n_samples: int) -> Array:
-    """Error bounds that were computed in floating point themselves, from at most n terms, made larger by more than so.
-
-    A sum of no terms is exactly 0; others may have lost something to underflow.
-    """
-    return np.where(errors > 0.0, errors * (1.0 + rounding_factor(n_samples + BLOCK + 16)) + 1e-300, 0.0)
 
 
 # -- the risk of an answer ---------------------------------------------------------------------------------------------

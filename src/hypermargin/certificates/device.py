@@ -5,43 +5,69 @@ hold for sums in any order and with fused operations, which is what devices do. 
 """
 
 from dataclasses import replace
-from math import fsum
+from math import frexp, fsum, ldexp
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hypermargin.arithmetic import UNIT_ROUNDOFF as U
+from hypermargin.arithmetic import rounding_factor
 from hypermargin.arrays import Array
-from hypermargin.certificates import fused
-from hypermargin.certificates.compiled.sums import power_of_two_above
 from hypermargin.certificates.core.proof import EnvelopeProof
+from hypermargin.certificates.core.sums import CutSums
 from hypermargin.certificates.fingerprints import are_named
 from hypermargin.certificates.frame import FramedSamples
 from hypermargin.data.device import DeviceSamples, has_kernels, partial_sums, to_numpy
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 
+#: Samples that one program of a graphics card sums up.
+BLOCK = 2048
+#: Copies of the table of sums, so that programs do not wait for each other.
+SLOTS = 1024
 
-def selected_sums(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> tuple[Array, Array]:
-    """`compiled.sums.selected_sums` of a piece: sums (points, 3 + 3 (d + 2)) and splitting powers.
 
-    Sums of sizes are replaced by bounds: no coordinate of a covector is larger than 1.5 stretches of its x0.
+def sums_at_points(piece: DeviceSamples, proof: EnvelopeProof, farthest: float) -> CutSums:
+    """The cuts at the points of a proof; no sample of the problem has an x0 above `farthest`.
+
+    Every term is split into a multiple of ``u sigma``, sigma being a power of two large enough that all partial sums of
+    multiples are exact, and a rest of at most ``u sigma``, of which m err by ``gamma_m m u sigma`` at most (Rump, Ogita
+    and Oishi, Accurate floating-point summation, 2008). Weighted terms are rounded products.
     """
     frame = FramedSamples(piece, proof.centre)  # type: ignore[arg-type]
-    width, n_points = piece.dim + 2, len(proof.points)
-    costs_at_most = 1.0 if piece.sample_weight is None else piece.C * float(piece.xp.max(piece.sample_weight))
-    largest = np.full(width, 1.5 * frame.stretch * farthest * costs_at_most)
-    largest[0] = costs_at_most
-    sigma = np.array([power_of_two_above(2.0 * piece.n_samples * value) for value in largest.tolist()])
-    if has_kernels(piece):
-        found = fused.selected_sums(piece, frame.matrix, proof.points, proof.threshold, sigma)
-    else:
-        found = _array_sums(piece, frame.matrix, proof.points, proof.threshold, sigma)
-    high_and_low, charges, counts = found[:, : 2 * width], found[:, 2 * width], found[:, 2 * width + 1 :]
-    sizes = np.empty((n_points, width))
-    sizes[:, 0] = high_and_low[:, 0] + high_and_low[:, width]
-    sizes[:, 1:] = (1.5 * frame.stretch * charges)[:, None]
-    return np.hstack([counts, charges[:, None], high_and_low, 1.0001 * sizes]), sigma
+    width, weighted = piece.dim + 2, piece.sample_weight is not None
+    cost_at_most = piece.C * float(piece.xp.max(piece.sample_weight)) if weighted else 1.0
+    largest = np.full(
+        width, 1.5 * frame.stretch * farthest * cost_at_most
+    )  # no coordinate is above 1.5 stretches of x0
+    largest[0] = cost_at_most
+    sigma = np.array([_power_of_two_above(2.0 * piece.n_samples * value) for value in largest.tolist()])
+    sums = _kernel_sums if has_kernels(piece) else _array_sums
+    found = sums(piece, frame.matrix, proof.points, proof.threshold, sigma)
+    factor = 1.0 if weighted else piece.C
+    totals = factor * (found[:, :width] + found[:, width : 2 * width])
+    reaches, counts = factor * found[:, 2 * width], found[:, 2 * width + 1 :]
+    taken = counts.sum(axis=1)
+    errors = 2.0 * U * np.abs(totals) + np.outer(rounding_factor(taken) * taken * U, factor * sigma)
+    if weighted:
+        errors[:, 0] += U * totals[:, 0]
+        errors[:, 1:] += (U * 1.5 * frame.stretch * reaches)[:, None]
+    errors[:, 1:] += (frame.reach_factor * reaches)[:, None]
+    return CutSums(totals, rounded_up(errors, piece.n_samples), counts.min(axis=1) == 0.0)
+
+
+def rounded_up(errors: Array, n_samples: int) -> Array:
+    """Error bounds that were computed in floating point themselves, from at most n terms, made larger by more than so.
+
+    A sum of no terms is exactly 0; others may have lost something to underflow.
+    """
+    return np.where(errors == 0.0, 0.0, errors * (1.0 + rounding_factor(n_samples + 8208)) + 1e-300)
+
+
+def _power_of_two_above(value: float) -> float:
+    """A power of two of at least `value`; 0 for 0, and infinity, which spoils all sums, for what nears overflow."""
+    return ldexp(1.0, frexp(value)[1]) if 0.0 < value < 1e300 else 1e300 * value
 
 
 def without_named(piece: DeviceSamples, names: NDArray[np.int64]) -> tuple[DeviceSamples, MarginProblem]:
@@ -54,6 +80,38 @@ def without_named(piece: DeviceSamples, names: NDArray[np.int64]) -> tuple[Devic
     y = to_numpy(xp.take(piece.side, rows)).astype(np.float64)
     weight = None if piece.sample_weight is None else to_numpy(xp.take(piece.sample_weight, rows))
     return rest, MarginProblem.unchecked(X, y, piece.C, weight)
+
+
+def _kernel_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: float, sigma: Array) -> Array:
+    """`_array_sums` as one kernel of a graphics card: points are read once for all cuts (Triton, d = 2 and 3)."""
+    import torch
+
+    from hypermargin.data import triton_kernels
+
+    d, n, n_points = piece.dim, piece.space.shape[0], len(points)
+    sums = torch.zeros((SLOTS, n_points, 2 * (d + 2) + 3), dtype=torch.float64, device=piece.space.device)
+    weighted = piece.sample_weight is not None
+    numbers = piece.array(np.concatenate([[threshold, piece.C if weighted else 1.0], sigma, matrix.ravel()]))
+    triton_kernels.selected_sums[(-(-n // BLOCK),)](
+        piece.space,
+        piece.side,
+        piece.sample_weight if weighted else piece.space,
+        numbers,
+        piece.array(points),
+        sums,
+        n,
+        piece.space.stride(0),
+        piece.space.stride(1),
+        piece.side.stride(0),
+        n_points,
+        D=d,
+        WEIGHTED=weighted,
+        BLOCK=BLOCK,
+        SLOTS=SLOTS,
+        num_warps=16,
+        enable_fp_fusion=False,
+    )
+    return to_numpy(sums.sum(dim=0))
 
 
 def _array_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: float, sigma: Array) -> Array:

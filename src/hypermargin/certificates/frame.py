@@ -92,11 +92,6 @@ class FramedSamples:
         d = self.problem.dim
         return 1.0001 * self.stretch * ((256 * d + 1024) * U * U if self.precise else 1.5 * (2 * d + 16) * U)
 
-    @property
-    def largest(self) -> float:
-        """An upper bound of all coordinates of the covectors, by the first coordinates and the stretch."""
-        return 1.5 * self.stretch * self.problem.farthest
-
     def jacobians(self, part: slice) -> tuple[Array, Array]:
         """Covectors of the images of the axes under the Jacobians of exp_0, (rows, d, d + 1), and bounds on errors.
 

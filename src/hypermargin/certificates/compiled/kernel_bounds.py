@@ -10,15 +10,20 @@ import cython
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.hypermargin.certificates.compiled.sums import gamma_of
     from cython.cimports.libc.math import fabs
 else:
     from math import fabs
 
-    from hypermargin.certificates.compiled.sums import gamma_of
-
 #: The unit roundoff.
 UNIT = cython.declare(cython.double, 2.0**-53)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def gamma_of(n: cython.double) -> cython.double:
+    """``gamma_n``, rounded up: `arithmetic.rounding_factor` for loops that have no interpreter."""
+    return 1.0001 * n * UNIT / (1.0 - n * UNIT)
 
 
 @cython.cclass

@@ -5,11 +5,11 @@ Samples are `frame.FramedSamples`, and are moved to the frame a block at a time,
 branches and read memory in order, so that compilers use vector instructions. Compiled by Cython at installation, with
 the C types of `sums.pxd`, without fused operations; without a compiler the interpreter runs this file.
 
-With u = 2^-53, gamma_n = n u/(1 - n u) and terms ``c_i (1, z_i)`` there are two ways to sum.
+Let u = 2^-53, gamma_n = n u/(1 - n u) and terms be ``c_i (1, z_i)``.
 
-*Where samples are moved to the frame in doubles* (`blocked_cut_sums`) the covectors z_i err by ``(2 d + 16) u sqrt2
-(T + |c|) x_i0`` already (`frame`), and a sum needs to be no better than that. So terms are summed plainly within a
-block of 64 samples, in eight parts, and only the sums of blocks are added up with care:
+*Where samples are moved to the frame in doubles* the covectors z_i err by ``(2 d + 16) u sqrt2 (T + |c|) x_i0`` already
+(`frame`), and a sum needs to be no better than that. So terms are summed plainly within a block of 64 samples, in eight
+parts, and only the sums of blocks are added up with care:
 
 * A part of a block adds 8 terms to 0 and three more additions put the eight parts together. The first addition to 0 is
   exact, so every term takes part in at most 10 rounded additions, and in one product before, with its cost. The error
@@ -19,9 +19,9 @@ block of 64 samples, in eight parts, and only the sums of blocks are added up wi
   and dot product, 2005, proposition 4.5).
 * ``|z_ij| <= (T + |c|) x_i0``, so ``sum |terms| <= (T + |c|) sum c_i x_i0``; that sum is made along with the others.
 
-*In double-double arithmetic* (`split_cut_sums`) every term is split into a multiple of a common power of two, large
-enough that all partial sums are exact, and a tiny rest (Rump, Ogita and Oishi, Accurate floating-point summation,
-2008).
+*In double-double arithmetic* the z_i are rounded once, and every addition is a TwoSum: with M additions the errors sum
+up to at most ``gamma_M sum |terms|``, and in summing them up no more than ``gamma_M`` times that is lost. The sums of
+``|terms|`` are made along with the others, since they are far below ``(T + |c|) sum c_i x_i0``.
 """
 
 import cython
@@ -33,9 +33,9 @@ if cython.compiled:
     from cython.cimports.hypermargin.certificates.core.compiled.intervals import Intervals
     from cython.cimports.hypermargin.geometry.compiled.double_double import move_normal
     from cython.cimports.hypermargin.geometry.compiled.frames import covector_columns
-    from cython.cimports.libc.math import fabs, frexp, ldexp
+    from cython.cimports.libc.math import fabs
 else:
-    from math import fabs, frexp, ldexp
+    from math import fabs
 
     from hypermargin.certificates.core.compiled.intervals import Intervals
     from hypermargin.geometry.compiled.double_double import move_normal
@@ -54,40 +54,30 @@ NONE_APART = np.zeros(0, dtype=np.intp)
 # -- cuts ------------------------------------------------------------------------------------------------------------
 
 
-def cut_sums(samples, points, threshold, apart=None, starts=None):
+def cut_sums(
+    samples,
+    points: cython.const[cython.double][:, ::1],
+    threshold: cython.double,
+    apart: cython.const[cython.Py_ssize_t][::1] = NONE_APART,
+    starts=None,
+):
     """The cuts at the points: midpoints and error bounds, (cuts, d + 2) each, and which are of one class (`CutSums`).
 
     Cut j takes the samples whose margin ``z_i @ points[j]``, summed in the order of the index as `fixed_order_product`
     does, is below `threshold`, save ``apart[starts[j]]`` to ``apart[starts[j + 1] - 1]``, which ascend.
     """
-    if apart is None:
-        apart, starts = NONE_APART, np.zeros(points.shape[0] + 1, dtype=np.intp)
-    if samples.precise:
-        return split_cut_sums(samples, points, threshold, apart, starts)
-    return blocked_cut_sums(samples, points, threshold, apart, starts)
-
-
-def blocked_cut_sums(
-    samples,
-    points: cython.const[cython.double][:, ::1],
-    threshold: cython.double,
-    apart: cython.const[cython.Py_ssize_t][::1],
-    starts: cython.const[cython.Py_ssize_t][::1],
-):
-    """`cut_sums` of samples that are moved to the frame in doubles.
-
-    ``samples.stretch`` is at least ``T + |c|``, and computed covectors are within ``reach_factor x_i0`` of the exact
-    ones, coordinate by coordinate. Costs that are not weighted are one number.
-    """
     problem = samples.problem
     X: cython.const[cython.double][:, ::1] = samples.rows
     y: cython.const[cython.double][:] = problem.y
     costs: cython.const[cython.double][:] = problem.costs
+    reaches: cython.const[cython.double][:] = samples.reaches
     entry: cython.const[cython.double][:, ::1] = samples.entry
     weighted: cython.bint = problem.sample_weight is not None
+    precise: cython.bint = samples.precise
     n: cython.Py_ssize_t = X.shape[0]
     width: cython.Py_ssize_t = X.shape[1]
-    rows: cython.Py_ssize_t = BEFORE + width
+    terms: cython.Py_ssize_t = BEFORE + width
+    rows: cython.Py_ssize_t = terms + width if precise else terms  # sizes of terms come last
     n_cuts: cython.Py_ssize_t = points.shape[0]
     first: cython.Py_ssize_t = 0 if weighted else 1  # without weights the sum of costs is the number of samples
     room: cython.double[:, ::1] = np.zeros((2 * width + rows + 3, BLOCK))
@@ -101,7 +91,8 @@ def blocked_cut_sums(
     table = np.zeros((2, n_cuts, rows))
     sums: cython.double[:, :, ::1] = table
     counts: cython.double[:, ::1] = np.zeros((n_cuts, 2))  # the samples taken, and the class of all; 2 of both
-    ahead: cython.Py_ssize_t[::1] = np.array(starts)  # for each cut the next sample that is left out
+    ends: cython.const[cython.Py_ssize_t][::1] = np.zeros(n_cuts + 1, dtype=np.intp) if starts is None else starts
+    ahead: cython.Py_ssize_t[::1] = np.array(ends)  # for each cut the next sample that is left out
     for r in range(BLOCK):
         ones[0, r] = 1.0
     for i in range(0, n, BLOCK):
@@ -109,38 +100,39 @@ def blocked_cut_sums(
         covector_columns(X, y, i, entry, raw, Z, 0)
         for r in range(m):
             sides[0, r] = y[i + r]
-            parts[1, r] = raw[0, r]
+            parts[1, r] = reaches[i + r]
         for k in range(width):
             for r in range(m):
                 parts[BEFORE + k, r] = Z[k, r]
         if weighted:
             for r in range(m):
                 parts[0, r] = costs[i + r]
-            for k in range(1, rows):
+            for k in range(1, terms):
                 for r in range(m):
                     parts[k, r] *= parts[0, r]
+        for k in range(terms, rows):
+            for r in range(m):
+                parts[k, r] = fabs(parts[k - width, r])
         for r in range(m, BLOCK):  # beyond the last sample nothing is added
             sides[0, r] = 0.0
             for k in range(rows):
                 parts[k, r] = 0.0
         for j in range(n_cuts):
             _choose(Z, points, j, threshold, m, chosen)
-            while ahead[j] < starts[j + 1] and apart[ahead[j]] < i + BLOCK:
+            while ahead[j] < ends[j + 1] and apart[ahead[j]] < i + BLOCK:
                 chosen[apart[ahead[j]] - i] = 0.0
                 ahead[j] += 1
-            count = _paired_product(chosen, ones, 0)
+            count = _product(chosen, ones, 0)
             if count == 0.0:
                 continue
             counts[j, 0] += count
             if counts[j, 1] != 2.0:  # until both classes have been seen
-                side = _paired_product(chosen, sides, 0) / count
+                side = _product(chosen, sides, 0) / count
                 counts[j, 1] = side if fabs(side) == 1.0 and counts[j, 1] * side >= 0.0 else 2.0
             for k in range(first, rows):
-                block[k] = _paired_product(chosen, parts, k)
+                block[k] = _careful_product(chosen, parts, k, sums, j) if precise else _product(chosen, parts, k)
             _add_block(block, sums, j, first, rows)
-    return _assembled_blocks(
-        table, counts, 1.0 if weighted else costs[0], weighted, samples.stretch, samples.reach_factor, n
-    )
+    return _assembled(samples, table, counts, costs[0])
 
 
 @cython.cfunc
@@ -177,8 +169,8 @@ def _choose(
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _paired_product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython.Py_ssize_t) -> cython.double:
-    """The sum of the chosen numbers of row k, the eight parts added in pairs."""
+def _product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython.Py_ssize_t) -> cython.double:
+    """The sum of the chosen numbers of row k: in eight parts, which a processor may add at the same time, and pairs."""
     part = cython.declare(cython.double[8])
     if not cython.compiled:
         part = [0.0] * 8
@@ -188,6 +180,38 @@ def _paired_product(chosen: cython.double[::1], parts: cython.double[:, ::1], k:
         for r in range(8):
             part[r] += chosen[e + r] * parts[k, e + r]
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _careful_product(
+    chosen: cython.double[::1],
+    parts: cython.double[:, ::1],
+    k: cython.Py_ssize_t,
+    sums: cython.double[:, :, ::1],
+    j: cython.Py_ssize_t,
+) -> cython.double:
+    """The same; what the additions lose is added to the losses of cut j (TwoSum)."""
+    part = cython.declare(cython.double[8])
+    lost = cython.declare(cython.double[8])
+    if not cython.compiled:
+        part, lost = [0.0] * 8, [0.0] * 8
+    for r in range(8):
+        part[r] = lost[r] = 0.0
+    for e in range(0, BLOCK, 8):
+        for r in range(8):
+            value = chosen[e + r] * parts[k, e + r]
+            total = part[r] + value
+            back = total - part[r]
+            lost[r] += (part[r] - (total - back)) + (value - back)
+            part[r] = total
+    for r in range(1, 8):
+        total = part[0] + part[r]
+        back = total - part[0]
+        lost[0] += (part[0] - (total - back)) + (part[r] - back) + lost[r]
+        part[0] = total
+    sums[1, j, k] += lost[0]
+    return part[0]
 
 
 @cython.cfunc
@@ -208,231 +232,48 @@ def _add_block(
         sums[0, j, k] = total
 
 
-def _assembled_blocks(
-    table: cython.double[:, :, ::1],
-    counts: cython.double[:, ::1],
-    factor: cython.double,
-    weighted: cython.bint,
-    stretch: cython.double,
-    reach_factor: cython.double,
-    n: cython.Py_ssize_t,
-):
+def _assembled(samples, table: cython.double[:, :, ::1], counts: cython.double[:, ::1], cost: cython.double):
     """Midpoints and errors, which are computed in floating point themselves and made larger by more than so.
 
-    A midpoint is the sum of two numbers times `factor`, three roundings with that of the proposition. Sums of positive
-    terms, which bound the others, have relative errors of ``gamma_n`` at most. A sum of no terms is exactly 0; others
-    may have lost something to underflow.
+    ``samples.stretch`` is at least ``T + |c|``, and the exact covectors are within ``roundings |z_ij| + reach_factor
+    x_i0`` of the computed ones. Costs that are not weighted are one number, `cost`. A midpoint is the sum of two
+    numbers times that, three roundings with that of the proposition. Sums of positive terms, which bound the others,
+    have relative errors of ``gamma_n`` at most. A sum of no terms is exactly 0; others may have lost something to
+    underflow.
     """
     error: cython.double
-    terms: cython.Py_ssize_t = table.shape[2] - 1
-    gamma: cython.double = rounding_factor(n // BLOCK + 1)
-    lost: cython.double = rounding_factor(11) + gamma * gamma
+    n: cython.Py_ssize_t = samples.problem.n_samples
+    width: cython.Py_ssize_t = samples.problem.dim + 1
+    weighted: cython.bint = samples.problem.sample_weight is not None
+    precise: cython.bint = samples.precise
+    stretch: cython.double = samples.stretch
+    reach_factor: cython.double = samples.reach_factor
+    factor: cython.double = 1.0 if weighted else cost
+    # Additions of a chain: of all samples and of the eight parts of each block, or of blocks.
+    gamma: cython.double = rounding_factor(2 * n + 128 if precise else n // BLOCK + 1)
+    lost: cython.double = gamma * gamma + (samples.roundings if precise else rounding_factor(11))
     more: cython.double = 1.0 + rounding_factor(n + 64)
-    numbers = np.zeros((2, table.shape[1], terms))
+    if precise and weighted:  # products with costs are rounded
+        lost += U
+    numbers = np.zeros((2, table.shape[1], width + 1))
     totals: cython.double[:, :, ::1] = numbers
     alone = np.zeros(table.shape[1], dtype=np.uint8)
     one_class: cython.uchar[::1] = alone
     for j in range(table.shape[1]):
         one_class[j] = counts[j, 1] != 2.0
-        for k in range(terms):
+        reach = factor * (table[0, j, 1] + table[1, j, 1])
+        for k in range(width + 1):
             if k == 0:
                 totals[0, j, 0] = factor * (table[0, j, 0] + table[1, j, 0] if weighted else counts[j, 0])
-                size = fabs(totals[0, j, 0]) if weighted else 0.0
-                error = lost * size
+                error = lost * fabs(totals[0, j, 0]) if weighted else 0.0
             else:
                 totals[0, j, k] = factor * (table[0, j, k + 1] + table[1, j, k + 1])
-                size = factor * (table[0, j, 1] + table[1, j, 1])
-                error = (lost * stretch + reach_factor) * size
+                c = k + 1 + width
+                size = factor * (table[0, j, c] + table[1, j, c]) if precise else stretch * reach
+                error = lost * size + reach_factor * reach
             error += 3.0 * U * fabs(totals[0, j, k])
             totals[1, j, k] = 0.0 if error == 0.0 else error * more + 1e-300
     return numbers[0], numbers[1], alone.view(np.bool_)
-
-
-def split_cut_sums(
-    samples,
-    points: cython.const[cython.double][:, ::1],
-    threshold: cython.double,
-    apart: cython.const[cython.Py_ssize_t][::1],
-    starts: cython.const[cython.Py_ssize_t][::1],
-):
-    """`cut_sums` of samples in any frame; no coordinate of a covector is above ``samples.largest``."""
-    roundings: cython.double = samples.roundings
-    problem = samples.problem
-    X: cython.const[cython.double][:, ::1] = samples.rows
-    costs: cython.const[cython.double][:] = problem.costs
-    weighted: cython.bint = problem.sample_weight is not None
-    terms: cython.Py_ssize_t = X.shape[1] + 1
-    heaviest: cython.double = 1.0
-    room = np.zeros((points.shape[0], (3 if weighted or roundings > 0.0 else 2) * terms + 3))
-    table: cython.double[:, ::1] = room
-    powers = np.empty(terms)
-    sigma: cython.double[::1] = powers
-    if weighted:
-        heaviest = 0.0
-        for k in range(costs.shape[0]):
-            heaviest = max(heaviest, costs[k])
-    sigma[0] = power_of_two_above(2.0 * X.shape[0] * heaviest)
-    sigma[1] = power_of_two_above(2.0 * X.shape[0] * heaviest * samples.largest)
-    for k in range(2, terms):
-        sigma[k] = sigma[1]
-    selected_sums(samples, points, threshold, apart, starts, table, sigma)
-    factor: cython.double = 1.0 if weighted else costs[0]
-    return assembled(table, sigma, factor, weighted, roundings, samples.reach_factor, X.shape[0])
-
-
-def selected_sums(
-    samples,
-    points: cython.const[cython.double][:, ::1],
-    threshold: cython.double,
-    apart: cython.const[cython.Py_ssize_t][::1],
-    starts: cython.const[cython.Py_ssize_t][::1],
-    sums: cython.double[:, ::1],
-    sigma: cython.double[::1],
-):
-    """Add to row j of `sums` the terms of the samples that cut j takes.
-
-    Row j holds the numbers of samples taken of the classes -1 and +1, the sum of ``reaches[i]``, times the cost if they
-    are weighted, and then sums of each of the d + 2 terms ``(1, z_i)``, times the cost as well: of its high part, of
-    its low part (`_split`), and of its size, where there is room for that. ``sigma[k]``, a power of two of at least
-    ``2 n`` times the size of any term k, splits it.
-    """
-    problem = samples.problem
-    X: cython.const[cython.double][:, ::1] = samples.rows
-    y: cython.const[cython.double][:] = problem.y
-    costs: cython.const[cython.double][:] = problem.costs
-    entry: cython.const[cython.double][:, ::1] = samples.entry
-    weighted: cython.bint = problem.sample_weight is not None
-    reaches: cython.const[cython.double][:] = samples.reaches
-    n: cython.Py_ssize_t = X.shape[0]
-    width: cython.Py_ssize_t = X.shape[1]
-    used: cython.Py_ssize_t = sums.shape[1] - 3
-    room: cython.double[:, ::1] = np.zeros((2 * width + 5 + used, BLOCK))
-    raw: cython.double[:, ::1] = room[:width]
-    Z: cython.double[:, ::1] = room[width : 2 * width]
-    weights: cython.double[::1] = room[2 * width]
-    chosen: cython.double[::1] = room[2 * width + 1]
-    parts: cython.double[:, ::1] = room[2 * width + 2 :]  # two counts and the reach come first
-    ahead: cython.Py_ssize_t[::1] = np.array(starts)  # for each cut the next sample that is left out
-    for i in range(0, n, BLOCK):
-        covector_columns(X, y, i, entry, raw, Z, 0)
-        for r in range(min(BLOCK, n - i)):
-            weights[r] = costs[i + r] if weighted else 1.0
-            parts[0, r], parts[1, r] = (0.0, 1.0) if y[i + r] > 0.0 else (1.0, 0.0)
-            parts[2, r] = weights[r] * reaches[i + r]
-        for r in range(n - i, BLOCK):  # beyond the last sample nothing is added
-            weights[r] = parts[0, r] = parts[1, r] = parts[2, r] = 0.0
-        _split(Z, weights, sigma, parts)
-        for j in range(points.shape[0]):
-            _choose(Z, points, j, threshold, min(BLOCK, n - i), chosen)
-            while ahead[j] < starts[j + 1] and apart[ahead[j]] < i + BLOCK:
-                chosen[apart[ahead[j]] - i] = 0.0
-                ahead[j] += 1
-            for k in range(3 + used):
-                if weighted or (k != 3 and k != 4 + width):  # those are the counts again
-                    sums[j, k] += _product(chosen, parts, k)
-    if not weighted:
-        for j in range(points.shape[0]):
-            sums[j, 3] = sums[j, 0] + sums[j, 1]
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython.Py_ssize_t) -> cython.double:
-    """The sum of the chosen values of row k, in eight parts, which a processor may add at the same time."""
-    total: cython.double = 0.0
-    lane = cython.declare(cython.double[8])
-    if not cython.compiled:
-        lane = [0.0] * 8
-    for r in range(8):
-        lane[r] = 0.0
-    for e in range(0, BLOCK, 8):
-        for r in range(8):
-            lane[r] += chosen[e + r] * parts[k, e + r]
-    for r in range(8):
-        total += lane[r]
-    return total
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _split(
-    Z: cython.double[:, ::1], weights: cython.double[::1], sigma: cython.double[::1], parts: cython.double[:, ::1]
-) -> cython.void:
-    """High parts, low parts and sizes of the terms of a block of samples (Rump, Ogita and Oishi, 2008).
-
-    ``sigma >= 2 n |term|`` for all n samples, so ``term + sigma`` rounds to a multiple of ``sigma u`` (u = 2^-53), and
-    ``high = (term + sigma) - sigma`` is one: sums of at most n of them are multiples of ``sigma u`` below sigma, that
-    is, doubles, and there is no rounding in any order. ``low = term - high`` is a double too, and at most ``sigma u``.
-    """
-    terms: cython.Py_ssize_t = sigma.shape[0]
-    for k in range(terms):
-        power = sigma[k]
-        for r in range(BLOCK):
-            term = weights[r] * Z[k - 1, r] if k > 0 else weights[r]
-            parts[3 + k, r] = (term + power) - power
-            parts[3 + terms + k, r] = term - parts[3 + k, r]
-        if parts.shape[0] > 3 + 2 * terms:
-            for r in range(BLOCK):
-                parts[3 + 2 * terms + k, r] = fabs(weights[r] * Z[k - 1, r] if k > 0 else weights[r])
-
-
-def assembled(
-    sums: cython.double[:, ::1],
-    sigma: cython.double[::1],
-    factor: cython.double,
-    weighted: cython.bint,
-    roundings: cython.double,
-    reach_factor: cython.double,
-    n: cython.Py_ssize_t,
-):
-    """Midpoints and error bounds of the cuts from what a pass has summed up, and which are of one class (`CutSums`).
-
-    A sum of m high parts is exact, that of m low parts, each at most ``u sigma``, errs by ``gamma_m m u sigma`` at
-    most. Then both are added, and multiplied by `factor` where costs are not part of the terms; where they are, each
-    term is a rounded product. To that come the errors of the terms themselves: coordinates of the exact covectors are
-    within ``roundings |z_ij| + reach_factor reaches_i`` of those computed. The bounds are computed in floating point
-    themselves, from at most n terms, and are made larger by more than so. A sum of no terms is exactly 0; others may
-    have lost something to underflow.
-    """
-    error: cython.double
-    terms: cython.Py_ssize_t = sigma.shape[0]
-    more: cython.double = 1.0 + gamma_of(n + 8208)
-    numbers = np.zeros((2, sums.shape[0], terms))
-    totals: cython.double[:, :, ::1] = numbers
-    alone = np.zeros(sums.shape[0], dtype=np.uint8)
-    one_class: cython.uchar[::1] = alone
-    if weighted:
-        roundings += U
-    for j in range(sums.shape[0]):
-        taken = sums[j, 0] + sums[j, 1]
-        one_class[j] = sums[j, 0] == 0.0 or sums[j, 1] == 0.0
-        low_error = gamma_of(taken) * taken * U
-        for k in range(terms):
-            totals[0, j, k] = factor * (sums[j, 3 + k] + sums[j, 3 + terms + k])
-            error = 2.0 * U * fabs(totals[0, j, k]) + low_error * (factor * sigma[k])
-            if roundings > 0.0:
-                error += roundings * factor * sums[j, 3 + 2 * terms + k]
-            if k > 0:
-                error += factor * reach_factor * sums[j, 2]
-            totals[1, j, k] = 0.0 if error == 0.0 else error * more + 1e-300
-    return numbers[0], numbers[1], alone.view(np.bool_)
-
-
-def gamma_of(n: cython.double) -> cython.double:
-    """``gamma_n``, rounded up: `rounding.rounding_factor` for loops that have no interpreter."""
-    return 1.0001 * n * U / (1.0 - n * U)
-
-
-def power_of_two_above(value: cython.double) -> cython.double:
-    """A power of two of at least `value`; 0 for 0, and infinity, which spoils all sums, for what nears overflow."""
-    exponent: cython.int = 0
-    if value == 0.0 or not value < 1e300:
-        return 1e300 * value
-    if cython.compiled:
-        frexp(value, cython.address(exponent))
-    else:
-        exponent = frexp(value)[1]
-    return ldexp(1.0, exponent)
 
 
 # -- the risk of an answer -------------------------------------------------------------------------------------------
@@ -544,8 +385,7 @@ def bounds_and_risk(samples, proof, w: cython.const[cython.double][::1]):
     width: cython.Py_ssize_t = samples.problem.dim + 1
     if w.shape[0] != width or centre.shape[0] != width - 1 or points.shape[1] != width:
         return -INFINITY, INFINITY
-    starts = np.zeros(points.shape[0] + 1, dtype=np.intp)
-    totals, errors, one_class = blocked_cut_sums(samples, points, proof.threshold, NONE_APART, starts)
+    totals, errors, one_class = cut_sums(samples, points, proof.threshold)
     intervals: Intervals = Intervals(totals, errors, one_class.view(np.uint8), width - 1)
     bound = intervals.least_bound_of_halves(proof.above, proof.nodes, proof.starts, proof.cuts, proof.weights)
     room: cython.double[:, ::1] = np.empty((2, width))
