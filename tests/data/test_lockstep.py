@@ -11,7 +11,7 @@ from hypermargin.data import executors
 from hypermargin.data.executors import InMemory, run_batched
 from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators import fitting
+from hypermargin.estimators import svc
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.exact.blocked_oracle import joint_cuts, same_points
 from hypermargin.solvers.exact.frames import Frame
@@ -119,7 +119,7 @@ def test_classes_in_step_are_those_one_after_the_other(monkeypatch, reads, schem
     models, counts = [], []
     for together in (True, False):
         if not together:
-            monkeypatch.setattr(fitting, "_batch_pays", lambda *_: False)
+            monkeypatch.setattr(svc, "_batch_pays", lambda *_: False)
         reads[0] = 0
         models.append(HyperbolicSVC(multi_class=scheme, uncertainty=noise).fit(ArrayChunks(X, rows=100), y))
         counts.append(reads[0])

@@ -8,7 +8,7 @@ which leaves it three passes or so. Pairwise coupling is the second method of Wu
 for multi-class classification by pairwise coupling" (2004).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,12 +60,13 @@ def fit_platt(lengths: np.ndarray, samples_of: Callable[[slice], FlatSamples]) -
     return A, B
 
 
-def fit_platt_of_blocks(source: DataSource, code: np.ndarray, coef: Array, intercept: Array) -> tuple[Array, Array]:
-    """The same for the labelled blocks of a source, whose scores are those of hyperplanes.
+def fit_platt_of_blocks(source: DataSource, code: np.ndarray, solutions: Sequence[Any]) -> tuple[Array, Array]:
+    """The same for the labelled blocks of a source, whose scores are those of the hyperplanes that were found.
 
-    `code` has shape (n_problems, n_classes), the normals `coef` (n_problems, d + 1).
+    `code` has shape (n_problems, n_classes).
     """
-    planes = covector(coef)
+    planes = covector(np.stack([solution.w for solution in solutions]))
+    intercept = np.array([solution.intercept for solution in solutions])
     moments, sent = zip(*source.map_blocks(_moments, code, planes, intercept), strict=True)
     total, positive, first, second = np.sum(moments, axis=0)
     mean = first / total

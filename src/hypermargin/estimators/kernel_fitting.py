@@ -14,8 +14,8 @@ from joblib import Parallel, delayed
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint
 from hypermargin.certificates.kernel import KernelCertificate
-from hypermargin.estimators.fitting import LazyResults, calibrate
 from hypermargin.estimators.inputs import TrainingSet
+from hypermargin.estimators.solved import LazyResults, calibrate
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.mean import mean_and_spread
 from hypermargin.kernels import KERNELS, CoshKernel, DistanceKernel, HeatKernel, Kernel, LaplacianKernel

@@ -22,14 +22,13 @@ from hypermargin.estimators.kernel_fitting import (
     require_definite,
     warn_of_spread,
 )
-from hypermargin.estimators.model_file import is_plain, storable
+from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.solved import SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.kernel import MANY, KernelFunction
-from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel.features import Landmarks, draw_landmarks
 
 #: Entries of the largest block of kernel values that prediction makes at a time.
@@ -142,7 +141,6 @@ class HyperbolicKernelSVC(SolvedClassifier):
         self.kernel_: Any = problems.kernel
         self.classes_, self.method_ = classes, problems.method
         self._set_results(answers)
-        self._set_numbers(answers.results)
         samples = problems.samples
         if problems.landmarks is not None:
             assert problems.features is not None
@@ -265,12 +263,11 @@ class HyperbolicKernelSVC(SolvedClassifier):
             raise ValueError(
                 "a model file holds no code: a classifier with a callable for a kernel cannot be kept in one"
             )
-        solutions = [solution.to_dict() for solution in self.solutions_]
+        solutions = self._plain_solutions()
         for state in solutions:
-            state["info"] = {key: value for key, value in state["info"].items() if is_plain(value)}
             state["certificate"] = {
                 key: np.array(value) if isinstance(value, list) else value
-                for key, value in state["certificate"].items()
+                for key, value in state["certificate"].to_dict().items()
             }
         arrays = ("probA_", "probB_", "support_vectors_", "dual_coef_")
         return {
@@ -282,19 +279,14 @@ class HyperbolicKernelSVC(SolvedClassifier):
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        n_problems = make_scheme(self.multi_class, self.classes_.size).n_problems
-        parts = (state["probA_"], state["probB_"], state["solutions"], state["dual_coef_"])
-        if any(len(part) != n_problems for part in parts):
-            raise ValueError("calibration and solutions do not fit the number of classes")
+        self._restore_solutions(state, state["dual_coef_"])
         if state["dual_coef_"].shape[1] != len(state["support_vectors_"]):
             raise ValueError("the coefficients do not fit the support vectors")
         name, parameters = state["kernel"]
         self.kernel_, self.method_ = KERNELS[name](**parameters), state["method"]
-        self.probA_, self.probB_ = state["probA_"], state["probB_"]
         self.support_vectors_, self.dual_coef_ = state["support_vectors_"], state["dual_coef_"]
         if state["landmark_factor"] is not None:
             self._landmark_factor = state["landmark_factor"]
-        self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]])
 
 
 def _named(kernel: KernelFunction) -> tuple[str, dict[str, float]] | None:

@@ -4,6 +4,8 @@ import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +13,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hypermargin.arrays import Array
+from hypermargin.estimators.calibration import fit_platt
+from hypermargin.estimators.inputs import Score, TrainingSet
+from hypermargin.estimators.model_file import is_plain
+from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.prediction import SchemeClassifier
+from hypermargin.geometry.lorentz import covector
 from hypermargin.solvers import Solution, Status
 
 #: Ends of a solve that a user should hear of without asking.
@@ -24,6 +31,49 @@ WORTH_A_WARNING = (
 )
 #: Attributes that some fits leave to be computed when they are first read (`LazyAttribute`).
 LAZY = {"solutions_", "probA_", "probB_"}
+
+
+def calibrate(samples: TrainingSet, code: np.ndarray, score: Score) -> tuple[Array, Array]:
+    """Platt coefficients A and B of every problem on its own training scores, each shape (n_problems,)."""
+    return fit_platt((code != 0.0) @ samples.sizes, lambda run: samples.scored(code, run, score))
+
+
+@dataclass(eq=False)
+class LazyResults:
+    """The results of all binary problems for one C; certificates and calibration are computed when they are read.
+
+    They would take longer than many small problems take to solve.
+
+    Parameters
+    ----------
+    samples : TrainingSet
+    code : (n_problems, n_classes) array
+    problem_of : callable
+        The problem of a given number, as certificates state it.
+    results : list
+        In the order of the rows.
+    """
+
+    samples: TrainingSet
+    code: np.ndarray
+    problem_of: Callable[[int], Any]
+    results: list[Any]
+
+    @cached_property
+    def solutions(self) -> list[Solution]:
+        """One for each problem, in order."""
+        return [
+            result if isinstance(result, Solution) else result.solution(self.problem_of(k))
+            for k, result in enumerate(self.results)
+        ]
+
+    @cached_property
+    def platt(self) -> tuple[Array, Array]:
+        """Platt coefficients of the scores of the training points, each shape (n_problems,)."""
+        normals = covector(np.stack([result.w for result in self.results]))
+        return calibrate(
+            self.samples, self.code, lambda k, rows: self.samples.X[rows] @ normals[k] + self.results[k].intercept
+        )
 
 
 class LazyAttribute:
@@ -104,12 +154,19 @@ class SolvedClassifier(SchemeClassifier):
     def _set_fitted(self, *result: Any) -> None:
         """Set the fitted attributes from the solutions of all binary problems."""
 
-    def _set_solutions(self, solutions: list[Solution]) -> None:
-        """Set `solutions_` and the numbers of them."""
+    def _set_solutions(self, solutions: Sequence[Solution], platt: tuple[Array, Array]) -> None:
+        """Set `solutions_`, their numbers and the calibration."""
         if "_results" in vars(self):
             del self._results  # those of an earlier fit
-        self.solutions_ = solutions
+        self.solutions_, (self.probA_, self.probB_) = list(solutions), platt
         self._set_numbers(solutions)
+
+    def _set_results(self, found: LazyResults) -> None:
+        """Keep what `LAZY` attributes will be made of, in the place of those of an earlier fit."""
+        self._results = found
+        for name in LAZY & vars(self).keys():
+            delattr(self, name)
+        self._set_numbers(found.results)
 
     def _set_numbers(self, results: Sequence[Any]) -> None:
         """Set what solutions say in a word, from them or from what they will be made of."""
@@ -117,12 +174,6 @@ class SolvedClassifier(SchemeClassifier):
         self.gaps_ = np.array([result.gap for result in results])
         self.statuses_ = [result.status for result in results]
         self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int64)
-
-    def _set_results(self, results: Any) -> None:
-        """Keep what `LAZY` attributes will be made of, in the place of those of an earlier fit."""
-        self._results = results
-        for name in LAZY & vars(self).keys():
-            delattr(self, name)
 
     def _warn_of_statuses(self) -> None:
         for status, count in Counter(self.statuses_).items():
@@ -150,3 +201,28 @@ class SolvedClassifier(SchemeClassifier):
             state["solutions_"] = [Solution.from_dict(solution) for solution in state["solutions_"]]
             state["statuses_"] = [solution.status for solution in state["solutions_"]]
         super().__setstate__(state)
+
+    def _plain_solutions(self) -> list[dict[str, Any]]:
+        """Solutions for a model file, but for certificates that it cannot keep as they are."""
+        return [
+            {
+                **vars(solution),
+                "status": solution.status.name,
+                "history": {key: np.asarray(values) for key, values in solution.history.items()},
+                "info": {key: value for key, value in solution.info.items() if is_plain(value)},
+            }
+            for solution in self.solutions_
+        ]
+
+    def _restore_solutions(self, state: dict[str, Any], *beside: Array) -> None:
+        """Set solutions and calibration from a model file; arrays `beside` them have a row for each problem too."""
+        # Every scheme has at least that many problems; the matrix of a scheme for more classes would fill the memory.
+        if self.classes_.size - 1 > len(state["solutions"]):
+            raise ValueError("there are fewer solutions than the number of classes asks for")
+        n_problems, platt = (
+            make_scheme(self.multi_class, self.classes_.size).n_problems,
+            (state["probA_"], state["probB_"]),
+        )
+        if any(len(part) != n_problems for part in (*platt, *beside, state["solutions"])):
+            raise ValueError("calibration and solutions do not fit the number of classes")
+        self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]], platt)

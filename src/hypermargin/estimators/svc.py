@@ -1,35 +1,50 @@
 """The classifier: a scikit-learn estimator around schemes, solvers and calibration, which do the work."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
+from hypermargin.data.executors import BatchPolicy, run_batched
 from hypermargin.data.ingest import numbered
 from hypermargin.data.inputs import data_source, is_blocked
 from hypermargin.estimators.calibration import fit_platt_of_blocks
-from hypermargin.estimators.fitting import LazyResults, Result, calibrate_normals, solve_curves, solve_problems
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.prediction import Hyperplanes
 from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
-from hypermargin.estimators.solved import SolvedClassifier
+from hypermargin.estimators.solved import LazyResults, SolvedClassifier
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.problems.curve import CurveProblem
-from hypermargin.solvers import Solution, get_solver, make_solver
+from hypermargin.progress import tracked
+from hypermargin.solvers import Solution, get_solver, make_solver, solve_path
 from hypermargin.solvers.base import option_names
+from hypermargin.solvers.curve import solve_curve_path
 from hypermargin.solvers.exact.finish import QuickResult
+from hypermargin.solvers.exact.method import Exact
+from hypermargin.solvers.solving import costs_within_reach, solve_lazily
 
 AnySamples = TrainingSet | BlockedSamples
 
+#: Result of one binary problem; quick results are converted to a `Solution` when it is read.
+Result = Solution | QuickResult
+
+#: Options of the solver that mean one problem alone: the seconds it may take, the file of its journal.
+ALONE = {"time_limit", "checkpoint"}
+#: Problems of up to so many samples may leave their solutions to be made later, for which their samples are kept.
+SMALL = 3000
+#: Tasks per worker: enough to even out problems of unequal size.
+TASKS_PER_WORKER = 8
 #: The shapes that a boundary may have.
 BOUNDARIES = ("geodesic", "curve")
 
@@ -141,47 +156,27 @@ class HyperbolicSVC(SolvedClassifier):
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
-        paths: Sequence[Sequence[Result]]
-        if self.boundary == "curve":
-            assert isinstance(samples, TrainingSet)  # others were refused
-            paths = solve_curves(samples, scheme.code, Cs, self.tol, self.n_jobs, self.verbose >= 1)
-        else:
-            paths = solve_problems(
-                samples,
-                scheme.code,
-                Cs=Cs,
-                allow_timelike=self.allow_timelike,
-                method=self.solver,
-                tol=self.tol,
-                refine=self.refine,
-                options=options,
-                seeds=self._seeds(scheme.n_problems),
-                n_jobs=self.n_jobs,
-                progress=self.verbose >= 1,
-            )
+        solve = Solve(Cs, self.allow_timelike, self.boundary == "curve", self.solver, self.tol)
+        choices = self._choices(options, scheme.n_problems)
+        paths = solve_problems(solve, samples, scheme.code, choices, self.n_jobs, self.verbose >= 1)
         return [(classes, samples, scheme, [path[i] for path in paths]) for i in range(len(models))]
 
-    def _set_fitted(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, results: list[Result]) -> None:
+    def _set_fitted(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, results: list[Any]) -> None:
         self.classes_ = classes
-        if isinstance(samples, TrainingSet) and any(isinstance(result, QuickResult) for result in results):
-            problem_of = partial(_problem, samples, scheme.code, float(self.C), self.allow_timelike)
-            self._set_results(LazyResults(samples, scheme.code, problem_of, results))
-            self._set_numbers(results)
+        if isinstance(samples, BlockedSamples):
+            self._set_solutions(results, fit_platt_of_blocks(samples.source, scheme.code, results))
         else:
-            self._set_solutions([result for result in results if isinstance(result, Solution)])
-            self._calibrate(samples, scheme)
+            problem_of = partial(_problem, samples, scheme.code, float(self.C), self.allow_timelike)
+            found = LazyResults(samples, scheme.code, problem_of, results)
+            if any(isinstance(result, QuickResult) for result in results):
+                self._set_results(found)
+            else:
+                self._set_solutions(results, found.platt)
         self._warn_of_statuses()
 
     def _set_numbers(self, results: Sequence[Any]) -> None:
         super()._set_numbers(results)
         self.coef_ = np.stack([result.w for result in results])
-
-    def _calibrate(self, samples: AnySamples, scheme: Scheme) -> None:
-        """Platt scaling of every binary problem on its own training scores."""
-        if isinstance(samples, BlockedSamples):
-            self.probA_, self.probB_ = fit_platt_of_blocks(samples.source, scheme.code, self.coef_, self.intercept_)
-        else:
-            self.probA_, self.probB_ = calibrate_normals(samples, scheme.code, self.coef_, self.intercept_)
 
     def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
         """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
@@ -288,32 +283,25 @@ class HyperbolicSVC(SolvedClassifier):
             )
         return {"loss": self.loss} if "loss" in option_names(solver) else {}
 
-    def _seeds(self, n_problems: int) -> list[int] | None:
-        """One seed per problem, drawn before any is solved so that they do not depend on `n_jobs`."""
+    def _choices(self, options: dict[str, Any], n_problems: int) -> list[dict[str, Any]]:
+        """The options of the solver for each problem; seeds are drawn here, so that they do not depend on `n_jobs`."""
+        options = {**options, "refine": self.refine}
         if self.random_state is None or "random_state" not in option_names(get_solver(self.solver)):
-            return None
-        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_problems).tolist()
+            return [options] * n_problems
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_problems)
+        return [{**options, "random_state": seed} for seed in seeds.tolist()]
 
     # -- storage -----------------------------------------------------------------------------------------------------
 
     def _stored(self) -> dict[str, Any]:
-        solutions = [{**vars(solution), "status": solution.status.name} for solution in self.solutions_]
+        solutions = self._plain_solutions()
         for state in solutions:
-            state["history"] = {key: np.asarray(values) for key, values in state["history"].items()}
-            state["info"] = {key: value for key, value in state["info"].items() if is_plain(value)}
             if not is_plain(state["certificate"]):
                 state["certificate"] = None
         return {"probA_": self.probA_, "probB_": self.probB_, "solutions": solutions}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        # Every scheme has at least that many problems; the matrix of a scheme for more classes would fill the memory.
-        if self.classes_.size - 1 > len(state["solutions"]):
-            raise ValueError("there are fewer solutions than the number of classes asks for")
-        n_problems = make_scheme(self.multi_class, self.classes_.size).n_problems
-        if any(len(part) != n_problems for part in (state["probA_"], state["probB_"], state["solutions"])):
-            raise ValueError("calibration and solutions do not fit the number of classes")
-        self.probA_, self.probB_ = state["probA_"], state["probB_"]
-        self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]])
+        self._restore_solutions(state)
 
     # -- prediction --------------------------------------------------------------------------------------------------
 
@@ -348,3 +336,90 @@ class HyperbolicSVC(SolvedClassifier):
 
 def _problem(samples: TrainingSet, code: np.ndarray, C: float, allow_timelike: bool, k: int) -> MarginProblem:
     return samples.problem(code[k], C, allow_timelike)
+
+
+# -- solving all binary problems --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Solves rows of a code matrix: the binary problems of a training set, for every C.
+
+    `choices` has the options of the solver for each row; curves have none.
+    """
+
+    Cs: Sequence[float]
+    allow_timelike: bool
+    curves: bool
+    method: str
+    tol: float
+
+    def __call__(
+        self, samples: AnySamples, code: np.ndarray, choices: Sequence[dict[str, Any]]
+    ) -> Iterator[list[Result]]:
+        quick = self._quick_solver(samples, choices[0])
+        for row, options in zip(code, choices, strict=True):
+            problem = samples.problem(row, self.Cs[0], self.allow_timelike)
+            if self.curves:
+                yield [*solve_curve_path(CurveProblem(problem), self.Cs, self.tol)]
+            elif quick is not None and problem.n_samples <= SMALL:
+                yield [solve_lazily(problem, quick, self.tol)]
+            else:
+                yield [*solve_path(problem, self.Cs, self.method, self.tol, **options)]
+
+    def _quick_solver(self, samples: AnySamples, options: dict[str, Any]) -> Exact | None:
+        """The solver whose results may be converted to solutions later; None where there is no such solver."""
+        if isinstance(samples, BlockedSamples) or len(self.Cs) > 1 or self.method != "exact" or options["refine"]:
+            return None
+        weight = np.ones(1) if samples.weight is None else samples.weight
+        if not costs_within_reach(self.Cs[0] * float(weight.min()), self.Cs[0] * float(weight.max())):
+            return None  # which is an error of `solve_path`
+        return Exact(**{name: value for name, value in options.items() if name != "refine"})
+
+    def as_list(self, *arguments: Any) -> list[list[Result]]:
+        """The same as a list, which workers can send back."""
+        return list(self(*arguments))
+
+
+def solve_problems(
+    solve: Solve,
+    samples: AnySamples,
+    code: np.ndarray,
+    choices: Sequence[dict[str, Any]],
+    n_jobs: int | None,
+    progress: bool,
+) -> list[list[Result]]:
+    """For every row of the code matrix, in order, the results for every C."""
+    n_problems = len(code)
+    workers = 1 if isinstance(samples, BlockedSamples) else min(effective_n_jobs(n_jobs), n_problems)
+    results: Iterable[list[Result]]
+    if isinstance(samples, BlockedSamples) and _batch_pays(samples, code, choices[0]):
+        works = [partial(_solve_one, solve, samples, code[[row]], [choice]) for row, choice in enumerate(choices)]
+        results = run_batched(samples.source, works)
+    elif workers == 1:  # each pass over blocks has all machines that they are on
+        results = solve(samples, code, choices)
+    else:
+        tasks = np.array_split(np.arange(n_problems), min(n_problems, workers * TASKS_PER_WORKER))
+        # Some backends ("multiprocessing") hand everything back at the end; progress is then not seen, no more.
+        one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
+        done = Parallel(n_jobs=n_jobs, return_as="generator" if one_by_one else "list")(
+            delayed(solve.as_list)(samples, code[rows], [choices[k] for k in rows]) for rows in tasks
+        )
+        results = (result for of_task in done for result in of_task)
+    if progress:
+        results = tracked(results, "binary problems", n_problems, closing=True)
+    return list(results)
+
+
+def _solve_one(solve: Solve, samples: BlockedSamples, code: np.ndarray, choices: Any, source: Any) -> list[Result]:
+    """The results of one problem, whose functions are mapped together with those of others."""
+    return next(solve(replace(samples, source=source), code, choices))
+
+
+def _batch_pays(samples: BlockedSamples, code: np.ndarray, options: dict[str, Any]) -> bool:
+    """Whether all problems should be solved as one batch, so that the data is read once for all of them."""
+    if len(code) == 1 or not ALONE.isdisjoint(options):
+        return False
+    same_points = samples.uncertainty is None and bool(np.all(code))
+    policy = samples.source.batch_policy
+    return policy is BatchPolicy.ALWAYS or (policy is BatchPolicy.SAME_POINTS and same_points)

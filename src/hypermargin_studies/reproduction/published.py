@@ -15,7 +15,7 @@ In one-vs-one a pair's vote goes by the Platt-scaled score, and ties go to the f
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import clarabel
 import numpy as np
@@ -24,7 +24,7 @@ from scipy import sparse
 from hypermargin.arrays import Array
 from hypermargin.estimators import HyperbolicSVC
 from hypermargin.estimators.calibration import platt_logit
-from hypermargin.estimators.multiclass import OneVsOne, make_scheme
+from hypermargin.estimators.multiclass import OneVsOne, Scheme
 from hypermargin.estimators.prediction import Prediction
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems import MarginProblem
@@ -54,13 +54,10 @@ class AsPublished(HyperbolicSVC):
     def choose(self, problem: MarginProblem, solution: Solution) -> tuple[Array, float | None]:
         """The normal that the public code would have taken, shape (d + 1,), and the relaxation's value if any."""
 
-    def fit(self, X, y=None, sample_weight=None) -> "AsPublished":
-        super().fit(X, y, sample_weight)
-        problems = self.binary_problems(X, y, sample_weight)
-        self._set_solutions([self._with_choice(p, s) for p, s in zip(problems, self.solutions_, strict=True)])
-        classes, samples = self._training_set(X, y, sample_weight, reset=False)
-        self._calibrate(samples, make_scheme(self.multi_class, classes.size))
-        return self
+    def _set_fitted(self, classes: np.ndarray, samples: Any, scheme: Scheme, results: list[Any]) -> None:
+        problems = [samples.problem(row, float(self.C), self.allow_timelike) for row in scheme.code]
+        chosen = [self._with_choice(problem, found) for problem, found in zip(problems, results, strict=True)]
+        super()._set_fitted(classes, samples, scheme, chosen)
 
     def _prediction(self) -> Prediction:
         return PublishedVotes(**vars(super()._prediction()))

@@ -21,7 +21,6 @@ from sklearn.svm import SVC
 
 from hypermargin.arrays import Array
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.fitting import calibrate
 from hypermargin.estimators.forest import HyperbolicForestClassifier
 from hypermargin.estimators.inputs import TrainingSet
 from hypermargin.estimators.kernel_fitting import PARAMETERS, KernelSpreadWarning, chosen_kernel
@@ -29,6 +28,7 @@ from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.neighbours import HyperbolicKNeighborsClassifier
 from hypermargin.estimators.scoring import Answers, Scorer, is_near, mean_score
+from hypermargin.estimators.solved import calibrate
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.kernels.chords import polar_points
 from hypermargin.progress import tracked
