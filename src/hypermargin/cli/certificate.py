@@ -11,14 +11,7 @@ from hypermargin.certificates import Certificate, CertificateError, Statement
 from hypermargin.certificates.core.statement import Problem
 from hypermargin.certificates.identity import CURVES
 from hypermargin.cli.console import CommandError, make_folder, say
-from hypermargin.cli.options import (
-    add_data_arguments,
-    add_geometry_arguments,
-    add_unlabelled_argument,
-    add_weight_arguments,
-    drop_names,
-    points_of,
-)
+from hypermargin.cli.options import add_shared_arguments, drop_names, points_of
 from hypermargin.estimators import (
     HyperbolicForestClassifier,
     HyperbolicKernelSVC,
@@ -60,16 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("files", nargs="+", metavar="FILE", help="a certificate file")
     check = actions.add_parser("check", help="check a certificate against a file of points")
     check.add_argument("file", metavar="FILE", help="a certificate file")
-    add_data_arguments(check)
-    add_unlabelled_argument(check)
+    add_shared_arguments(check, "data", "unlabelled")
     check.add_argument("--model", metavar="MODEL", help="take what describes the problem from this model file")
     check.add_argument("--by-arb", action="store_true", help="ask the reference checker, in exact arithmetic: slower")
     check.add_argument(
         "--another-problem", action="store_true", help="say what it proves for this data, whatever it states"
     )
     described = check.add_argument_group("without --model, as given to fit")
-    add_geometry_arguments(described)
-    add_weight_arguments(described, C=None)
+    add_shared_arguments(described, "geometry", "C as stated", "weights")
     old = check.add_argument_group("for old files, which state no problem")
     old.add_argument("--problem", type=int, metavar="K", help="the binary problem, numbered from 1 as by fit --details")
     old.add_argument("--multi-class", choices=("ovo", "ovr"), default="ovo", help="the scheme of K (%(default)s)")

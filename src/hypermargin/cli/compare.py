@@ -10,16 +10,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from hypermargin.arrays import Array
-from hypermargin.cli.classifiers import chosen_methods, make_classifier
 from hypermargin.cli.console import CommandError, number, percent, say, show_table, warn, with_progress
-from hypermargin.cli.options import (
-    add_data_arguments,
-    add_geometry_arguments,
-    add_multiclass_arguments,
-    add_problem_arguments,
-    add_unlabelled_argument,
-    points_of,
-)
+from hypermargin.cli.options import add_shared_arguments, chosen_methods, make_classifier, points_of
 from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC
 from hypermargin.kernels import KERNELS
 from hypermargin.solvers import ROUNDING, Status, relative_gap
@@ -34,15 +26,12 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_arguments(parser)
-    add_unlabelled_argument(parser)
+    add_shared_arguments(parser, "data", "unlabelled")
     parser.add_argument("--methods", metavar="A,B,...", help="the methods to compare (default: all)")
     parser.add_argument(
         "--test-size", type=float, default=0.25, metavar="SHARE", help="share of points held out (%(default)s)"
     )
-    add_geometry_arguments(parser)
-    add_problem_arguments(parser)
-    add_multiclass_arguments(parser)
+    add_shared_arguments(parser, "geometry", "C", "weights", "search", "classes")
 
 
 def run(args: argparse.Namespace) -> None:

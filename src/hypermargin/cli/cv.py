@@ -11,26 +11,18 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix
 
-from hypermargin.cli.classifiers import (
+from hypermargin.cli.console import check_output, percent, say, show_table, warn, with_progress
+from hypermargin.cli.options import (
+    AUTO,
+    add_shared_arguments,
     check_folds,
     check_options,
     chosen_parameters,
     classifier_of,
     folds,
     make_chooser,
-    quiet_folds,
-)
-from hypermargin.cli.console import check_output, percent, say, show_table, warn, with_progress
-from hypermargin.cli.options import (
-    AUTO,
-    add_auto_arguments,
-    add_data_arguments,
-    add_geometry_arguments,
-    add_multiclass_arguments,
-    add_problem_arguments,
-    add_solver_arguments,
-    add_unlabelled_argument,
     points_of,
+    quiet_folds,
 )
 from hypermargin.cli.reading import Points
 from hypermargin.estimators import HyperbolicClassifierCV
@@ -52,8 +44,7 @@ MODELS = ("geodesic", "curve", "auto")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_arguments(parser)
-    add_unlabelled_argument(parser)
+    add_shared_arguments(parser, "data", "unlabelled")
     parser.add_argument("--folds", type=int, default=5, metavar="K", help="folds (%(default)s)")
     parser.add_argument(
         "--model",
@@ -63,11 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", metavar="FILE", help="every point with its prediction and fold (.csv)")
     parser.add_argument("--picture", metavar="FILE", help="the confusion matrix as .png, .pdf or .svg")
-    add_solver_arguments(parser)
-    add_auto_arguments(parser)
-    add_geometry_arguments(parser)
-    add_problem_arguments(parser, may_choose=True, C=AUTO)
-    add_multiclass_arguments(parser)
+    add_shared_arguments(parser, "solver", "auto", "geometry", "C or auto", "weights", "search", "classes")
+    parser.set_defaults(C=AUTO)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -3,15 +3,8 @@
 import argparse
 from pathlib import Path
 
-from hypermargin.cli.classifiers import make_classifier
 from hypermargin.cli.console import CommandError, check_output, say
-from hypermargin.cli.options import (
-    add_data_arguments,
-    add_geometry_arguments,
-    add_problem_arguments,
-    drop_names,
-    points_of,
-)
+from hypermargin.cli.options import add_shared_arguments, drop_names, make_classifier, points_of
 from hypermargin.cli.reading import Points, Wanted, read_points
 from hypermargin.estimators import load_model
 from hypermargin.progress import Progress
@@ -32,7 +25,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_arguments(parser)
+    add_shared_arguments(parser, "data")
     parser.add_argument("--output", "-o", required=True, metavar="PAGE", help="the page to write (.html)")
     parser.add_argument(
         "--model",
@@ -55,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--center", choices=("mean", "origin"), default="mean", help="what is in the middle at first (%(default)s)"
     )
-    add_geometry_arguments(parser.add_argument_group("coordinates (with --model those of the model)"))
-    add_problem_arguments(parser.add_argument_group("with --path and without --model"))
+    add_shared_arguments(parser.add_argument_group("coordinates (with --model those of the model)"), "geometry")
+    add_shared_arguments(parser.add_argument_group("with --path and without --model"), "C", "weights", "search")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -9,29 +9,21 @@ from pathlib import Path
 import numpy as np
 
 from hypermargin.cli.certificate import refuse_other_files, write_certificates
-from hypermargin.cli.classifiers import (
+from hypermargin.cli.console import CommandError, check_output, number, percent, say, show_table
+from hypermargin.cli.options import (
+    AUTO,
+    add_shared_arguments,
     check_folds,
     check_options,
     chosen_parameters,
     classifier_of,
     folds,
+    kernel_setting,
     make_chooser,
+    points_of,
     quiet_folds,
 )
-from hypermargin.cli.console import CommandError, check_output, number, percent, say, show_table
-from hypermargin.cli.options import (
-    AUTO,
-    add_auto_arguments,
-    add_data_arguments,
-    add_geometry_arguments,
-    add_multiclass_arguments,
-    add_problem_arguments,
-    add_solver_arguments,
-    add_unlabelled_argument,
-    kernel_setting,
-    points_of,
-)
-from hypermargin.cli.reading import ChunkedPoints, Points, add_chunk_argument, chunked_points, reads_chunks
+from hypermargin.cli.reading import ChunkedPoints, Points, chunked_points, reads_chunks
 from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, HyperbolicSVCCV, save_model
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import METHODS
@@ -68,9 +60,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_arguments(parser)
-    add_chunk_argument(parser)
-    add_unlabelled_argument(parser)
+    add_shared_arguments(parser, "data", "chunks", "unlabelled")
     parser.add_argument("--output", "-o", required=True, metavar="MODEL", help="the model file to write (.npz)")
     parser.add_argument(
         "--model",
@@ -79,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the boundary: a hyperplane, a generalised hyperplane, any shape by a kernel, or what does best in "
         "cross-validation (%(default)s)",
     )
-    add_solver_arguments(parser)
+    add_shared_arguments(parser, "solver")
     parser.add_argument(
         "--kernel",
         type=kernel_setting,
@@ -95,14 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-certificates", action="store_true", help="keep the proofs out of the model file, which makes it small"
     )
-    add_auto_arguments(parser)
+    add_shared_arguments(parser, "auto")
     parser.add_argument(
         "--folds", type=int, metavar="K", help="folds that choose C, or a model (default: 5; with auto as n suggests)"
     )
     parser.add_argument("--details", action="store_true", help="a line for each binary problem")
-    add_geometry_arguments(parser)
-    add_problem_arguments(parser, may_choose=True)
-    add_multiclass_arguments(parser)
+    add_shared_arguments(parser, "geometry", "C or auto", "weights", "search", "classes")
 
 
 def run(args: argparse.Namespace) -> None:

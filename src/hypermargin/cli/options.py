@@ -1,118 +1,48 @@
-"""Arguments that several commands share, the types of their values, and the points that they describe."""
+"""Arguments that several commands share, the types of their values, and the points, models and folds they describe."""
 
 import argparse
 import ast
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
 
 from hypermargin.cli.console import CommandError, warn
 from hypermargin.cli.reading import FORMATS, Points, Wanted, read_points
+from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import PARAMETERS
 from hypermargin.geometry.validation import GEOMETRIES
 from hypermargin.kernels import KERNELS
 from hypermargin.problems import Ball, Box, CrossPolytope, GeodesicBall, UncertaintySet
 from hypermargin.problems.losses import LOSSES
+from hypermargin.solvers import available_methods, get_solver
 
 #: The value of -C that lets cross-validation choose it.
 AUTO = "auto"
 #: Uncertainty sets with one parameter.
 SETS: dict[str, type[UncertaintySet]] = {"geodesic": GeodesicBall, "box": Box, "cross": CrossPolytope, "ball": Ball}
-
-
-# -- arguments ---------------------------------------------------------------------------------------------------------
-
-
-def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """The file of points, and what its columns mean."""
-    parser.add_argument("data", help=f"points: {FORMATS}; text may be compressed (.csv.gz)")
-    parser.add_argument("--labels", metavar="FILE", help="labels in a file of their own: .npy, or one per line")
-    parser.add_argument(
-        "--label",
-        metavar="COLUMN",
-        help="the column of labels, by name or number (default: the one called label, or the last); obs:NAME in .h5ad",
-    )
-    parser.add_argument(
-        "--columns", type=_names, metavar="A,B,...", help="the columns that are coordinates (default: all others)"
-    )
-    parser.add_argument("--id", metavar="COLUMN", help="the column of ids (default: recognised if there is one)")
-    parser.add_argument(
-        "--delimiter", type=_delimiter, metavar="SIGN", help="what separates the columns of a text file (detected)"
-    )
-    parser.add_argument("--obsm", metavar="NAME", help="the coordinates of a .h5ad file, such as X_poincare")
-
-
-def add_geometry_arguments(parser: argparse._ActionsContainer) -> None:
-    """What the coordinates in the file mean."""
-    parser.add_argument("--geometry", choices=GEOMETRIES, default="lorentz", help="what the columns are (%(default)s)")
-    parser.add_argument("--curvature", type=float, default=1.0, help="the space has curvature minus this (%(default)s)")
-
-
-def add_problem_arguments(parser: argparse._ActionsContainer, *, may_choose: bool = False, C: Any = 1.0) -> None:
-    """What is minimised, and how closely; with `may_choose`, cross-validation can choose C."""
-    add_weight_arguments(parser, C=C, may_choose=may_choose)
-    parser.add_argument(
-        "--loss", choices=tuple(LOSSES), help="the loss to minimise, if the method can (default: the method's own)"
-    )
-    parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to aim for (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (%(default)s)")
-
-
-def add_weight_arguments(parser: argparse._ActionsContainer, C: Any, *, may_choose: bool = False) -> None:
-    """C, the uncertainty set and the weights of classes; ``C=None`` means that a certificate states it."""
-    known = "%(default)s" if C is not None else "default: as stated"
-    chosen = f", or {AUTO} to choose it by cross-validation" if may_choose else ""
-    parser.add_argument(
-        "-C",
-        type=_weight_or_auto if may_choose else float,
-        default=C,
-        help=f"weight of the risk against the margin{chosen} ({known})",
-    )
-    parser.add_argument(
-        "--uncertainty",
-        type=_uncertainty_set,
-        metavar="SET=SIZE",
-        help=f"robust: margins are the worst over a set around each point, such as geodesic=0.1 ({', '.join(SETS)})",
-    )
-    parser.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their rarity")
-
-
-def add_multiclass_arguments(parser: argparse._ActionsContainer) -> None:
-    """How more than two classes become binary problems."""
-    parser.add_argument(
-        "--multi-class",
-        choices=("ovo", "ovr"),
-        default="ovo",
-        help="more than two classes: one-vs-one votes or one-vs-rest with Platt scaling (%(default)s)",
-    )
-    parser.add_argument("--jobs", type=int, metavar="N", help="binary problems solved at a time (default: 1)")
-
-
-def add_solver_arguments(parser: argparse._ActionsContainer) -> None:
-    """The method for geodesic boundaries, and its own options."""
-    parser.add_argument("--solver", default="exact", help="the method; `hypermargin methods` lists them (%(default)s)")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
-    )
-
-
-def add_auto_arguments(parser: argparse._ActionsContainer) -> None:
-    """How ``--model auto`` chooses among models."""
-    parser.add_argument(
-        "--scoring", metavar="NAME", help="with --model auto: the score that decides, by scikit-learn's name (accuracy)"
-    )
-    parser.add_argument(
-        "--pos-label", metavar="LABEL", help="with --scoring: the positive class of two (the rarer one)"
-    )
-    parser.add_argument(
-        "--candidates",
-        metavar="A,B,...",
-        help="with --model auto: families to choose from: geodesic, curve, neighbours, kernel, forest, blend (all)",
-    )
-
-
-def add_unlabelled_argument(parser: argparse.ArgumentParser) -> None:
-    """Whether rows without a label are left out."""
-    parser.add_argument("--skip-unlabelled", action="store_true", help="leave rows without a label out")
+#: The models that each option is for, and the value of an option that was not given.
+MODELS_OF: dict[str, tuple[tuple[str, ...], Any]] = {
+    "kernel": (("kernel",), None),
+    "landmarks": (("kernel",), None),
+    "cache": (("kernel",), None),
+    "solver": (("geodesic",), "exact"),
+    "option": (("geodesic",), []),
+    "refine": (("geodesic",), False),
+    "fit_intercept": (("geodesic",), False),
+    "allow_timelike": (("geodesic",), False),
+    "uncertainty": (("geodesic", "curve", "kernel"), None),  # a kernel has its own sentence, in `make_classifier`
+    "loss": (("geodesic", "curve", "kernel"), None),
+    "certificates": (("geodesic", "curve", "kernel"), None),
+    "multi_class": (("geodesic", "curve", "kernel"), "ovo"),
+    "scoring": (("auto",), None),
+    "pos_label": (("auto",), None),
+    "candidates": (("auto",), None),
+}
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -188,6 +118,105 @@ def _uncertainty_set(text: str) -> UncertaintySet:
         raise argparse.ArgumentTypeError(f"the size in {text!r} will not do: {error}") from error
 
 
+def _row_count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of rows, such as 1000000")
+    return int(text)
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+_WEIGHT = "weight of the risk against the margin"
+#: What `add_argument` takes for each argument that several commands share, by group and name.
+ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
+    "data": {
+        "data": dict(help=f"points: {FORMATS}; text may be compressed (.csv.gz)"),
+        "--labels": dict(metavar="FILE", help="labels in a file of their own: .npy, or one per line"),
+        "--label": dict(
+            metavar="COLUMN",
+            help="the column of labels, by name or number (default: the one called label, or the last); obs:NAME "
+            "in .h5ad",
+        ),
+        "--columns": dict(
+            type=_names, metavar="A,B,...", help="the columns that are coordinates (default: all others)"
+        ),
+        "--id": dict(metavar="COLUMN", help="the column of ids (default: recognised if there is one)"),
+        "--delimiter": dict(
+            type=_delimiter, metavar="SIGN", help="what separates the columns of a text file (detected)"
+        ),
+        "--obsm": dict(metavar="NAME", help="the coordinates of a .h5ad file, such as X_poincare"),
+    },
+    "unlabelled": {"--skip-unlabelled": dict(action="store_true", help="leave rows without a label out")},
+    "chunks": {
+        "--chunks": dict(
+            type=_row_count,
+            metavar="ROWS",
+            help="read a .npy, .csv or .parquet so many rows at a time (default: whole, if the memory is large enough)",
+        )
+    },
+    "geometry": {
+        "--geometry": dict(choices=GEOMETRIES, default="lorentz", help="what the columns are (%(default)s)"),
+        "--curvature": dict(type=float, default=1.0, help="the space has curvature minus this (%(default)s)"),
+    },
+    "C": {"-C": dict(type=float, default=1.0, help=_WEIGHT + " (%(default)s)")},
+    "C or auto": {
+        "-C": dict(
+            type=_weight_or_auto,
+            default=1.0,
+            help=f"{_WEIGHT}, or {AUTO} to choose it by cross-validation (%(default)s)",
+        )
+    },
+    "C as stated": {"-C": dict(type=float, help=_WEIGHT + " (default: as stated)")},
+    "weights": {
+        "--uncertainty": dict(
+            type=_uncertainty_set,
+            metavar="SET=SIZE",
+            help="robust: margins are the worst over a set around each point, such as geodesic=0.1 "
+            f"({', '.join(SETS)})",
+        ),
+        "--class-weight": dict(choices=("balanced",), help="weigh classes by their rarity"),
+    },
+    "search": {
+        "--loss": dict(
+            choices=tuple(LOSSES), help="the loss to minimise, if the method can (default: the method's own)"
+        ),
+        "--tol": dict(type=float, default=1e-6, help="relative gap to aim for (%(default)s)"),
+        "--seed": dict(type=int, default=0, help="seed of the random numbers (%(default)s)"),
+    },
+    "classes": {
+        "--multi-class": dict(
+            choices=("ovo", "ovr"),
+            default="ovo",
+            help="more than two classes: one-vs-one votes or one-vs-rest with Platt scaling (%(default)s)",
+        ),
+        "--jobs": dict(type=int, metavar="N", help="binary problems solved at a time (default: 1)"),
+    },
+    "solver": {
+        "--solver": dict(default="exact", help="the method; `hypermargin methods` lists them (%(default)s)"),
+        "--option": dict(
+            action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
+        ),
+    },
+    "auto": {
+        "--scoring": dict(
+            metavar="NAME", help="with --model auto: the score that decides, by scikit-learn's name (accuracy)"
+        ),
+        "--pos-label": dict(metavar="LABEL", help="with --scoring: the positive class of two (the rarer one)"),
+        "--candidates": dict(
+            metavar="A,B,...",
+            help="with --model auto: families to choose from: geodesic, curve, neighbours, kernel, forest, blend (all)",
+        ),
+    },
+}
+
+
+def add_shared_arguments(parser: argparse._ActionsContainer, *groups: str) -> None:
+    """Add the arguments of these groups of `ARGUMENTS`."""
+    for group in groups:
+        for name, settings in ARGUMENTS[group].items():
+            parser.add_argument(name, **settings)
+
+
 # -- points ------------------------------------------------------------------------------------------------------------
 
 
@@ -198,35 +227,166 @@ def points_of(args: argparse.Namespace, model: HyperbolicClassifier | None = Non
     a label are an error, or left out if ``--skip-unlabelled`` was given.
     """
     points = read_points(args.data, Wanted.of(args, model))
-    if model is not None:
-        check_width(points, model)
     if labelled:
-        points = _labelled(points, args)
+        if getattr(args, "skip_unlabelled", False) and points.y is not None and points.missing.any():
+            warn(f"{args.data}: {points.missing.sum()} rows have no label and are left out")
+            points = points.labelled()
+        points.labels  # noqa: B018 - raises if one is missing
+    return checked(points, args, model)
+
+
+def checked(points: Points, args: argparse.Namespace, model: HyperbolicClassifier | None = None) -> Points:
+    """The points, which must have the width of the model, and lie in its space or in that of the arguments."""
+    if model is not None and points.X.shape[1] != model.n_features_in_:
+        raise CommandError(
+            f"{points.path} has {points.X.shape[1]} coordinates per point, the model was fitted to "
+            f"{model.n_features_in_}"
+        )
     space = args if model is None else model
     points.check(space.geometry, space.curvature)
     return points
-
-
-def _labelled(points: Points, args: argparse.Namespace) -> Points:
-    if getattr(args, "skip_unlabelled", False) and points.y is not None:
-        left_out = int(points.missing.sum())
-        if left_out:
-            points = points.labelled()
-            warn(f"{args.data}: {left_out} rows have no label and are left out")
-    points.labels  # noqa: B018 - raises if one is missing
-    return points
-
-
-def check_width(points: Points, model: HyperbolicClassifier) -> None:
-    """Refuse points whose number of coordinates is not the model's."""
-    width = points.X.shape[1]
-    if width != model.n_features_in_:
-        raise CommandError(
-            f"{points.path} has {width} coordinates per point, the model was fitted to {model.n_features_in_}"
-        )
 
 
 def drop_names(model: Any) -> Any:
     """Let the model forget the names of its columns: it then takes arrays, whose columns were chosen by these names."""
     vars(model).pop("feature_names_in_", None)
     return model
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that the model of ``--model`` does not take."""
+    given = vars(args)
+    for name, (models, default) in MODELS_OF.items():
+        if args.model in models or given.get(name, default) == default:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if args.model == "auto":
+            raise CommandError(f"{option} is not for --model auto, which chooses among models of their own settings")
+        raise CommandError(f"{option} is for --model {models[0]}")
+    if args.model == "auto":
+        if args.C not in (AUTO, 1.0):
+            raise CommandError("-C is not for --model auto, which chooses it too")
+        if args.tol != 1e-6:
+            raise CommandError("--tol is not for --model auto")
+
+
+def classifier_of(args: argparse.Namespace, **further: Any) -> HyperbolicSVC | HyperbolicKernelSVC:
+    """The classifier of ``--model`` and its options; `further` are parameters of it."""
+    further |= {"multi_class": args.multi_class, "n_jobs": args.jobs}
+    if args.model == "geodesic":
+        flags = ("fit_intercept", "allow_timelike", "refine")  # of `fit` alone
+        further |= {name: getattr(args, name) for name in flags if hasattr(args, name)}
+        return make_classifier(args, args.solver, solver_options=solver_options(args.option) or None, **further)
+    if args.model == "curve":
+        return make_classifier(args, "curve", **further)
+    setting = dict(args.kernel or {"kernel": "heat"})
+    if args.cache is not None:
+        further["cache_size"] = args.cache
+    return make_classifier(args, setting.pop("kernel"), n_landmarks=args.landmarks, **setting, **further)
+
+
+def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> HyperbolicSVC | HyperbolicKernelSVC:
+    """The classifier that the arguments for geometry and problem describe; `further` are parameters of it.
+
+    `solver` is a method for geodesic boundaries, "curve", or the name of a kernel. With ``-C auto`` it is a classifier
+    that chooses C in ``--folds`` folds.
+    """
+    problem: dict[str, Any] = dict(
+        geometry=args.geometry,
+        curvature=args.curvature,
+        class_weight=args.class_weight,
+        tol=args.tol,
+        random_state=args.seed,
+    )
+    if solver in KERNELS:
+        if args.uncertainty is not None:
+            raise CommandError("--uncertainty is for geodesic boundaries; a kernel has no robust form here")
+        if args.C == AUTO:
+            raise CommandError(f"-C {AUTO} is for geodesic boundaries and curves; give a kernel its C")
+        return HyperbolicKernelSVC(kernel=solver, C=args.C, **problem, **further)
+    boundary: dict[str, Any] = {"boundary": "curve"} if solver == "curve" else {"solver": solver}
+    described = {"uncertainty": args.uncertainty, "loss": args.loss, **boundary, **problem, **further}
+    if args.C == AUTO:
+        return HyperbolicSVCCV(cv=folds(args.folds, args.seed), **described)
+    return HyperbolicSVC(C=args.C, **described)
+
+
+def make_chooser(args: argparse.Namespace, points: Points, cv: Any, *, verbose: bool) -> HyperbolicClassifierCV:
+    """The classifier of ``--model auto``, which chooses among models in the folds `cv`."""
+    names = {str(label): label for label in np.unique(points.labels).tolist()}
+    return HyperbolicClassifierCV(
+        candidates=None if args.candidates is None else [name.strip() for name in args.candidates.split(",")],
+        scoring=args.scoring,
+        cv=cv,
+        geometry=args.geometry,
+        curvature=args.curvature,
+        class_weight=args.class_weight,
+        n_jobs=args.jobs,
+        random_state=args.seed,
+        verbose=int(verbose),
+        pos_label=names.get(args.pos_label, args.pos_label),
+    )
+
+
+def chosen_parameters(parameters: dict[str, Any]) -> str:
+    """The parameters that ``--model auto`` chose, in words; of a blend the families in it."""
+    if "members" in parameters:
+        return " + ".join(member["family"] for member in parameters["members"])
+    shown = {name: f"{value:.3g}" if isinstance(value, float) else value for name, value in parameters.items()}
+    return " ".join(f"{name}={value}" for name, value in shown.items())
+
+
+def chosen_methods(text: str | None) -> tuple[str, ...]:
+    """The methods in a comma-separated list, or all; an unknown name is an error that lists them.
+
+    Besides the methods for geodesic boundaries there are "curve" and the kernels.
+    """
+    known = (*available_methods(), "curve", *KERNELS)
+    if text is None:
+        return known
+    names = split_list(text)
+    if not names:
+        raise CommandError("--methods names no method")
+    for name in names:
+        if name not in known:
+            raise CommandError(f"unknown method {name!r}; the methods are {', '.join(known)}")
+        if name in available_methods():
+            get_solver(name)  # an error if a library that it needs is missing
+    return names
+
+
+# -- folds -------------------------------------------------------------------------------------------------------------
+
+
+def folds(count: int, seed: int) -> StratifiedKFold:
+    """Stratified folds in random order."""
+    return StratifiedKFold(count, shuffle=True, random_state=seed)
+
+
+def check_folds(points: Points, count: int) -> None:
+    """Refuse more folds than the largest class has samples, and warn of classes smaller than the number of folds."""
+    if count < 2:
+        raise CommandError(f"--folds must be at least 2, got {count}")
+    classes, sizes = np.unique(points.labels, return_counts=True)
+    if sizes.max() < count:
+        raise CommandError(
+            f"the largest class has {sizes.max()} samples, fewer than the {count} folds: "
+            f"say --folds {max(2, sizes.max())}"
+        )
+    small = [f"{name} ({size})" for name, size in zip(classes, sizes, strict=True) if size < count]
+    if small:
+        warn(
+            f"{len(small)} of {len(classes)} classes have fewer samples than the {count} folds, so that some folds "
+            f"test none of them: {', '.join(small[:8])}{', ...' if len(small) > 8 else ''}"
+        )
+
+
+@contextmanager
+def quiet_folds() -> Iterator[None]:
+    """A context without scikit-learn's warning about small classes, which `check_folds` has given already."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        yield

@@ -2,15 +2,14 @@
 
 import argparse
 
-from hypermargin.cli.classifiers import make_classifier, methods_with_losses
 from hypermargin.cli.console import CommandError, check_output, say, with_progress
 from hypermargin.cli.options import (
-    add_data_arguments,
-    add_geometry_arguments,
-    add_problem_arguments,
-    add_unlabelled_argument,
+    add_shared_arguments,
+    chosen_methods,
     drop_names,
+    make_classifier,
     points_of,
+    split_list,
 )
 from hypermargin.estimators import load_model
 from hypermargin.geometry.models import to_lorentz
@@ -33,8 +32,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_arguments(parser)
-    add_unlabelled_argument(parser)
+    add_shared_arguments(parser, "data", "unlabelled")
     parser.add_argument("--output", "-o", required=True, metavar="PICTURE", help="the picture (.png, .pdf or .svg)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--model", help="a model file to show")
@@ -49,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tree", type=int, metavar="K", help="with --model: draw the splits of the forest's tree K, from 0"
     )
-    add_geometry_arguments(parser.add_argument_group("coordinates (with --model those of the model)"))
-    add_problem_arguments(parser.add_argument_group("with --methods or --proof"))
+    add_shared_arguments(parser.add_argument_group("coordinates (with --model those of the model)"), "geometry")
+    add_shared_arguments(parser.add_argument_group("with --methods or --proof"), "C", "weights", "search")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -94,14 +92,17 @@ def run(args: argparse.Namespace) -> None:
                 raise CommandError(
                     "--methods draws boundaries between two classes; fit a model and give it with --model"
                 )
-            chosen = methods_with_losses(args.methods, args.loss)
-            if any(method in KERNELS for _, method, _ in chosen):
+            chosen = split_list(args.methods)
+            methods = chosen_methods(",".join(label.partition(":")[0] for label in chosen))
+            if any(method in KERNELS for method in methods):
                 raise CommandError(
                     "a kernel has regions and level lines: fit one with `hypermargin fit --model kernel` and give it "
                     "with --model"
                 )
-            for label, method, loss in with_progress(chosen, "fitting"):
-                solutions[label] = make_classifier(args, method, loss=loss).fit(points.X, y).solutions_[0]
+            for label in with_progress(chosen, "fitting"):
+                method, colon, loss = label.partition(":")
+                fitted = make_classifier(args, method, loss=loss if colon else args.loss).fit(points.X, y)
+                solutions[label] = fitted.solutions_[0]
         display = PoincareDisplay.from_solutions(solutions, X, y, zoom=zoom, center=center)
     save_picture(display, output)
     say(f"wrote {output}")

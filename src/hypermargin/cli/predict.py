@@ -3,14 +3,14 @@
 import argparse
 import csv
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from hypermargin.cli.console import CommandError, check_output, percent, say
-from hypermargin.cli.options import add_data_arguments, check_width, drop_names, points_of
-from hypermargin.cli.reading import ChunkedPoints, Points, add_chunk_argument, chunked_points, reads_chunks
+from hypermargin.cli.options import add_shared_arguments, checked, drop_names, points_of
+from hypermargin.cli.reading import Points, chunked_points, reads_chunks
 from hypermargin.estimators import load_model
 
 EXAMPLES = """examples:
@@ -24,8 +24,7 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="a model file that `hypermargin fit` wrote")
-    add_data_arguments(parser)
-    add_chunk_argument(parser)
+    add_shared_arguments(parser, "data", "chunks")
     parser.add_argument("--output", "-o", metavar="FILE", help="write a .csv instead of printing")
     parser.add_argument("--probabilities", "-p", action="store_true", help="a column for the probability of each class")
     parser.add_argument(
@@ -76,14 +75,7 @@ def _parts(args: argparse.Namespace, model: Any) -> Iterable[Points]:
     """All points at once, or in chunks."""
     if not reads_chunks(args):
         return [points_of(args, model)]
-    return _checked_parts(chunked_points(args, model), model)
-
-
-def _checked_parts(chunks: ChunkedPoints, model: Any) -> Iterator[Points]:
-    for points in chunks.parts():
-        check_width(points, model)
-        points.check(model.geometry, model.curvature)
-        yield points
+    return (checked(points, args, model) for points in chunked_points(args, model).parts())
 
 
 def _columns(model: Any, points: Points, args: argparse.Namespace) -> dict[str, list]:

@@ -534,16 +534,6 @@ class ChunkedPoints:
         return f"{self.path}: {place(row)}, column {column + 1} is {value}"
 
 
-def add_chunk_argument(parser: argparse.ArgumentParser) -> None:
-    """For files that are larger than memory."""
-    parser.add_argument(
-        "--chunks",
-        type=_row_count,
-        metavar="ROWS",
-        help="read a .npy, .csv or .parquet so many rows at a time (default: whole, if the memory is large enough)",
-    )
-
-
 def reads_chunks(args: argparse.Namespace) -> bool:
     """Whether the file is not to be read into memory: asked for, or too large."""
     if args.chunks is not None:
@@ -592,9 +582,3 @@ def _chunked_array(args: argparse.Namespace) -> ChunkedPoints:
         raise CommandError(f"{args.data}: the points must be a table of numbers, got shape {X.shape}")
     labels = None if args.labels is None else _read_labels(args.labels, len(X))
     return ChunkedPoints(ArrayChunks(X, labels, rows=args.chunks), labels, args.data)
-
-
-def _row_count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number of rows, such as 1000000")
-    return int(text)
