@@ -50,8 +50,8 @@ ARROWS: dict[str, set[str]] = {
     "lazy_names": set(),
     "progress": set(),
     "safe_io": set(),
-    "geometry": {"arrays", "arithmetic", "compilation"},
-    "kernels": {"arrays", "arithmetic", "geometry"},
+    "geometry": {"arrays", "arithmetic", "compilation", "lazy_names"},
+    "kernels": {"arrays", "arithmetic", "lazy_names", "geometry"},
     "problems": {"arrays", "arithmetic", "compilation", "geometry", "kernels"},
     "data": MATHEMATICS,
     "passes": {"data"},
@@ -181,6 +181,7 @@ def test_the_checker_reaches_no_solver(module):
         "data",
         "certificates",
         "compilation",
+        "lazy_names",
         "safe_io",
     }
 
