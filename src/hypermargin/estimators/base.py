@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +55,10 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
 
     def _require_whole(self, name: str, least: int) -> None:
         self._require(name, is_whole(getattr(self, name), least), f"an integer of at least {least}")
+
+    def _require_positive(self, name: str) -> None:
+        value = getattr(self, name)
+        self._require(name, isinstance(value, Real) and 0.0 < value < np.inf, "positive")
 
     def _require_one_of(self, name: str, choices: Collection[str]) -> None:
         value = getattr(self, name)

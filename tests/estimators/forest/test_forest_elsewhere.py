@@ -7,7 +7,7 @@ from hypermargin import HyperbolicForestClassifier, HyperbolicSVC, HyperbolicTre
 from hypermargin.data.blocks import LabelledBlock
 from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
-from hypermargin.estimators.forest.blocked import _drawn
+from hypermargin.estimators.forest.growing import _drawn
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_weights_and_other_coordinates(data):
 
 def test_tensors(data):
     torch = pytest.importorskip("torch")
-    from hypermargin.estimators.forest.blocked import _on_host
+    from hypermargin.estimators.forest.growing import _on_host
 
     X, y = data[0][:30], np.arange(30)
     space, weight = torch.from_numpy(X[:, 1:].copy()), torch.ones(30, dtype=torch.float64)

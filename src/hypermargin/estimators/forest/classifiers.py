@@ -1,22 +1,235 @@
 """`HyperbolicTreeClassifier`, one tree of hyperplanes, and `HyperbolicForestClassifier`, many on bootstrap samples."""
 
 import warnings
-from numbers import Integral
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from hypermargin.arrays import Array
+from hypermargin.arrays import Array, row_blocks
 from hypermargin.data.blocks import ingest_blocks
+from hypermargin.data.ingest import unit_points
 from hypermargin.data.inputs import data_source, is_blocked
-from hypermargin.estimators.forest.blocked import USUAL_SAMPLES, centre_of, grow_blocked
-from hypermargin.estimators.forest.ensemble import TreeEnsemble
-from hypermargin.estimators.forest.growing import LARGEST_SEED, GrowthPlan, grow_trees
-from hypermargin.estimators.forest.tree import Tree
+from hypermargin.estimators.base import PackedClassifier
+from hypermargin.estimators.forest.growing import (
+    BOUNDARIES,
+    CRITERIA,
+    GROUPINGS,
+    LARGEST_SEED,
+    SPLITS,
+    USUAL_SAMPLES,
+    CertifiedSplit,
+    Grown,
+    GrowthPlan,
+    centre_of,
+    grow_blocked,
+    grow_trees,
+)
+from hypermargin.estimators.forest.radius import certified_radius, nearest_adversarial
+from hypermargin.estimators.forest.tree import Tree, TreeVote, describe
+from hypermargin.estimators.inputs import canonical_order
 from hypermargin.estimators.model_file import storable
+from hypermargin.estimators.prediction import BlockPredictor
+from hypermargin.estimators.radius import Coordinates
+from hypermargin.geometry.isometries import boost, move_from_origin, move_to_origin, transform_normal
+from hypermargin.geometry.lorentz import curvature_scale, lift
+from hypermargin.geometry.mean import lorentz_centroid
+
+#: Depth that no tree reaches: what ``max_depth=None`` means.
+UNLIMITED = 2**62
+
+
+@dataclass(eq=False, repr=False)
+class TreeEnsemble(PackedClassifier, BlockPredictor):
+    """One or many trees whose values are averaged: how samples are prepared, prediction, radii, text, storage."""
+
+    max_depth: int | None = None
+    min_samples_leaf: int = 5
+    min_weight_fraction_leaf: float = 0.0
+    criterion: str = "gini"
+    grouping: str = "mixed"
+    boundary: str = "mixed"
+    n_candidates: int = 3
+    split_samples: int = 10
+    C: float = 100.0
+    shrinkage: float = 2.0
+    splits: str = "fast"
+    tol: float = 1e-6
+
+    PACKED = ("trees_", "frame_", "seeds_", "certified_splits_", "points_")
+
+    # -- fitting -----------------------------------------------------------------------------------------------------
+
+    def _plan(self, X, y, sample_weight) -> tuple[GrowthPlan, np.ndarray]:
+        """What the trees grow on, and the row of the plan of every sample passed (-1 for those of weight 0).
+
+        Samples are put in an order that depends on their values only, and equal ones become one with the sum of their
+        weights: a fit does not depend on the order of the samples, and a weight of 2 equals the sample twice.
+        """
+        settings = self._settings()
+        given = self._labelled_samples(X, y, sample_weight)
+        points = unit_points(given.X, self.geometry, self.curvature)  # the same order in all coordinates
+        order, first = canonical_order(points, given.labels)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.repeat(np.arange(first.size), np.diff(np.append(first, order.size)))
+        rows = np.full(len(np.asarray(y)), -1)
+        rows[slice(None) if given.kept is None else given.kept] = place
+        weight = given.weight
+        if weight is not None or first.size < order.size:
+            weight = np.add.reduceat(np.ones(order.size) if weight is None else weight[order], first)
+            weight = weight / weight.mean()
+        points, labels = points[order[first]], given.labels[order[first]].astype(np.intc)
+        self.classes_ = given.classes
+        if not self._trees_to_keep():
+            self.frame_ = lorentz_centroid(points, weight)
+        draws = self._draws(first.size)
+        return self._plan_of(self._in_frame(points), labels, given.classes, weight, draws, settings), rows
+
+    def _plan_of(self, X: Array, labels: np.ndarray, classes: np.ndarray, weight, draws, settings) -> GrowthPlan:
+        shrinkage, tol = float(self.shrinkage), float(self.tol)
+        return GrowthPlan(X, labels, classes.size, weight, draws, settings, shrinkage, self.splits, tol)
+
+    def _trees_to_keep(self) -> list[Grown]:
+        """The trees of the last fit that are to stay, whose frame all others must share."""
+        return []
+
+    def _draws(self, n: int) -> int | None:
+        """The size of a bootstrap sample of n distinct samples; None where trees grow on all of them."""
+        if not getattr(self, "bootstrap", False):
+            return None
+        most = getattr(self, "max_samples", None)
+        if most is None:
+            return n
+        if isinstance(most, Integral) and not isinstance(most, bool) and int(most) >= 1:
+            return int(most)
+        if isinstance(most, Real) and not isinstance(most, Integral) and 0.0 < float(most) <= 1.0:
+            return max(1, round(float(most) * n))
+        raise ValueError(f"max_samples must be a share in (0, 1], a number of samples or None, got {most!r}")
+
+    def _adopt(self, plan: GrowthPlan, seeds: list[int], grown: list[Grown]) -> None:
+        """Set the fitted attributes from trees, their seeds and what proves their splits."""
+        self.seeds_ = seeds
+        self.trees_ = [tree for tree, _ in grown]
+        self.certified_splits_ = [splits for _, splits in grown]
+        if self.splits == "certified":
+            self.points_ = plan.X
+
+    def _settings(self) -> dict[str, Any]:
+        """Refuse parameters that make no sense; return those of a node."""
+        self._check_space()
+        whole = {"min_samples_leaf": 1, "split_samples": 2, "n_candidates": 1}
+        for name, least in (whole if self.max_depth is None else {**whole, "max_depth": 1}).items():
+            self._require_whole(name, least)
+        named = {"criterion": CRITERIA, "grouping": GROUPINGS, "boundary": BOUNDARIES, "splits": SPLITS}
+        for name, choices in named.items():
+            self._require_one_of(name, choices)
+        share, shrinkage = self.min_weight_fraction_leaf, self.shrinkage
+        is_share = isinstance(share, Real) and 0.0 <= share <= 0.5
+        self._require("min_weight_fraction_leaf", is_share, "between 0 and 0.5")
+        for name in ("C", "tol"):
+            self._require_positive(name)
+        is_finite = isinstance(shrinkage, Real) and 0.0 <= shrinkage < np.inf
+        self._require("shrinkage", is_finite, "a finite number that is not negative")
+        return {
+            "max_depth": UNLIMITED if self.max_depth is None else int(self.max_depth),
+            "min_samples_leaf": int(self.min_samples_leaf),
+            "min_weight_fraction_leaf": float(self.min_weight_fraction_leaf),
+            "split_samples": int(self.split_samples),
+            "n_candidates": int(self.n_candidates),
+            "C": float(self.C),
+            "chances": GROUPINGS[self.grouping],
+            "curve_chance": BOUNDARIES[self.boundary],
+            "by_entropy": self.criterion == "entropy",
+        }
+
+    # -- prediction --------------------------------------------------------------------------------------------------
+
+    def _in_frame(self, points: Array) -> Array:
+        """Unit points moved by the isometry that takes `frame_` to the origin, shape (n, d + 1)."""
+        moved = np.empty_like(points)
+        for rows in row_blocks(len(points)):
+            moved[rows] = move_to_origin(points[rows], self.frame_)
+        return moved
+
+    def _combined(self, points: Array, what: str) -> np.ndarray:
+        """Shares of the classes for unit points, or the class with the largest if `what` is "winner"."""
+        shares = self._vote().shares(self._in_frame(points), getattr(self, "n_jobs", None))
+        return np.argmax(shares, axis=1) if what == "winner" else shares
+
+    def _vote(self) -> TreeVote:
+        return TreeVote(self.trees_, len(self.classes_))
+
+    # -- robustness --------------------------------------------------------------------------------------------------
+
+    def certified_radius(self, X) -> Array:
+        """A distance within which the prediction of each point cannot change, shape (n,); infinite where it never does.
+
+        A lower bound: the distance to each split is known in closed form, and so is how far off each leaf is at least;
+        the answer cannot change before enough other leaves are within reach for a rival to draw level (see
+        `forest.radius`). Distances are those of the space of curvature ``-curvature``.
+        """
+        points = self._in_frame(self._points(X))
+        return certified_radius(points, self._vote()) / curvature_scale(self.curvature)
+
+    def nearest_adversarial(self, X) -> tuple[Array, Array]:
+        """The nearest point found that is predicted differently, in the coordinates of X, and its distance.
+
+        Shapes (n, width) and (n,). Found by search along geodesics, so no nearer than `certified_radius`. Where none
+        was found the row is NaN and the distance infinite.
+        """
+        space = Coordinates(self.geometry, self.curvature)
+
+        def as_seen(moved: Array) -> Array:
+            return self._in_frame(space.written(move_from_origin(moved, self.frame_))[1])
+
+        found, distance = nearest_adversarial(self._in_frame(self._points(X)), self._vote(), as_seen)
+        coordinates, _ = space.written(move_from_origin(found, self.frame_))
+        return coordinates, distance / curvature_scale(self.curvature)
+
+    # -- what a tree looks like --------------------------------------------------------------------------------------
+
+    def split_boundaries(self, index: int = 0) -> tuple[Array, Array]:
+        """Normals w and thresholds b of the splits ``x * w = b`` of a tree, shapes (n_splits, d + 1) and (n_splits,).
+
+        On the unit hyperboloid of the data. Row ``trees_[index].slot[node]`` is the split of a node; points with
+        ``x * w > b`` go to its second child.
+        """
+        check_is_fitted(self, "trees_")
+        tree = self.trees_[index]
+        return transform_normal(tree.normals, boost(self.frame_)), tree.thresholds.copy()
+
+    def _text(self, index: int, max_depth: int | None) -> str:
+        normals, _ = self.split_boundaries(index)
+        scale = curvature_scale(self.curvature)
+        return describe(self.trees_[index], normals, self.classes_, scale, max_depth)
+
+    # -- storage: arrays and plain values, for pickles, skops and model files alike ------------------------------------
+
+    def _stored(self) -> dict[str, Any]:
+        state = {
+            "frame": self.frame_,
+            "seeds": self.seeds_,
+            "trees": [tree.to_dict() for tree in self.trees_],
+            "certified": [[split.to_dict() for split in splits] for splits in self.certified_splits_],
+        }
+        return state | ({"points": self.points_} if self.splits == "certified" else {})
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        frame = np.asarray(state["frame"], dtype=np.float64)
+        if frame.ndim != 1 or frame.size < 2 or not np.allclose(lift(frame[1:]), frame) or not state["trees"]:
+            raise ValueError("the frame of the trees is damaged")
+        self.frame_, self.seeds_ = frame, [int(seed) for seed in state["seeds"]]
+        self.trees_ = [Tree.from_dict(tree, frame.size, len(self.classes_)) for tree in state["trees"]]
+        self.certified_splits_ = [[CertifiedSplit.from_dict(s) for s in splits] for splits in state["certified"]]
+        if "points" in state:
+            self.points_ = np.asarray(state["points"], dtype=np.float64)
 
 
 @storable
+@dataclass(eq=False, repr=False)
 class HyperbolicTreeClassifier(TreeEnsemble):
     """A decision tree whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
 
@@ -57,12 +270,8 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         method and keeps the certificates.
     tol : float, default=1e-6
         Relative gap of certified splits.
-    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
-        What the columns of X are.
-    curvature : float, default=1.0
-        The points lie in the space of curvature ``-curvature``.
-    class_weight : dict or "balanced", optional
-        Factors of `sample_weight` by class.
+    geometry, curvature, class_weight
+        As in `HyperbolicSVC`.
     random_state : int, RandomState or None
 
     Attributes
@@ -78,41 +287,10 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         The distinct training points in the frame; kept with certified splits only.
     """
 
-    def __init__(
-        self,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 5,
-        min_weight_fraction_leaf: float = 0.0,
-        criterion: str = "gini",
-        grouping: str = "mixed",
-        boundary: str = "mixed",
-        n_candidates: int = 3,
-        split_samples: int = 10,
-        C: float = 100.0,
-        shrinkage: float = 2.0,
-        splits: str = "fast",
-        tol: float = 1e-6,
-        geometry: str = "lorentz",
-        curvature: float = 1.0,
-        class_weight=None,
-        random_state=None,
-    ):
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.criterion = criterion
-        self.grouping = grouping
-        self.boundary = boundary
-        self.n_candidates = n_candidates
-        self.split_samples = split_samples
-        self.C = C
-        self.shrinkage = shrinkage
-        self.splits = splits
-        self.tol = tol
-        self.geometry = geometry
-        self.curvature = curvature
-        self.class_weight = class_weight
-        self.random_state = random_state
+    geometry: str = "lorentz"
+    curvature: float = 1.0
+    class_weight: Any = None
+    random_state: Any = None
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicTreeClassifier":
         """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,), and weights (n,)."""
@@ -127,10 +305,12 @@ class HyperbolicTreeClassifier(TreeEnsemble):
 
     def get_depth(self) -> int:
         """Splits on the longest path."""
-        return self._one_tree().depth
+        check_is_fitted(self, "trees_")
+        return self.tree_.depth
 
     def get_n_leaves(self) -> int:
-        return self._one_tree().n_leaves
+        check_is_fitted(self, "trees_")
+        return self.tree_.n_leaves
 
     def apply(self, X) -> Array:
         """The leaf (its node) that each point falls in, shape (n,)."""
@@ -141,13 +321,17 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         """The tree in words, a line for each node; `max_depth` cuts it off below."""
         return self._text(0, max_depth)
 
-    def _one_tree(self) -> Tree:
-        self._check_fitted()
-        return self.tree_
+
+@dataclass(eq=False, repr=False)
+class NumberOfTrees:
+    """The parameter that a forest has before those of its trees: fields of the last base class come first."""
+
+    n_estimators: int = 100
 
 
 @storable
-class HyperbolicForestClassifier(TreeEnsemble):
+@dataclass(eq=False, repr=False)
+class HyperbolicForestClassifier(TreeEnsemble, NumberOfTrees):
     """A forest of trees whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
 
     The splits of each tree come from a bootstrap sample, as in a `HyperbolicTreeClassifier`, in compiled code and
@@ -167,12 +351,8 @@ class HyperbolicForestClassifier(TreeEnsemble):
         How many to draw, as a number or a share; as many as there are distinct samples by default.
     oob_score : bool, default=False
         Score every sample by the trees that did not see it, with the shares of what they saw.
-    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
-        What the columns of X are.
-    curvature : float, default=1.0
-        The points lie in the space of curvature ``-curvature``.
-    class_weight : dict or "balanced", optional
-        Factors of `sample_weight` by class.
+    geometry, curvature, class_weight
+        As in `HyperbolicSVC`.
     warm_start : bool, default=False
         Keep the trees of the last fit and add to them, up to `n_estimators`.
     n_jobs : int, optional
@@ -190,67 +370,24 @@ class HyperbolicForestClassifier(TreeEnsemble):
         The trees as classifiers of their own.
     seeds_ : list of int
         The seed of each tree.
-    frame_ : (d + 1,) array
-        The centroid of the training points on the unit hyperboloid.
     oob_decision_function_ : (n, n_classes) array
         Shares of the classes by the trees that did not see a sample; NaN where all did. With ``oob_score=True``.
     oob_score_ : float
         Accuracy of these.
-    certified_splits_ : list of lists of CertifiedSplit
-        For each tree what proves its splits, where they are certified; ``split.verify(model.points_)`` checks anew.
-    points_ : (n, d + 1) array
-        The distinct training points in the frame; kept with certified splits only.
+    frame_, certified_splits_, points_
+        As in `HyperbolicTreeClassifier`.
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 5,
-        min_weight_fraction_leaf: float = 0.0,
-        criterion: str = "gini",
-        grouping: str = "mixed",
-        boundary: str = "mixed",
-        n_candidates: int = 3,
-        split_samples: int = 10,
-        C: float = 100.0,
-        shrinkage: float = 2.0,
-        splits: str = "fast",
-        tol: float = 1e-6,
-        bootstrap: bool = True,
-        max_samples: int | float | None = None,
-        oob_score: bool = False,
-        geometry: str = "lorentz",
-        curvature: float = 1.0,
-        class_weight=None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state=None,
-        verbose: int = 0,
-    ):
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.criterion = criterion
-        self.grouping = grouping
-        self.boundary = boundary
-        self.n_candidates = n_candidates
-        self.split_samples = split_samples
-        self.C = C
-        self.shrinkage = shrinkage
-        self.splits = splits
-        self.tol = tol
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.geometry = geometry
-        self.curvature = curvature
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    bootstrap: bool = True
+    max_samples: int | float | None = None
+    oob_score: bool = False
+    geometry: str = "lorentz"
+    curvature: float = 1.0
+    class_weight: Any = None
+    warm_start: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicForestClassifier":
         """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,), and weights (n,).
@@ -268,8 +405,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
                 "fit stay: ask for at least as many"
             )
         plan, rows = self._plan(X, y, sample_weight)
-        seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=self.n_estimators).tolist()
-        seeds = [*(self.seeds_ if earlier else []), *seeds[len(earlier) :]]
+        seeds = [*(self.seeds_ if earlier else []), *self._new_seeds()[len(earlier) :]]
         grown = grow_trees(plan, seeds[len(earlier) :], self.n_jobs, self.verbose >= 1)
         self._adopt(plan, seeds, [*earlier, *grown])
         if self.oob_score:
@@ -290,11 +426,9 @@ class HyperbolicForestClassifier(TreeEnsemble):
         classes, width, samples = ingest_blocks(rows, self)
         n, weight, frame = centre_of(samples.source)
         draws = self._draws(n if self.max_samples is not None else min(n, USUAL_SAMPLES)) or n
-        empty = np.empty(0)
-        plan = GrowthPlan(
-            empty, empty, classes.size, None, None, settings, float(self.shrinkage), self.splits, float(self.tol)
-        )
-        seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=self.n_estimators).tolist()
+        nothing = np.empty(0)
+        plan = self._plan_of(nothing, nothing, classes, None, None, settings)
+        seeds = self._new_seeds()
         grown = grow_blocked(samples.source, plan, frame, draws / weight, seeds, self.n_jobs)
         self._note_columns(X, y, sample_weight, width)
         self.classes_, self.frame_ = classes, frame
@@ -302,27 +436,21 @@ class HyperbolicForestClassifier(TreeEnsemble):
         return self
 
     def _check_forest(self) -> None:
-        count = self.n_estimators
-        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-            raise ValueError(f"n_estimators must be an integer of at least 1, got {count!r}")
+        self._require_whole("n_estimators", 1)
         for name in ("bootstrap", "oob_score", "warm_start"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        if not isinstance(self.verbose, Integral):
-            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
+            self._require(name, isinstance(getattr(self, name), bool | np.bool_), "True or False")
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score=True needs bootstrap=True: otherwise every tree sees every sample")
         if self.max_samples is not None and not self.bootstrap:
             raise ValueError("max_samples is the size of bootstrap samples; with bootstrap=False leave it None")
 
-    def _trees_to_keep(self) -> list:
-        """The trees of the last fit, with what proves their splits, where they are to stay."""
+    def _new_seeds(self) -> list[int]:
+        return check_random_state(self.random_state).randint(LARGEST_SEED, size=self.n_estimators).tolist()
+
+    def _trees_to_keep(self) -> list[Grown]:
         if not self.warm_start or not hasattr(self, "trees_"):
             return []
         return list(zip(self.trees_, self.certified_splits_, strict=True))
-
-    def _keeps_frame(self) -> bool:
-        return bool(self._trees_to_keep())
 
     def _score_out_of_bag(self, plan: GrowthPlan, rows: np.ndarray, y) -> None:
         """Shares of the classes for every sample, from the trees whose bootstrap sample it was not in.
@@ -363,7 +491,7 @@ class HyperbolicForestClassifier(TreeEnsemble):
     @property
     def estimators_(self) -> list[HyperbolicTreeClassifier]:
         """Each tree as a classifier of its own, to predict with, print or draw."""
-        self._check_fitted()
+        check_is_fitted(self, "trees_")
         settings = {name: getattr(self, name) for name in HyperbolicTreeClassifier().get_params()}
         found = []
         for tree, seed, splits in zip(self.trees_, self.seeds_, self.certified_splits_, strict=True):
