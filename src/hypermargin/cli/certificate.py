@@ -202,13 +202,8 @@ def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[
 
 def _stated_model(args: argparse.Namespace, stated: Statement | None, C: float, scheme: str) -> Classifier:
     """A classifier whose binary problems are of the kind that the certificate states."""
-    shared = {
-        "C": C,
-        "multi_class": scheme,
-        "geometry": args.geometry,
-        "curvature": args.curvature,
-        "class_weight": args.class_weight,
-    }
+    shared = {name: getattr(args, name) for name in ("geometry", "curvature", "class_weight")}
+    shared |= {"C": C, "multi_class": scheme}
     model = None if stated is None else stated.model
     if model is None:
         timelike = args.allow_timelike if stated is None else stated.allow_timelike

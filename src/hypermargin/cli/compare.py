@@ -42,24 +42,29 @@ def run(args: argparse.Namespace) -> None:
         methods = tuple(method for method in methods if method not in KERNELS)
         warn(f"--uncertainty: kernels have no robust form and are left out ({', '.join(KERNELS)})")
     points = points_of(args, labelled=True)
-    X, y = points.X, points.labels
-    if args.test_size:
-        X_train, X_test, y_train, y_test = train_test_split(
-            X, y, test_size=args.test_size, stratify=y, random_state=args.seed
-        )
-    else:
-        X_train, X_test, y_train, y_test = X, X, y, y
     scheme = {"multi_class": args.multi_class, "n_jobs": args.jobs}
     classifiers = {method: make_classifier(args, method, **scheme) for method in methods}
-    rows = try_rows(with_progress(methods, "fitting"), classifiers, (X_train, y_train), (X_test, y_test))
-    held_out = f"on {len(X_test)} points held out" if args.test_size else "on the points fitted to"
-    show_rows(f"{args.data}: {len(X_train)} points, C = {args.C:g}", rows, held_out)
+    train = test = points.X, points.labels
+    if args.test_size:
+        train, test = held_out(*train, args.test_size, args.seed)
+    rows = try_rows(with_progress(methods, "fitting"), classifiers, train, test)
+    measured = f"on {len(test[0])} points held out" if args.test_size else "on the points fitted to"
+    show_rows(f"{args.data}: {len(train[0])} points, C = {args.C:g}", rows, measured)
     refused = [method for method in methods if method not in {row.method for row in rows}]
     if refused:
         say(f"not in the table: {', '.join(refused)}")
 
 
 # -- the table of `compare` and `demo` ---------------------------------------------------------------------------------
+
+#: Points and labels.
+Data = tuple[Array, np.ndarray]
+
+
+def held_out(X: Array, y: np.ndarray, share: float, seed: int) -> tuple[Data, Data]:
+    """Data to fit to, and a share of every class to measure accuracy on."""
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=share, stratify=y, random_state=seed)
+    return (X_train, y_train), (X_test, y_test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +93,7 @@ class Row:
         return self.gap >= -ROUNDING and all(solution.is_proved for solution in self.estimator.solutions_)
 
 
-def fit_row(
-    method: str,
-    estimator: HyperbolicSVC | HyperbolicKernelSVC,
-    train: tuple[Array, np.ndarray],
-    test: tuple[Array, np.ndarray],
-) -> Row:
+def fit_row(method: str, estimator: HyperbolicSVC | HyperbolicKernelSVC, train: Data, test: Data) -> Row:
     """Fit one method and measure it."""
     start = time.perf_counter()
     estimator.fit(*train)
@@ -101,14 +101,9 @@ def fit_row(
     solutions = estimator.solutions_
     loss = compared_loss(estimator)
     problems = estimator.binary_problems(*train)
-    return Row(
-        method=method,
-        objective=float(sum(s.objective_for(loss, p) for p, s in zip(problems, solutions, strict=True))),
-        lower_bound=float(sum(s.bound_for(loss) for s in solutions)),
-        accuracy=float(estimator.score(*test)),
-        seconds=seconds,
-        estimator=estimator,
-    )
+    objective = float(sum(s.objective_for(loss, p) for p, s in zip(problems, solutions, strict=True)))
+    lower_bound = float(sum(s.bound_for(loss) for s in solutions))
+    return Row(method, objective, lower_bound, float(estimator.score(*test)), seconds, estimator)
 
 
 def compared_loss(estimator: HyperbolicSVC | HyperbolicKernelSVC) -> str:
@@ -117,10 +112,7 @@ def compared_loss(estimator: HyperbolicSVC | HyperbolicKernelSVC) -> str:
 
 
 def try_rows(
-    methods: Iterable[str],
-    make: Mapping[str, HyperbolicSVC | HyperbolicKernelSVC],
-    train: tuple[Array, np.ndarray],
-    test: tuple[Array, np.ndarray],
+    methods: Iterable[str], make: Mapping[str, HyperbolicSVC | HyperbolicKernelSVC], train: Data, test: Data
 ) -> list[Row]:
     """A row for each method that accepts the problem; a refusal is a warning, or an error if all methods refuse."""
     rows, refusals = [], []
@@ -136,7 +128,7 @@ def try_rows(
     return rows
 
 
-def show_rows(title: str, rows: Sequence[Row], held_out: str) -> None:
+def show_rows(title: str, rows: Sequence[Row], measured: str) -> None:
     """Print objective, bound and gap of every method, and how far each is above the best bound of all."""
     best_bound = max((row.lower_bound for row in rows if row.is_geodesic), default=-np.inf)
     show_table(
@@ -157,7 +149,7 @@ def show_rows(title: str, rows: Sequence[Row], held_out: str) -> None:
         caption=f"Objectives are for the {compared_loss(rows[0].estimator)} loss, whatever loss a method minimises. "
         "Gap: to the method's own lower bound, ✓ where an independent check proved it. Excess: over the best lower "
         "bound of all methods with geodesic boundaries; curves and kernels minimise objectives of their own. "
-        f"Accuracy: {held_out}.",
+        f"Accuracy: {measured}.",
     )
 
 

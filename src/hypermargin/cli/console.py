@@ -11,26 +11,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hypermargin.progress import named as with_progress
+from hypermargin.progress import named as with_progress  # noqa: F401 - commands show their progress by it
 
 if TYPE_CHECKING:  # NumPy takes longer to load than `--help` to answer
     import numpy as np
 
     from hypermargin.arrays import Array
-
-__all__ = [
-    "CommandError",
-    "check_output",
-    "fail",
-    "make_folder",
-    "number",
-    "percent",
-    "say",
-    "show_table",
-    "warn",
-    "with_progress",
-    "write_csv",
-]
 
 
 class CommandError(ValueError):
@@ -155,6 +141,11 @@ def write_csv(
     if y is not None:
         header.append(label)
         columns.append(list(y) if isinstance(y, Sequence) else y.tolist())
+    write_columns(path, header, columns)
+
+
+def write_columns(path: Path, header: Iterable[str], columns: Iterable[Sequence]) -> None:
+    """Write a .csv of columns of equal length."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(header)

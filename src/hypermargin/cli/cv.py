@@ -1,7 +1,6 @@
 """`hypermargin cv`: how accurate a classifier is on points it has not seen, by cross-validation."""
 
 import argparse
-import csv
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix
 
-from hypermargin.cli.console import check_output, percent, say, show_table, warn, with_progress
+from hypermargin.cli.console import check_output, percent, say, show_table, warn, with_progress, write_columns
 from hypermargin.cli.options import (
     AUTO,
     add_shared_arguments,
@@ -80,11 +79,10 @@ def run(args: argparse.Namespace) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # one warning at the end
                 model.fit(X[train], y[train])
-            if args.scoring is not None:
-                assert isinstance(model, HyperbolicClassifierCV)
-                scores.append(model.test_score(X[test], y[test]))
             if not isinstance(model, HyperbolicClassifierCV):
                 unfinished += not all(solution.is_proved for solution in model.solutions_)
+            elif args.scoring is not None:
+                scores.append(model.test_score(X[test], y[test]))
             predicted[test], fold_of[test] = model.predict(X[test]), fold + 1
             sure[test] = model.predict_proba(X[test]).max(axis=1)
             accuracies.append(float(np.mean(predicted[test] == y[test])))
@@ -163,7 +161,4 @@ def _write(path: Path, points: Points, predicted, sure, fold_of) -> None:
     }
     if points.ids is not None:
         columns = {points.id_name: points.ids, **columns}
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+    write_columns(path, columns, columns.values())

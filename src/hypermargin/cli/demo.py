@@ -2,9 +2,7 @@
 
 import argparse
 
-from sklearn.model_selection import train_test_split
-
-from hypermargin.cli.compare import show_rows, try_rows
+from hypermargin.cli.compare import held_out, show_rows, try_rows
 from hypermargin.cli.console import CommandError, make_folder, say, with_progress, write_csv
 from hypermargin.datasets import make_gaussian_mixture, make_tree
 from hypermargin.estimators import HyperbolicSVC
@@ -36,13 +34,12 @@ def run(args: argparse.Namespace) -> None:
     mixture = make_gaussian_mixture(args.size // 2, scale=0.7, centers=[[0.4, 0.8], [1.9, -0.4]], **common)
     tree = make_tree(args.size, positive_fraction=0.25, radius=6.0, **common)
     for name, title, (X, y) in (("gaussian", "Gaussian mixture", mixture), ("tree", "Random tree", tree)):
-        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=args.seed)
+        train, (X_test, y_test) = held_out(X, y, 0.25, args.seed)
         classifiers = {method: HyperbolicSVC(C=args.C, solver=method, random_state=args.seed) for method in methods}
-        rows = try_rows(with_progress(methods, title), classifiers, (X_train, y_train), (X_test, y_test))
-        show_rows(f"{title}: {len(X_train)} points, C = {args.C:g}", rows, f"on {len(X_test)} points held out")
-        display = PoincareDisplay.from_solutions(
-            {row.method: row.estimator.solutions_[0] for row in rows}, X_train, y_train, X_test=X_test, y_test=y_test
-        )
+        rows = try_rows(with_progress(methods, title), classifiers, train, (X_test, y_test))
+        show_rows(f"{title}: {len(train[0])} points, C = {args.C:g}", rows, f"on {len(X_test)} points held out")
+        solutions = {row.method: row.estimator.solutions_[0] for row in rows}
+        display = PoincareDisplay.from_solutions(solutions, *train, X_test=X_test, y_test=y_test)
         save_picture(display, folder / f"{name}.png", title)
         write_csv(folder / f"{name}.csv", X, y)
         say(f"wrote {folder / name}.png and {folder / name}.csv\n")

@@ -294,13 +294,7 @@ def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> Hy
     `solver` is a method for geodesic boundaries, "curve", or the name of a kernel. With ``-C auto`` it is a classifier
     that chooses C in ``--folds`` folds.
     """
-    problem: dict[str, Any] = dict(
-        geometry=args.geometry,
-        curvature=args.curvature,
-        class_weight=args.class_weight,
-        tol=args.tol,
-        random_state=args.seed,
-    )
+    problem = _space_of(args) | {"tol": args.tol}
     if solver in KERNELS:
         if args.uncertainty is not None:
             raise CommandError("--uncertainty is for geodesic boundaries; a kernel has no robust form here")
@@ -314,6 +308,16 @@ def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> Hy
     return HyperbolicSVC(C=args.C, **described)
 
 
+def _space_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Parameters of every classifier."""
+    return {
+        "geometry": args.geometry,
+        "curvature": args.curvature,
+        "class_weight": args.class_weight,
+        "random_state": args.seed,
+    }
+
+
 def make_chooser(args: argparse.Namespace, points: Points, cv: Any, *, verbose: bool) -> HyperbolicClassifierCV:
     """The classifier of ``--model auto``, which chooses among models in the folds `cv`."""
     names = {str(label): label for label in np.unique(points.labels).tolist()}
@@ -321,13 +325,10 @@ def make_chooser(args: argparse.Namespace, points: Points, cv: Any, *, verbose: 
         candidates=None if args.candidates is None else [name.strip() for name in args.candidates.split(",")],
         scoring=args.scoring,
         cv=cv,
-        geometry=args.geometry,
-        curvature=args.curvature,
-        class_weight=args.class_weight,
         n_jobs=args.jobs,
-        random_state=args.seed,
         verbose=int(verbose),
         pos_label=names.get(args.pos_label, args.pos_label),
+        **_space_of(args),
     )
 
 

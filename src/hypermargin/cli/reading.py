@@ -60,28 +60,12 @@ class UnreadableError(CommandError, FileError):
     """A file of points that is damaged, crafted or foreign."""
 
 
-def array_place(row: int) -> str:
-    """A row of an array X, as Python writes it."""
-    return f"X[{row}]"
-
-
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points, shape (n, width), in whatever coordinates the file has, and labels where it has them.
+    """Points, shape (n, width), in the coordinates of the file, and labels (n,) where it has them.
 
-    Parameters
-    ----------
-    X : (n, width) array
-    y : (n,) array or None
-        A label of ``""`` is a missing one, in an array of strings.
-    names : tuple of str, optional
-        What the columns of X are called.
-    ids : list of str, optional
-        What the rows are called, and `id_name` what that column is called.
-    path : str
-        The file.
-    place : callable
-        Names the place of a row in the file.
+    In an array of strings ``""`` is a missing label. `names` are those of the columns of X, `ids` those of the rows,
+    which stood in the column `id_name`; `place` names the place of a row in the file `path`.
     """
 
     X: Array
@@ -90,7 +74,7 @@ class Points:
     ids: list[str] | None = None
     id_name: str = "id"
     path: str = ""
-    place: Place = array_place
+    place: Place = "X[{}]".format
 
     @property
     def missing(self) -> np.ndarray:
@@ -115,19 +99,13 @@ class Points:
         return self.y
 
     def labelled(self) -> "Points":
-        """The rows that have a label."""
-        return self.rows(np.flatnonzero(~self.missing))
-
-    def rows(self, rows: np.ndarray) -> "Points":
-        """Some of the rows, which keep their places in the file."""
-        y = None if self.y is None else self.y[rows]
-        return replace(
-            self,
-            X=self.X[rows],
-            y=as_labels(y.tolist()) if y is not None and y.dtype.kind == "U" else y,
-            ids=None if self.ids is None else [self.ids[row] for row in rows],
-            place=lambda row: self.place(int(rows[row])),
-        )
+        """The rows that have a label, which keep their places in the file."""
+        if self.y is None or not self.missing.any():
+            return self
+        rows = np.flatnonzero(~self.missing)
+        ids = None if self.ids is None else [self.ids[row] for row in rows]
+        labels = as_labels(self.y[rows].tolist())
+        return replace(self, X=self.X[rows], y=labels, ids=ids, place=lambda row: self.place(int(rows[row])))
 
     def check(self, geometry: str, curvature: float) -> None:
         """Refuse rows that are no points of the space, by their place in the file."""
@@ -143,25 +121,10 @@ class Points:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is known of a file before it is read.
+    """What is known of a file before it is read: the options of that name, and what a model expects.
 
-    Parameters
-    ----------
-    label, id : str, optional
-        Name (or number from 1) of the column of a table that holds the labels (by default the one called ``label``, or
-        the last) and the ids (by default one that is recognised). In a .h5ad the label is a column of obs.
-    columns : tuple of str, optional
-        The columns of a table that are coordinates; by default all that are neither labels nor ids.
-    labels : str, optional
-        A further file of labels, .npy or one label per line: then no column holds them.
-    delimiter : str, optional
-        What stands between the cells of a text; found by default.
-    obsm : str, optional
-        Which coordinates of a .h5ad.
-    width : int, optional
-        The number of columns a model expects: a table of exactly that width is then one without labels.
-    names : tuple of str, optional
-        What the columns were called that the model was fitted to; a table must have them in that order.
+    With `labels`, a further file, no column of the table holds labels. A table as wide as the `width` that a model
+    expects is one without labels, and must have the `names` of the columns that the model was fitted to, in that order.
     """
 
     label: str | None = None
@@ -177,10 +140,9 @@ class Wanted:
     def of(cls, args: argparse.Namespace, model: Any = None) -> "Wanted":
         """What the arguments say, and a model knows."""
         said = {name: getattr(args, name) for name in ("label", "id", "columns", "labels", "delimiter", "obsm")}
-        if model is None:
-            return cls(**said)
         names = getattr(model, "feature_names_in_", None)
-        return cls(**said, width=model.n_features_in_, names=None if names is None else tuple(names))
+        width = getattr(model, "n_features_in_", None)
+        return cls(**said, width=width, names=None if names is None else tuple(names))
 
     @property
     def for_a_model(self) -> bool:
@@ -188,10 +150,10 @@ class Wanted:
 
     def kind_of(self, path: str) -> str:
         """The suffix that says how to read a file, without .gz; options that its kind has no use for are mistakes."""
+        if Path(path).is_dir():
+            raise CommandError(f"{path} is a folder, not a file")
         if not Path(path).is_file():
-            raise CommandError(
-                f"there is no file {path}" if not Path(path).is_dir() else f"{path} is a folder, not a file"
-            )
+            raise CommandError(f"there is no file {path}")
         name = path.lower()
         kind = Path(name.removesuffix(".gz")).suffix
         if kind in PICKLES:
@@ -247,7 +209,9 @@ class Columns:
         if not self.coordinates:
             raise CommandError(f"{table.path} has no column of coordinates")
         self.names = None if table.header is None else tuple(table.header[k] for k in self.coordinates)
-        self._check_names()
+        if None not in (wanted.names, self.names) and wanted.names != self.names:
+            expected, named = (", ".join(names or ()) for names in (wanted.names, self.names))
+            raise CommandError(f"the model was fitted to the columns {expected}, and --columns names {named}")
         if left and wanted.for_a_model:
             kept = ", ".join(table.called(k).removeprefix("column ") for k in left)
             warn(f"{table.path}: left out, because the model does not know them: {kept}")
@@ -290,14 +254,6 @@ class Columns:
                 f"{', '.join(names)}: put them in that order, or say --columns {','.join(names)}"
             )
         return names
-
-    def _check_names(self) -> None:
-        """Columns that the user named must be those of the model."""
-        names, expected = self.names, self.wanted.names
-        if expected is not None and names is not None and names != expected:
-            raise CommandError(
-                f"the model was fitted to the columns {', '.join(expected)}, and --columns names {', '.join(names)}"
-            )
 
     def _find_id(self) -> int | None:
         """The column of ids: said, or recognised by its name, by counting the rows, or as words that all differ."""
@@ -411,7 +367,7 @@ def _of_arrays(path: str, arrays: dict[str, np.ndarray]) -> Points:
     if ids is not None and len(ids) != len(X):
         raise CommandError(f"{path}: there are {len(X)} points and {len(ids)} ids")
     names = None if ids is None else [str(name) for name in np.ravel(ids)]
-    return Points(X, None if y is None else _plain(path, y, len(X)), ids=names, path=path, place=array_place)
+    return Points(X, None if y is None else _plain(path, y, len(X)), ids=names, path=path)
 
 
 def _finite(X: np.ndarray, complaint: Callable[[int, int, float], str]) -> Array:
@@ -526,8 +482,7 @@ class ChunkedPoints:
         start = 0
         for rows in self.X:
             place = partial(row_place, start)
-            X = _finite(rows.X, partial(self._complaint, place))
-            yield Points(X, rows.y, path=self.path, place=place)
+            yield Points(_finite(rows.X, partial(self._complaint, place)), rows.y, path=self.path, place=place)
             start += len(rows)
 
     def _complaint(self, place: Place, row: int, column: int, value: float) -> str:

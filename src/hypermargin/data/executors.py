@@ -1,15 +1,7 @@
 """Where blocks of samples are, and how a function is mapped over them: sums over samples are sums over blocks.
 
 A block is a `MarginProblem` of NumPy arrays or a `DeviceSamples` of any other library, and a result is a few numbers
-per block, whatever the size of the data.
-
-| who maps | function | result of a block |
-|---|---|---|
-| `solvers.exact.blocked_oracle` | the risk and the cut at several w | ``(risk, b, g)`` of each |
-| `certificates.core.sums` | the rigorous sums of all cuts | midpoints and error bounds |
-| `certificates.core.objective` | the risk at w, enclosed | two sums and the least margin |
-| `certificates.fingerprints` | which samples these are | fingerprints, which add up |
-| `data.blocked_problem` | how many, how far out, around which centre | sums and maxima |
+per block, whatever the size of the data: risks and cuts, the sums of the checker, fingerprints, sums and maxima.
 
 Several problems over the same blocks can be solved as one batch (`run_batched`). Where reading is what costs (files,
 memory maps, tasks of a cluster), K classes one after the other read everything K times as often as one. In a batch
