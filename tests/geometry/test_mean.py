@@ -19,9 +19,7 @@ from hypermargin.geometry import (
     random_isometry,
     transform_points,
 )
-from hypermargin.geometry.compiled import mean as sums
 from hypermargin.geometry.mean import mean_and_spread
-from interpreted import load_source
 
 
 def true_mean(X, weights, start):
@@ -132,23 +130,6 @@ def test_mean_moves_with_the_data(v, radius, seed):
     moved_last = transform_points(frechet_mean(X, weights), L)
     slip = 8 * (dim + 3) * ref.EPS * np.linalg.norm(L, 2) * X[:, 0].max()
     assert float(distance(moved_first, moved_last)) <= 2 * slip
-
-
-@pytest.mark.parametrize("radius", [0.0, 2.0, 12.0])
-def test_the_interpreter_comes_to_the_same_sums(radius, rng):
-    L = random_isometry(3, radius, rng)
-    X = transform_points(lift(rng.normal(size=(300, 3))), L)
-    X[:2] = L[:, 0]  # at the centre, where directions are none
-    weights, centre = rng.uniform(0.1, 2.0, size=300), L[:, 0].copy()
-    (plain,) = load_source(sums)
-    for one, other in zip(
-        sums.logarithm_sums(X, weights, centre), plain.logarithm_sums(X, weights, centre), strict=True
-    ):
-        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
-    moved = sums.moved_from_origin(X[5], centre)
-    np.testing.assert_array_equal(moved, plain.moved_from_origin(X[5], centre))
-    far = move_from_origin(X[5], centre)[1:]
-    np.testing.assert_allclose(moved, far, rtol=1e-12)
 
 
 def test_the_spread_is_the_mean_squared_distance(rng):

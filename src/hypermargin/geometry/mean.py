@@ -1,17 +1,13 @@
 """Two middles of points: the Fréchet (Karcher) mean, the m of least ``sum a_i d(x_i, m)^2 / 2``, and the centroid."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.compilation import is_compiled
-from hypermargin.geometry.compiled import frames
-from hypermargin.geometry.compiled.frames import onto_hyperboloid
-from hypermargin.geometry.compiled.mean import logarithm_sums, moved_from_origin
-from hypermargin.geometry.lorentz import lift, origin, radius
-from hypermargin.geometry.metric import exp_origin
+from hypermargin.geometry.compiled.frames import onto_hyperboloid, sum_of_points
+from hypermargin.geometry.isometries import move_from_origin, move_to_origin
+from hypermargin.geometry.lorentz import euclidean_norm, lift, origin, radius
+from hypermargin.geometry.metric import exp_origin, log_origin
 
 #: Newton's method converges quadratically once near; this many steps are never needed.
 MAX_STEPS = 100
@@ -27,13 +23,7 @@ def lorentz_centroid(X: Array, weights: Array | None = None) -> Array:
     Unlike the Fréchet mean it needs one pass; like it, it moves with the data under isometries.
     """
     largest = 1.0 if weights is None else float(weights.max())
-    if is_compiled(frames):
-        return onto_hyperboloid(frames.sum_of_points(X, EMPTY if weights is None else weights, largest))
-    total = np.zeros(X.shape[1])
-    for rows in row_blocks(len(X)):
-        block = X[rows]
-        total += (np.ones(len(block)) if weights is None else weights[rows] / largest) @ block
-    return onto_hyperboloid(total)
+    return onto_hyperboloid(sum_of_points(X, EMPTY if weights is None else weights, largest))
 
 
 def frechet_mean(X: ArrayLike, weights: ArrayLike | None = None) -> Array:
@@ -68,13 +58,23 @@ def mean_and_spread(X: ArrayLike, weights: ArrayLike | None = None) -> tuple[Arr
 
 
 class _Candidate:
-    """A point, and sums over the logarithms of the data there (see `compiled.mean.logarithm_sums`)."""
+    """A point, and sums over the logarithms ``v_i = r_i u_i`` of the data there (`frechet_mean`)."""
 
     def __init__(self, X: Array, a: Array, point: Array):
-        self.point = point
-        square, length, self.mean_logarithm, self.hessian = logarithm_sums(X, a, point)
-        self.square, self.length = float(square), float(length)
-        self.slope = math.sqrt(self.mean_logarithm @ self.mean_logarithm)
+        dim = X.shape[1] - 1
+        self.point, self.square, self.length = point, 0.0, 0.0
+        self.mean_logarithm, self.hessian = np.zeros(dim), np.zeros((dim, dim))
+        for rows in row_blocks(len(X)):
+            logarithms, weights = log_origin(move_to_origin(X[rows], point)), a[rows]
+            r = euclidean_norm(logarithms)
+            size = np.where(r > 0.0, r, 1.0)
+            across = np.where(r > 0.0, size / np.tanh(size), 1.0)
+            units = logarithms / size[:, None]
+            self.square += float(weights @ r**2)
+            self.length += float(weights @ r)
+            self.mean_logarithm += weights @ logarithms
+            self.hessian += (units.T * (weights * (1.0 - across))) @ units + (weights @ across) * np.eye(dim)
+        self.slope = float(euclidean_norm(self.mean_logarithm))
 
 
 def _newton_step(X: Array, a: Array, best: _Candidate) -> _Candidate | None:
@@ -86,7 +86,7 @@ def _newton_step(X: Array, a: Array, best: _Candidate) -> _Candidate | None:
     # Close to the mean the objective no longer tells better from worse, but there a whole step shrinks the gradient.
     close = best.slope <= 1e-6
     for step in (1.0,) if close else 0.5 ** np.arange(MAX_HALVINGS):
-        other = _Candidate(X, a, lift(moved_from_origin(exp_origin(step * direction), best.point)))
+        other = _Candidate(X, a, move_from_origin(exp_origin(step * direction), best.point))
         falls = not close and 0.5 * other.square <= 0.5 * best.square - 0.1 * step * fall
         if falls or other.slope <= 0.5 * best.slope:
             return other

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
-from hypermargin.geometry.lorentz import curvature_scale, lift, minkowski_dot
+from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm, lift, minkowski_dot
 
 
 def half_chord_squared(x: ArrayLike, y: ArrayLike) -> Array:
@@ -23,7 +23,7 @@ def half_chord_squared(x: ArrayLike, y: ArrayLike) -> Array:
     """
     xr = np.asarray(x, dtype=np.float64)[..., 1:]
     yr = np.asarray(y, dtype=np.float64)[..., 1:]
-    x_norm, y_norm = np.linalg.norm(xr, axis=-1), np.linalg.norm(yr, axis=-1)
+    x_norm, y_norm = euclidean_norm(xr), euclidean_norm(yr)
     difference = xr - yr
     # |xr|^2 - |yr|^2 without squaring first; sinh(rx - ry) = |xr| y0 - |yr| x0 is this over a sum of positive terms.
     squares = np.sum(difference * (xr + yr), axis=-1)
@@ -86,14 +86,14 @@ def exp_origin(u: ArrayLike, curvature: float = 1.0) -> Array:
     """``exp_0(u) = (cosh|u|, sinh|u| u/|u|)`` (paper, eq. exp_map at the origin); shape (..., d) to (..., d + 1)."""
     scale = curvature_scale(curvature)
     u = scale * np.asarray(u, dtype=np.float64)
-    return lift(u * sinhc(np.linalg.norm(u, axis=-1, keepdims=True))) / scale
+    return lift(u * sinhc(euclidean_norm(u)[..., None])) / scale
 
 
 def log_origin(x: ArrayLike, curvature: float = 1.0) -> Array:
     """``log_0(x) = asinh(|xr|) xr/|xr|``, the inverse of `exp_origin`; shape (..., d + 1) to (..., d)."""
     scale = curvature_scale(curvature)
     space = scale * np.asarray(x, dtype=np.float64)[..., 1:]
-    return space * arcsinhc(np.linalg.norm(space, axis=-1, keepdims=True)) / scale
+    return space * arcsinhc(euclidean_norm(space)[..., None]) / scale
 
 
 def tangent_norm(x: ArrayLike, v: ArrayLike, curvature: float = 1.0) -> Array:
@@ -104,10 +104,10 @@ def tangent_norm(x: ArrayLike, v: ArrayLike, curvature: float = 1.0) -> Array:
     scale = curvature_scale(curvature)
     xr = scale * np.asarray(x, dtype=np.float64)[..., 1:]
     vr = np.asarray(v, dtype=np.float64)[..., 1:]
-    norm = np.linalg.norm(xr, axis=-1, keepdims=True)
+    norm = euclidean_norm(xr)[..., None]
     direction = np.where(norm > 0.0, xr / np.where(norm > 0.0, norm, 1.0), 0.0)
     along = np.sum(direction * vr, axis=-1, keepdims=True)
-    across = np.linalg.norm(vr - along * direction, axis=-1)
+    across = euclidean_norm(vr - along * direction)
     return np.hypot(across, along[..., 0] / np.hypot(1.0, norm[..., 0]))
 
 
@@ -118,7 +118,7 @@ def exp_map(x: ArrayLike, v: ArrayLike, curvature: float = 1.0) -> Array:
     """
     scale = curvature_scale(curvature)
     x, v = scale * np.asarray(x, dtype=np.float64), scale * np.asarray(v, dtype=np.float64)
-    sizes = np.linalg.norm(x, axis=-1) * np.linalg.norm(v, axis=-1)
+    sizes = euclidean_norm(x) * euclidean_norm(v)
     if np.any(np.abs(minkowski_dot(x, v)) > 1e-6 * sizes):
         raise ValueError("v is not tangent at x: x * v must be 0; project it with project_to_tangent")
     length = tangent_norm(x, v)[..., None]
@@ -149,5 +149,5 @@ def project_to_tangent(x: ArrayLike, v: ArrayLike, curvature: float = 1.0) -> Ar
 
 def _tangent_over(xr: Array, space: Array) -> Array:
     """The tangent vector at ``lift(xr)`` with the given space part."""
-    time = np.sum(xr * space, axis=-1, keepdims=True) / np.hypot(1.0, np.linalg.norm(xr, axis=-1, keepdims=True))
+    time = np.sum(xr * space, axis=-1, keepdims=True) / np.hypot(1.0, euclidean_norm(xr)[..., None])
     return np.concatenate([time, space], axis=-1)
