@@ -7,9 +7,14 @@ from scipy.linalg import expm
 from hypermargin.data.ingest import unit_points
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV
-from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.estimators.prediction import Hyperplanes, Prediction
-from hypermargin.estimators.radius import Coordinates, flip_distance, move_towards_flip, nearest_adversarial
+from hypermargin.estimators.multiclass import TwoClasses
+from hypermargin.estimators.radius import (
+    Coordinates,
+    Hyperplanes,
+    flip_distance,
+    move_towards_flip,
+    nearest_adversarial,
+)
 from hypermargin.geometry.models import distance_in, from_lorentz
 from hypermargin.problems import GeodesicBall
 from reference.objective import lift
@@ -140,7 +145,7 @@ def test_a_boundary_that_coordinates_cannot_reach_has_no_adversarial_points(geom
     origin = np.array([[1.0, 0.0, 0.0]])
     for away, is_found in [(16.0, True), (18.1, False)]:
         w = np.array([[np.sinh(away), 0.0, np.cosh(away)]])
-        planes = Hyperplanes(Prediction(make_scheme("ovo", 2), lambda: (-np.ones(1), np.zeros(1))), w, np.zeros(1))
+        planes = Hyperplanes(TwoClasses(), w, np.zeros(1))
         points, distance = nearest_adversarial(origin, planes, Coordinates(geometry, 1.0))
         assert np.isfinite(points).all() == np.isfinite(distance).all() == is_found
         if is_found:

@@ -93,7 +93,7 @@ def test_prediction_is_the_same_in_one_row_or_many_chunks(four_blobs, multi_clas
     X, y = four_blobs
     model = ambient(multi_class=multi_class).fit(X, y)
     whole = model.predict_proba(X)
-    monkeypatch.setattr("hypermargin.estimators.prediction.CHUNK_ENTRIES", 150)
+    monkeypatch.setattr("hypermargin.estimators.solved.CHUNK_ENTRIES", 150)
     assert_allclose(model.predict_proba(X), whole, rtol=1e-12, atol=1e-15)
     assert_array_equal(model.classes_[np.argmax(whole, axis=1)], model.predict(X))
 

@@ -58,7 +58,7 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
 
     def _require_positive(self, name: str) -> None:
         value = getattr(self, name)
-        self._require(name, isinstance(value, Real) and 0.0 < value < np.inf, "positive")
+        self._require(name, isinstance(value, Real) and 0.0 < float(value) < np.inf, "positive")
 
     def _require_one_of(self, name: str, choices: Collection[str]) -> None:
         value = getattr(self, name)

@@ -93,11 +93,6 @@ def _unscaled(point: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
     return -slope / scale, slope * mean / scale - offset
 
 
-def platt_logit(scores: Array, A: Array, B: Array) -> Array:
-    """Log-odds of +1, ``-(A f + B)``; (n, n_problems) scores to the same shape."""
-    return -(scores * A + B)
-
-
 def _batches(lengths: np.ndarray) -> Iterator[slice]:
     """Runs of consecutive problems that hold at most `BATCH_SAMPLES` samples together, or are one problem."""
     first, size = 0, 0

@@ -59,24 +59,17 @@ class HyperbolicKernelSVC(SolvedClassifier):
     n_landmarks : int, optional
         Approximate the kernel by its values at so many training points (fewer, where they explain all), which costs
         time and memory linear in the number of points. The optimum of the approximate problem is what is proved then.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
-    geometry, curvature, class_weight
+    multi_class, geometry, curvature, class_weight, tol, verbose
         As in `HyperbolicSVC`.
-    tol : float, default=1e-6
-        The relative gap to aim for in every binary problem.
     cache_size : float, default=2000
         Megabytes for kernel values. A matrix that does not fit is computed in parts, with a `KernelMemoryWarning`.
     n_jobs : int, optional
         Binary problems solved at the same time, by threads; the answer does not depend on it.
     random_state : int, RandomState or None
         Draws the landmarks.
-    verbose : int, default=0
-        1 or more shows a progress bar over the binary problems.
 
     Attributes
     ----------
-    classes_ : (n_classes,) array
     kernel_ : Kernel or callable
         The kernel on the unit hyperboloid, with its parameter.
     method_ : str
@@ -85,19 +78,11 @@ class HyperbolicKernelSVC(SolvedClassifier):
         Unit Lorentz points that scores depend on: training points, or landmarks.
     dual_coef_ : (n_problems, n_support) array
         The score of x in a problem is ``sum_j dual_coef_j k(x_j, x) + intercept``.
-    intercept_ : (n_problems,) array
     solutions_ : list of Solution
-        One for each binary problem, with bounds, status and certificate; `w` holds the coefficients of its samples.
-    gaps_ : (n_problems,) array
-        Relative gaps between proved bounds.
-    statuses_ : list of Status
-    n_iter_ : (n_problems,) array of int
-    probA_, probB_ : (n_problems,) arrays
-        Platt coefficients: ``P(+1) = 1/(1 + exp(probA_ f + probB_))``. They and `solutions_` are made of what `fit`
-        has found when they are first asked for.
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        Where X had names.
+        As in `HyperbolicSVC`; `w` holds the coefficients of the samples of the problem.
+    classes_, intercept_, gaps_, statuses_, n_iter_, probA_, probB_, n_features_in_, feature_names_in_
+        As in `HyperbolicSVC`. `solutions_`, `probA_` and `probB_` are made of what `fit` has found when they are first
+        asked for.
     """
 
     C: float = 1.0
@@ -214,7 +199,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
         C, landmarks = self.C, self.n_landmarks
         self._require("C", isinstance(C, Real) and 0.0 < C < np.inf, "positive and finite with a kernel")
         for name in ("tol", "cache_size"):
-            self._require(name, isinstance(getattr(self, name), Real) and getattr(self, name) > 0.0, "positive")
+            self._require_positive(name)
         wanted = "a whole number of at least 1 or None"
         self._require("n_landmarks", landmarks is None or is_whole(landmarks, 1), wanted)
         check_kernel(self.kernel, self._kernel_parameters())

@@ -12,77 +12,90 @@ from itertools import combinations
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.calibration import couple_pairwise, nearest_with_mode, platt_logit
+from hypermargin.estimators.calibration import couple_pairwise, nearest_with_mode
 from hypermargin.problems import MarginProblem
 
 #: A function that returns the Platt coefficients A and B, shape (n_problems,) each: they may be costly to compute.
 Platt = Callable[[], tuple[Array, Array]]
 
 
-class Scheme(ABC):
-    """Binary problems of a multi-class task. `code` has shape (n_problems, n_classes)."""
+def unscaled() -> tuple[Array, Array]:
+    """Coefficients with which scores are log-odds themselves."""
+    return np.array(-1.0), np.array(0.0)
 
-    code: np.ndarray
+
+class Scheme(ABC):
+    """Binary problems of a multi-class task. `code` has shape (n_problems, n_classes).
+
+    `platt` is called only where the scores alone do not decide.
+    """
+
+    def __init__(self, code: np.ndarray, platt: Platt) -> None:
+        self.code, self.platt = code, platt
 
     @property
     def n_problems(self) -> int:
         return self.code.shape[0]
 
-    @abstractmethod
-    def decision(self, scores: Array, A: Array, B: Array) -> Array:
-        """What ``decision_function`` returns for (n, n_problems) scores, given the Platt coefficients."""
-
-    def winner(self, scores: Array, platt: Platt) -> np.ndarray:
-        """Index of the predicted class, shape (n,); `platt` is called only if the scores alone do not decide."""
-        return np.argmax(self.decision(scores, *platt()), axis=1)
+    def log_odds(self, scores: Array) -> Array:
+        """Log-odds of the positive side in every problem, ``-(A f + B)``; of the shape of the scores."""
+        A, B = self.platt()
+        return -(scores * A + B)
 
     @abstractmethod
-    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+    def decision(self, scores: Array) -> Array:
+        """What ``decision_function`` returns for (n, n_problems) scores: shape (n,) with two classes."""
+
+    def winner(self, scores: Array) -> np.ndarray:
+        """Index of the predicted class, shape (n,)."""
+        return np.argmax(self.decision(scores), axis=1)
+
+    @abstractmethod
+    def probability(self, scores: Array) -> Array:
         """Class probabilities, shape (n, n_classes), whose argmax is `winner`."""
 
 
 class TwoClasses(Scheme):
     """One problem; the second class is +1, and the sign of the score decides."""
 
-    def __init__(self) -> None:
-        self.code = np.array([[-1.0, 1.0]])
+    def __init__(self, platt: Platt = unscaled) -> None:
+        super().__init__(np.array([[-1.0, 1.0]]), platt)
 
-    def decision(self, scores: Array, A: Array, B: Array) -> Array:
+    def decision(self, scores: Array) -> Array:
         return scores[:, 0]
 
-    def winner(self, scores: Array, platt: Platt) -> np.ndarray:
+    def winner(self, scores: Array) -> np.ndarray:
         return (scores[:, 0] > 0.0).astype(np.intp)
 
-    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+    def probability(self, scores: Array) -> Array:
         """Platt's probabilities, or the nearest ones that agree with the sign of the score."""
-        logit = platt_logit(scores, A, B)
-        winner = (scores[:, 0] > 0.0).astype(np.intp)
-        return nearest_with_mode(_softmax(np.hstack([-logit, np.zeros_like(logit)])), winner)
+        logit = self.log_odds(scores)
+        return nearest_with_mode(_softmax(np.hstack([-logit, np.zeros_like(logit)])), self.winner(scores))
 
 
 class OneVsRest(Scheme):
     """One problem per class, compared by Platt-scaled scores (paper, app:platt)."""
 
-    def __init__(self, n_classes: int) -> None:
-        self.code = 2.0 * np.eye(n_classes) - 1.0
+    def __init__(self, n_classes: int, platt: Platt = unscaled) -> None:
+        super().__init__(2.0 * np.eye(n_classes) - 1.0, platt)
 
-    def decision(self, scores: Array, A: Array, B: Array) -> Array:
+    def decision(self, scores: Array) -> Array:
         """The calibrated log-odds of each class against the rest, shape (n, n_classes)."""
-        return platt_logit(scores, A, B)
+        return self.log_odds(scores)
 
-    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+    def probability(self, scores: Array) -> Array:
         """The calibrated probabilities of the classes, divided by their sum (in logarithms, so that it is never 0)."""
-        decision = self.decision(scores, A, B)
+        decision = self.decision(scores)
         return nearest_with_mode(_softmax(-np.logaddexp(0.0, -decision)), np.argmax(decision, axis=1))
 
 
 class OneVsOne(Scheme):
     """One problem per pair of classes; the class with most votes wins, ties go to the largest coupled probability."""
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, platt: Platt = unscaled) -> None:
         self.pairs = np.array(list(combinations(range(n_classes), 2)))
         rows = np.arange(len(self.pairs))
-        self.code = np.zeros((len(self.pairs), n_classes))
+        super().__init__(np.zeros((len(self.pairs), n_classes)), platt)
         self.code[rows, self.pairs[:, 0]] = -1.0
         self.code[rows, self.pairs[:, 1]] = 1.0
 
@@ -91,35 +104,35 @@ class OneVsOne(Scheme):
         times_first = np.sum(self.code < 0.0, axis=0)
         return times_first + (scores > 0.0) @ self.code
 
-    def decision(self, scores: Array, A: Array, B: Array) -> Array:
+    def decision(self, scores: Array) -> Array:
         """Votes plus half the coupled probability, which orders classes within the same number of votes only."""
-        return self.votes(scores) + 0.5 * self._coupled(scores, A, B)
+        return self.votes(scores) + 0.5 * self._coupled(scores)
 
-    def winner(self, scores: Array, platt: Platt) -> np.ndarray:
+    def winner(self, scores: Array) -> np.ndarray:
         votes = self.votes(scores)
         winner = np.argmax(votes, axis=1)
         tied = np.flatnonzero(np.sum(votes == votes.max(axis=1, keepdims=True), axis=1) > 1)
         if tied.size:  # calibration and coupling are the costly part, so only ties pay for them
-            winner[tied] = np.argmax(self.decision(scores[tied], *platt()), axis=1)
+            winner[tied] = np.argmax(self.decision(scores[tied]), axis=1)
         return winner
 
-    def probability(self, scores: Array, A: Array, B: Array) -> Array:
+    def probability(self, scores: Array) -> Array:
         """The coupled probabilities, or the nearest distribution in which the winner of the votes is most probable."""
-        coupled = self._coupled(scores, A, B)
+        coupled = self._coupled(scores)
         return nearest_with_mode(coupled, np.argmax(self.votes(scores) + 0.5 * coupled, axis=1))
 
-    def _coupled(self, scores: Array, A: Array, B: Array) -> Array:
-        return couple_pairwise(platt_logit(scores, A, B), self.pairs, self.code.shape[1])
+    def _coupled(self, scores: Array) -> Array:
+        return couple_pairwise(self.log_odds(scores), self.pairs, self.code.shape[1])
 
 
 SCHEMES: dict[str, type[OneVsOne] | type[OneVsRest]] = {"ovo": OneVsOne, "ovr": OneVsRest}
 
 
-def make_scheme(multi_class: str, n_classes: int) -> Scheme:
+def make_scheme(multi_class: str, n_classes: int, platt: Platt = unscaled) -> Scheme:
     """The scheme called `multi_class` for `n_classes` classes; with two classes both are the one binary problem."""
     if multi_class not in SCHEMES:
         raise ValueError(f"multi_class must be 'ovo' or 'ovr', got {multi_class!r}")
-    return TwoClasses() if n_classes == 2 else SCHEMES[multi_class](n_classes)
+    return TwoClasses(platt) if n_classes == 2 else SCHEMES[multi_class](n_classes, platt)
 
 
 def problem_of_row(

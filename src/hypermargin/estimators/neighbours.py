@@ -165,10 +165,8 @@ class HyperbolicKNeighborsClassifier(PackedClassifier):
     algorithm : {"auto", "tree", "products"}, default="auto"
         A k-d tree of the Poincaré ball, or matrix products; "auto" takes the one that was measured to be faster for the
         dimension and the number of points. The predictions are the same.
-    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
-        What the columns of X are.
-    curvature : float, default=1.0
-        The points lie in the space of curvature ``-curvature``; distances are those of this space.
+    geometry, curvature
+        As in `HyperbolicSVC`; distances are those of the space of curvature ``-curvature``.
     n_jobs : int, optional
         Threads, as in joblib; the result does not depend on it.
 

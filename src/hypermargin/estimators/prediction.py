@@ -5,8 +5,7 @@ where the points are: a Dask array for Dask, a tensor for a tensor.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,67 +19,23 @@ from hypermargin.data.device import device_space, to_numpy
 from hypermargin.data.ingest import numbered, warn_of_radius
 from hypermargin.data.readers import Rows, TableFile
 from hypermargin.estimators.base import HyperbolicClassifier
-from hypermargin.estimators.multiclass import OneVsOne, Platt, Scheme, TwoClasses, make_scheme
+from hypermargin.estimators.multiclass import OneVsOne, Scheme, TwoClasses
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.validation import PointError
 
-#: Entries of the largest array that prediction makes at a time: 16 MiB beside the cache, and 256 MiB on a device.
-CHUNK_ENTRIES, DEVICE_ENTRIES = 1 << 21, 1 << 25
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """How scores, shape (n, n_problems), become answers: a scheme and Platt coefficients, computed if needed."""
-
-    scheme: Scheme
-    platt: Platt
-
-    @property
-    def A(self) -> Array:
-        """Platt's slopes, shape (n_problems,)."""
-        return self.platt()[0]
-
-    @property
-    def B(self) -> Array:
-        """Platt's offsets, shape (n_problems,)."""
-        return self.platt()[1]
-
-    def decision(self, scores: Array) -> Array:
-        """What ``decision_function`` returns: shape (n,) with two classes, else (n, n_classes)."""
-        return self.scheme.decision(scores, *self.platt())
-
-    def winner(self, scores: Array) -> np.ndarray:
-        """Index of the predicted class, shape (n,)."""
-        return self.scheme.winner(scores, self.platt)
-
-    def probability(self, scores: Array) -> Array:
-        """Class probabilities, shape (n, n_classes), whose argmax is `winner`."""
-        return self.scheme.probability(scores, *self.platt())
-
-
-@dataclass(frozen=True, eq=False)
-class Hyperplanes:
-    """Affine scores ``x * w + b``, normals (n_problems, d + 1) and intercepts (n_problems,), and what they decide."""
-
-    prediction: Prediction
-    coef: Array
-    intercept: Array
-
-    @cached_property
-    def _covectors(self) -> Array:
-        return covector(self.coef)
-
-    def scores(self, X: Array) -> Array:
-        """Scores of Lorentz points, (n, d + 1) to (n, n_problems)."""
-        return X @ self._covectors.T + self.intercept
-
-    def winner(self, X: Array) -> np.ndarray:
-        """Index of the predicted class of Lorentz points, shape (n,)."""
-        return self.prediction.winner(self.scores(X))
+#: Entries of the largest array that prediction makes at a time on a device: 256 MiB.
+DEVICE_ENTRIES = 1 << 25
 
 
 class BlockPredictor(HyperbolicClassifier):
-    """A classifier that predicts block by block; a subclass combines unit points into answers."""
+    """A classifier that predicts block by block; a subclass combines unit points into answers.
+
+    One with hyperplanes, which are evaluated on devices too, has `coef_`, `intercept_` and the method `_scheme`.
+    """
+
+    coef_: Array
+    intercept_: Array
+    _scheme: Callable[[], Scheme]
 
     @abstractmethod
     def _combined(self, points: Array, what: str) -> np.ndarray:
@@ -157,19 +112,19 @@ class BlockPredictor(HyperbolicClassifier):
     def _on_device(self, X: Any, what: str) -> Any:
         xp = array_namespace(X)
         self._check_width(int(X.shape[1]))
-        if not isinstance(self, SchemeClassifier) or not hasattr(self, "coef_"):  # others have no device code
+        if not hasattr(self, "coef_"):  # others have no device code
             return xp.asarray(self._of_block(to_numpy(X), what)[0], device=X.device)
         normals = xp.asarray(covector(self.coef_).T.copy(), device=X.device)
         offsets = xp.asarray(self.intercept_, device=X.device)
         n, step = int(X.shape[0]), max(1, DEVICE_ENTRIES // max(self.classes_.size, *normals.shape))
-        parts, drawn_in, prediction = [], 0, self._prediction()
+        parts, drawn_in, scheme = [], 0, self._scheme()
         for start in range(0, n, step):
             with numbered(start):
                 space, drawn, _ = device_space(X[start : min(start + step, n), :], self.geometry, float(self.curvature))
             drawn_in += drawn
             time = xp.sqrt(1.0 + xp.sum(space * space, axis=1))
             scores = time[:, None] * normals[0, :] + space @ normals[1:, :] + offsets
-            parts.append(_device_answer(xp, prediction, scores, what))
+            parts.append(_device_answer(xp, scheme, scores, what))
         warn_of_radius(drawn_in, n, self.curvature, stacklevel=3)
         return xp.concat(parts)
 
@@ -201,9 +156,8 @@ def _of_partition(X: Any, model: BlockPredictor, what: str) -> np.ndarray:
     return answer
 
 
-def _device_answer(xp: Any, prediction: Prediction, scores: Any, what: str) -> Any:
+def _device_answer(xp: Any, scheme: Scheme, scores: Any, what: str) -> Any:
     """Classes and two-class decisions are made on the device; ties of votes and all probabilities on the host."""
-    scheme = prediction.scheme
 
     def here(values: np.ndarray) -> Any:
         return xp.asarray(values, device=scores.device)
@@ -211,9 +165,10 @@ def _device_answer(xp: Any, prediction: Prediction, scores: Any, what: str) -> A
     if isinstance(scheme, TwoClasses) and what != "probability":
         return scores[:, 0] if what == "decision" else xp.astype(scores[:, 0] > 0.0, xp.int64)
     if what != "winner":
-        return here(getattr(prediction, what)(to_numpy(scores)))
+        return here(getattr(scheme, what)(to_numpy(scores)))
     if not isinstance(scheme, OneVsOne):
-        return xp.argmax(-(scores * here(prediction.A) + here(prediction.B)), axis=1)
+        A, B = scheme.platt()
+        return xp.argmax(-(scores * here(A) + here(B)), axis=1)
     votes = xp.astype(scores > 0.0, xp.float64) @ here(scheme.code)
     votes = votes + here(np.sum(scheme.code < 0.0, axis=0).astype(np.float64))
     winner, most = xp.argmax(votes, axis=1), xp.max(votes, axis=1, keepdims=True)
@@ -221,42 +176,6 @@ def _device_answer(xp: Any, prediction: Prediction, scores: Any, what: str) -> A
     if not bool(xp.any(is_tied)):
         return winner
     clear, tied = xp.nonzero(~is_tied)[0], xp.nonzero(is_tied)[0]
-    settled = here(prediction.winner(to_numpy(xp.take(scores, tied, axis=0))).astype(np.int64))
+    settled = here(scheme.winner(to_numpy(xp.take(scores, tied, axis=0))).astype(np.int64))
     in_turn = xp.concat([xp.take(winner, clear), settled])  # not every library of the array API assigns to places
     return xp.take(in_turn, xp.argsort(xp.concat([clear, tied])))
-
-
-class SchemeClassifier(BlockPredictor):
-    """A classifier made of the binary problems of a scheme, with Platt-scaled scores.
-
-    A subclass has the parameter `multi_class`, its `fit` sets `probA_` and `probB_`, and it scores points.
-    """
-
-    multi_class: str
-    coef_: Array
-    intercept_: Array
-    probA_: Array
-    probB_: Array
-
-    @abstractmethod
-    def _scores(self, points: Array) -> Array:
-        """Scores of unit Lorentz points in every binary problem, (n, d + 1) to (n, n_problems)."""
-
-    def _prediction(self) -> Prediction:
-        return Prediction(make_scheme(self.multi_class, self.classes_.size), lambda: (self.probA_, self.probB_))
-
-    def _combined(self, points: Array, what: str) -> np.ndarray:
-        """The method `what` of the prediction, some rows at a time to bound memory."""
-        prediction = self._prediction()
-        combine = getattr(prediction, what)
-        rows = max(1, CHUNK_ENTRIES // (prediction.scheme.n_problems + self.classes_.size**2))
-        starts = range(0, len(points), rows)
-        return np.concatenate([combine(self._scores(points[start : start + rows])) for start in starts])
-
-    def decision_function(self, X) -> Array:
-        """Two classes: the score, shape (n,), positive for ``classes_[1]``.
-
-        More classes: shape (n, n_classes), largest for the predicted class. One-vs-one: votes plus half the coupled
-        probability; one-vs-rest: Platt-scaled log-odds.
-        """
-        return self._predicted(X, "decision")

@@ -7,12 +7,12 @@ the nearest is exact. One-vs-one votes are bounded: from below by which pairs wo
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.multiclass import OneVsOne, OneVsRest
-from hypermargin.estimators.prediction import Hyperplanes
+from hypermargin.estimators.multiclass import OneVsOne, OneVsRest, Scheme
 from hypermargin.geometry.lorentz import covector, euclidean_norm, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.metric import distance
 from hypermargin.geometry.models import from_lorentz, to_lorentz
@@ -28,6 +28,27 @@ OVERSHOOT, ATTEMPTS = 1e-10, 38
 RADIUS_ROOM = 1e-6
 #: Distances along a ray, relative to the first flip on it, at which votes are counted.
 STRIDES = (1.0, 1.1, 1.3, 1.6, 2.0, 3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperplanes:
+    """Affine scores ``x * w + b``, normals (n_problems, d + 1) and intercepts (n_problems,), and what they decide."""
+
+    scheme: Scheme
+    coef: Array
+    intercept: Array
+
+    @cached_property
+    def _covectors(self) -> Array:
+        return covector(self.coef)
+
+    def scores(self, X: Array) -> Array:
+        """Scores of Lorentz points, (n, d + 1) to (n, n_problems)."""
+        return X @ self._covectors.T + self.intercept
+
+    def winner(self, X: Array) -> np.ndarray:
+        """Index of the predicted class of Lorentz points, shape (n,)."""
+        return self.scheme.winner(self.scores(X))
 
 
 def flip_distance(X: Array, w: Array, intercept: float = 0.0) -> Array:
@@ -93,9 +114,9 @@ def _duels(planes: Hyperplanes, winner: int) -> list[tuple[Array, float]]:
 
     Two classes: the score itself. One-vs-rest: differences of Platt-scaled log-odds.
     """
-    if not isinstance(planes.prediction.scheme, OneVsRest):
+    if not isinstance(planes.scheme, OneVsRest):
         return [(planes.coef[0], float(planes.intercept[0]))]
-    A, B = planes.prediction.A, planes.prediction.B
+    A, B = planes.scheme.platt()
     normals = -A[:, None] * planes.coef
     offsets = -(A * planes.intercept + B)
     return [
@@ -108,7 +129,7 @@ def certified_radius(X: Array, planes: Hyperplanes) -> Array:
 
     But for rounding it is the largest one; for votes it is a bound.
     """
-    if isinstance(planes.prediction.scheme, OneVsOne):
+    if isinstance(planes.scheme, OneVsOne):
         return _votes_radius(X, planes)
     radius = np.full(len(X), np.inf)
     for _, rows, duels in _by_winner(X, planes):
@@ -174,12 +195,12 @@ class Attack:
     def _is_changed(self, points: Array, before: np.ndarray) -> np.ndarray:
         """Whether classes differ from `before`, in whatever order the sums of the scores are rounded."""
         planes = self.planes
-        scores, favour = planes.scores(points), planes.prediction.scheme.code[:, before].T
+        scores, favour = planes.scores(points), planes.scheme.code[:, before].T
         # Two ways to add d + 2 numbers differ by that many roundings, and reading a point adds some.
         rounding = (points.shape[1] + 3) * EPS * _sizes(points, planes.coef, planes.intercept)
         return np.logical_and(
-            planes.prediction.winner(scores + favour * rounding) != before,
-            planes.prediction.winner(scores - favour * rounding) != before,
+            planes.scheme.winner(scores + favour * rounding) != before,
+            planes.scheme.winner(scores - favour * rounding) != before,
         )
 
 
@@ -191,7 +212,7 @@ def nearest_adversarial(X: Array, planes: Hyperplanes, space: Coordinates) -> tu
     coordinates can hold, the row is NaN and the distance infinite.
     """
     attack = Attack(X, planes, space)
-    if isinstance(planes.prediction.scheme, OneVsOne):
+    if isinstance(planes.scheme, OneVsOne):
         _attack_votes(attack)
     else:
         _attack_duels(attack)
@@ -237,7 +258,7 @@ def _votes_radius(X: Array, planes: Hyperplanes) -> Array:
     A flip takes a vote from one class and gives it to another. For a rival to win it must have at least as many votes
     as the winner has now less those that flips within the radius can cost the difference.
     """
-    scheme = planes.prediction.scheme
+    scheme = planes.scheme
     assert isinstance(scheme, OneVsOne)
     scores, winner = planes.scores(X), planes.winner(X)
     votes, distances = scheme.votes(scores), safe_distances(X, planes.coef, planes.intercept)

@@ -16,8 +16,8 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.estimators.model_file import is_plain
-from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.estimators.prediction import SchemeClassifier
+from hypermargin.estimators.multiclass import Scheme, make_scheme
+from hypermargin.estimators.prediction import BlockPredictor
 from hypermargin.geometry.lorentz import covector
 from hypermargin.solvers import Solution, Status
 
@@ -29,6 +29,8 @@ WORTH_A_WARNING = (
     Status.INFEASIBLE,
     Status.FAILED,
 )
+#: Entries of the largest array that prediction makes at a time: 16 MiB beside the cache.
+CHUNK_ENTRIES = 1 << 21
 #: Attributes that some fits leave to be computed when they are first read (`LazyAttribute`).
 LAZY = {"solutions_", "probA_", "probB_"}
 
@@ -93,18 +95,18 @@ class LazyAttribute:
         return self.of(model._results)
 
 
-class SolvedClassifier(SchemeClassifier):
+class SolvedClassifier(BlockPredictor):
     """A classifier whose binary problems are solved with bounds, for one C or for several at once.
 
-    A subclass solves the problems of models that differ in C (`_solve_models`), and says how a model takes its part of
-    the results (`_set_fitted`).
+    A subclass has the parameter `multi_class`, scores points, solves the problems of models that differ in C
+    (`_solve_models`), and says how a model takes its part of the results (`_set_fitted`).
     """
 
     C: float
+    multi_class: str
     solutions_: Any = LazyAttribute(lambda results: results.solutions)
     probA_: Any = LazyAttribute(lambda results: results.platt[0])
     probB_: Any = LazyAttribute(lambda results: results.platt[1])
-    intercept_: Array
     gaps_: Array
     statuses_: list[Status]
     n_iter_: np.ndarray
@@ -184,6 +186,31 @@ class SolvedClassifier(SchemeClassifier):
                     stacklevel=5,
                 )
 
+    # -- prediction --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _scores(self, points: Array) -> Array:
+        """Scores of unit Lorentz points in every binary problem, (n, d + 1) to (n, n_problems)."""
+
+    def _scheme(self) -> Scheme:
+        return make_scheme(self.multi_class, self.classes_.size, lambda: (self.probA_, self.probB_))
+
+    def _combined(self, points: Array, what: str) -> np.ndarray:
+        """The method `what` of the scheme, some rows at a time to bound memory."""
+        scheme = self._scheme()
+        combine = getattr(scheme, what)
+        rows = max(1, CHUNK_ENTRIES // (scheme.n_problems + self.classes_.size**2))
+        starts = range(0, len(points), rows)
+        return np.concatenate([combine(self._scores(points[start : start + rows])) for start in starts])
+
+    def decision_function(self, X) -> Array:
+        """Two classes: the score, shape (n,), positive for ``classes_[1]``.
+
+        More classes: shape (n, n_classes), largest for the predicted class. One-vs-one: votes plus half the coupled
+        probability; one-vs-rest: Platt-scaled log-odds.
+        """
+        return self._predicted(X, "decision")
+
     # -- storage: what solutions consist of, because skops cannot store an Enum ----------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
@@ -219,10 +246,7 @@ class SolvedClassifier(SchemeClassifier):
         # Every scheme has at least that many problems; the matrix of a scheme for more classes would fill the memory.
         if self.classes_.size - 1 > len(state["solutions"]):
             raise ValueError("there are fewer solutions than the number of classes asks for")
-        n_problems, platt = (
-            make_scheme(self.multi_class, self.classes_.size).n_problems,
-            (state["probA_"], state["probB_"]),
-        )
+        n_problems, platt = self._scheme().n_problems, (state["probA_"], state["probB_"])
         if any(len(part) != n_problems for part in (*platt, *beside, state["solutions"])):
             raise ValueError("calibration and solutions do not fit the number of classes")
         self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]], platt)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,7 @@ from hypermargin.estimators.calibration import fit_platt_of_blocks
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
-from hypermargin.estimators.prediction import Hyperplanes
-from hypermargin.estimators.radius import Coordinates, certified_radius, nearest_adversarial
+from hypermargin.estimators.radius import Coordinates, Hyperplanes, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import LazyResults, SolvedClassifier
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.problems import MarginProblem, UncertaintySet
@@ -230,20 +229,16 @@ class HyperbolicSVC(SolvedClassifier):
                 )
 
     def _checked_C(self) -> float:
-        if not (isinstance(self.C, Real) and self.C > 0.0):
-            raise ValueError(f"C must be positive (inf asks for the hard margin), got {self.C!r}")
+        is_positive = isinstance(self.C, Real) and self.C > 0.0
+        self._require("C", is_positive, "positive (inf asks for the hard margin)")
         return float(self.C)
 
     def _check_parameters(self) -> dict[str, Any]:
         """Refuse parameters that make no sense; return the options of the solver."""
-        if not (isinstance(self.tol, Real) and self.tol > 0.0):
-            raise ValueError(f"tol must be positive, got {self.tol!r}")
-        if not isinstance(self.verbose, Integral):
-            raise ValueError(f"verbose must be an integer, got {self.verbose!r}")
+        self._require_positive("tol")
         make_scheme(self.multi_class, 3)
         self._check_space()
-        if self.solver_options is not None and not isinstance(self.solver_options, dict):
-            raise ValueError(f"solver_options must be a dict or None, got {self.solver_options!r}")
+        self._require("solver_options", isinstance(self.solver_options, dict | None), "a dict or None")
         options = dict(self.solver_options or {})
         options |= self._loss_option(options)
         for name in ("fit_intercept", "random_state", "refine"):
@@ -306,7 +301,7 @@ class HyperbolicSVC(SolvedClassifier):
     # -- prediction --------------------------------------------------------------------------------------------------
 
     def _hyperplanes(self) -> Hyperplanes:
-        return Hyperplanes(self._prediction(), self.coef_, self.intercept_)
+        return Hyperplanes(self._scheme(), self.coef_, self.intercept_)
 
     def _scores(self, points: Array) -> Array:
         return self._hyperplanes().scores(points)

@@ -23,9 +23,7 @@ from scipy import sparse
 
 from hypermargin.arrays import Array
 from hypermargin.estimators import HyperbolicSVC
-from hypermargin.estimators.calibration import platt_logit
 from hypermargin.estimators.multiclass import OneVsOne, Scheme
-from hypermargin.estimators.prediction import Prediction
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems import MarginProblem
 from hypermargin.problems.losses import SQRT2, get_loss
@@ -38,13 +36,11 @@ from hypermargin.solvers.pgd import project
 LEARNING_RATE, EPOCHS, EPS, FIRST_STRETCH = 0.001, 4000, 1e-6, 0.01
 
 
-class PublishedVotes(Prediction):
+class PublishedVotes(OneVsOne):
     """One-vs-one by votes of Platt-scaled scores, ties to the first class."""
 
     def winner(self, scores: Array) -> np.ndarray:
-        if isinstance(self.scheme, OneVsOne):
-            return np.argmax(self.scheme.votes(platt_logit(scores, self.A, self.B)), axis=1)
-        return super().winner(scores)
+        return np.argmax(self.votes(self.log_odds(scores)), axis=1)
 
 
 class AsPublished(HyperbolicSVC):
@@ -59,8 +55,9 @@ class AsPublished(HyperbolicSVC):
         chosen = [self._with_choice(problem, found) for problem, found in zip(problems, results, strict=True)]
         super()._set_fitted(classes, samples, scheme, chosen)
 
-    def _prediction(self) -> Prediction:
-        return PublishedVotes(**vars(super()._prediction()))
+    def _scheme(self) -> Scheme:
+        scheme = super()._scheme()
+        return PublishedVotes(self.classes_.size, scheme.platt) if isinstance(scheme, OneVsOne) else scheme
 
     def _with_choice(self, problem: MarginProblem, solution: Solution) -> Solution:
         w, value = self.choose(problem, solution)

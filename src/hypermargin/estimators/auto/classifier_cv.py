@@ -167,10 +167,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     cv : int, splitter or iterable, optional
         As in scikit-learn; an integer means stratified folds. By default 5 of them, repeated with fewer than 400
         samples, and 3 with more than 8,000.
-    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
-        What the columns of X are.
-    curvature : float, default=1.0
-        The points lie in the space of curvature ``-curvature``.
+    geometry, curvature
+        As in `HyperbolicSVC`.
     class_weight : dict or "balanced", optional
         Factors of `sample_weight` by class, in every fit. Neighbours take no weights: small whole numbers count as
         repetitions, and with other weights neighbours are not tried.

@@ -294,7 +294,7 @@ def _from_gram(
     classes, sizes = np.unique(own.labels, return_counts=True)
     among, towards = gram[np.ix_(rows, rows)], gram[np.ix_(test, rows)]
     sorted_samples = TrainingSet(own.X, [0, *np.cumsum(sizes).tolist()], own.weight)
-    scheme = make_scheme("ovo", classes.size)
+    code = make_scheme("ovo", classes.size).code
     sign = 1.0 if classes.size == 2 else -1.0  # libsvm's pairs speak for their first class
     found = []
     for C in Cs:
@@ -303,9 +303,14 @@ def _from_gram(
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(among, own.labels, sample_weight=own.weight)
         trained, tested = (sign * machine.decision_function(K).reshape(len(K), -1) for K in (among, towards))
-        platt = calibrate(sorted_samples, scheme.code, partial(_block_of, trained))
-        found.append(Answers(scheme.probability(tested, *platt), scheme.decision(tested, *platt)))
+        platt = calibrate(sorted_samples, code, partial(_block_of, trained))
+        found.append(_voted(tested, classes.size, platt))
     return found
+
+
+def _voted(scores: Array, n_classes: int, platt: tuple[Array, Array]) -> Answers:
+    scheme = make_scheme("ovo", n_classes, lambda: platt)
+    return Answers(scheme.probability(scores), scheme.decision(scores))
 
 
 def _block_of(scores: Array, problem: int, rows: slice) -> Array:
