@@ -1,9 +1,9 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Sums over the samples of a kernel problem, bounded on the safe side of rounding.
 
-Every sum is in the order of the samples and is charged ``gamma_n`` times the sum of its sizes (see
-`arithmetic.py`). Compiled by Cython at installation, without fused operations; where there is no compiler
-the interpreter runs the same file.
+Every sum is in the order of the samples and is charged ``gamma_n`` times the sum of its sizes (see `arithmetic.py`).
+Compiled by Cython at installation, with the C types of `kernel_bounds.pxd` and without fused operations; where there is
+no compiler the interpreter runs the same file.
 """
 
 import cython
@@ -14,14 +14,11 @@ if cython.compiled:
 else:
     from math import fabs
 
-#: The unit roundoff.
 UNIT = cython.declare(cython.double, 2.0**-53)
+INFINITY = cython.declare(cython.double, float("inf"))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def gamma_of(n: cython.double) -> cython.double:
+def gamma_of(n):
     """``gamma_n``, rounded up: `arithmetic.rounding_factor` for loops that have no interpreter."""
     return 1.0001 * n * UNIT / (1.0 - n * UNIT)
 
@@ -48,25 +45,9 @@ class Family:
         self.K, self.starts, self.run_starts, self.begins, self.aheads = K, starts, run_starts, begins, aheads
         self.y, self.costs = y, costs
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def add_products(
-        self,
-        p: cython.Py_ssize_t,
-        beta: cython.const[cython.double][::1],
-        sums: cython.double[::1],
-        absolute: cython.bint,
-    ) -> cython.void:
+    def add_products(self, p, beta, sums, absolute):
         """Add ``K beta`` of problem p to its part of the flat `sums`; with `absolute` the sizes of all terms."""
-        first: cython.Py_ssize_t = self.starts[p]
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        q: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        ahead: cython.Py_ssize_t
-        weight: cython.double
+        first = self.starts[p]
         for q in range(self.run_starts[p], self.run_starts[p + 1]):
             for j in range(self.begins[q + p], self.begins[q + p + 1]):
                 weight = beta[first + j]
@@ -83,18 +64,10 @@ class Family:
                             sums[first + k] += weight * self.K[row, k + ahead]
 
 
-def risk_above(
-    scores: cython.const[cython.double][::1],
-    errors: cython.const[cython.double][::1],
-    y: cython.const[cython.double][::1],
-    costs: cython.const[cython.double][::1],
-    intercept: cython.double,
-) -> cython.double:
+def risk_above(scores, errors, y, costs, intercept):
     """``sum_i c_i max(0, 1 - y_i (scores_i + intercept))`` from above, with scores known up to `errors`."""
-    n: cython.Py_ssize_t = scores.shape[0]
-    i: cython.Py_ssize_t
-    short: cython.double
-    risk: cython.double = 0.0
+    n = scores.shape[0]
+    risk = 0.0
     for i in range(n):
         short = (1.0 - y[i] * (scores[i] + intercept)) + (
             errors[i] + 4.0 * UNIT * (1.0 + fabs(scores[i]) + fabs(intercept))
@@ -102,24 +75,15 @@ def risk_above(
         if short > 0.0:
             risk += costs[i] * short
         elif not short <= 0.0:  # NaN proves nothing
-            return float("inf")
+            return INFINITY
     return risk * (1.0 + gamma_of(n + 16))  # 16: the products, and the charge itself
 
 
-def form_bounds(
-    beta: cython.const[cython.double][::1],
-    scores: cython.const[cython.double][::1],
-    errors: cython.const[cython.double][::1],
-):
+def form_bounds(beta, scores, errors):
     """``sum |beta_i|`` from below, and ``sum beta_i scores_i`` from above, with scores known up to `errors`."""
-    n: cython.Py_ssize_t = scores.shape[0]
-    i: cython.Py_ssize_t
-    size: cython.double
-    total: cython.double = 0.0
-    product: cython.double = 0.0
-    products: cython.double = 0.0
-    slack: cython.double = 0.0
-    gamma: cython.double = gamma_of(n + 16)
+    n = scores.shape[0]
+    total = product = products = slack = 0.0
+    gamma = gamma_of(n + 16)
     for i in range(n):
         size = fabs(beta[i])
         total += size
@@ -130,36 +94,19 @@ def form_bounds(
     return total * (1.0 - gamma), product + slack * (1.0 + 1e-9) + 1e-300
 
 
-def enclose_family(
-    family: Family,
-    beta: cython.const[cython.double][::1],
-    intercepts: cython.const[cython.double][::1],
-    relative: cython.double,
-    absolute: cython.double,
-    lower: cython.double[::1],
-    upper: cython.double[::1],
-):
+def enclose_family(family, beta, intercepts, relative, absolute, lower, upper):
     """Below the dual objective and above the primal one, for every problem of a family.
 
     Kernel values are within ``relative |k| + absolute`` of the true ones. Coefficients that are no point of the dual
     prove nothing: bounds are infinite then, and where the sum of the coefficients is 0 but not seen to be by additions
     without rounding. Scores of m coefficients that are not 0 have ``gamma_m`` times the sizes of their terms as error.
     """
-    n: cython.Py_ssize_t = beta.shape[0]
-    p: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    past: cython.Py_ssize_t
-    total: cython.double
-    square: cython.double
-    factor: cython.double
+    n = beta.shape[0]
     scores: cython.double[::1] = np.zeros(n)
     errors: cython.double[::1] = np.zeros(n)
-    infinity: cython.double = float("inf")
     for p in range(family.starts.shape[0] - 1):
         first, past = family.starts[p], family.starts[p + 1]
-        lower[p], upper[p] = -infinity, infinity
+        lower[p], upper[p] = -INFINITY, INFINITY
         if not _is_dual_point(beta[first:past], family.y[first:past], family.costs[first:past]):
             continue
         family.add_products(p, beta, scores, False)
@@ -179,22 +126,13 @@ def enclose_family(
             scores[first:past], errors[first:past], family.y[first:past], family.costs[first:past], intercepts[p]
         )
         upper[p] += 4.0 * UNIT * (fabs(square) + fabs(upper[p]))
-        if not (fabs(lower[p]) < infinity and fabs(upper[p]) < infinity):
-            lower[p], upper[p] = -infinity, infinity
+        if not (fabs(lower[p]) < INFINITY and fabs(upper[p]) < INFINITY):
+            lower[p], upper[p] = -INFINITY, INFINITY
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _is_dual_point(
-    beta: cython.const[cython.double][::1],
-    y: cython.const[cython.double][::1],
-    costs: cython.const[cython.double][::1],
-) -> cython.bint:
+def _is_dual_point(beta, y, costs):
     """Whether every ``y_i beta_i`` is between 0 and ``c_i``, and additions without rounding bring the sum to 0."""
-    i: cython.Py_ssize_t
-    total: cython.double = 0.0
-    before: cython.double
-    added: cython.double
+    total = 0.0
     for i in range(beta.shape[0]):
         if not 0.0 <= y[i] * beta[i] <= costs[i]:
             return False

@@ -2,8 +2,8 @@
 # distutils: extra_compile_args = -fno-tree-vectorize
 """Cuts of robust problems: one pass over samples that sums up points of their uncertainty sets, with proven bounds.
 
-Compiled by Cython at installation, without fused operations, and without vector instructions, which slow down loops as
-short as d; without a compiler the interpreter runs this file.
+Compiled by Cython at installation, with the C types of `members.pxd`, without fused operations, and without vector
+instructions, which slow down loops as short as d; without a compiler the interpreter runs this file.
 
 The points are members of their sets beyond doubt although they are computed in doubles. With u = 2^-53 and d the
 dimension:
@@ -80,23 +80,12 @@ WORST, NOMINAL, CONE = 0, 1, 2
 BOX, CROSS_POLYTOPE, ROUND = 0, 1, 2
 
 
-@cython.ccall
-@cython.inline
-@cython.exceptval(check=False)
-def covector_around(
-    X: cython.const[cython.double][:, ::1],
-    y: cython.const[cython.double][:],
-    i: cython.Py_ssize_t,
-    entry: cython.const[cython.double][:, ::1],
-    z: cython.double[::1],
-) -> cython.void:
+def covector_around(X, y, i, entry, z):
     """Write the covector of sample i in a frame, times its label, to z, as `geometry.isometries.covectors_around`.
 
     `entry` is the `frame_entry` of the frame's centre.
     """
-    along: cython.double
-    shift: cython.double
-    width: cython.Py_ssize_t = z.shape[0]
+    width = z.shape[0]
     if entry.shape[0] > 1:
         for j in range(width):
             along = X[i, 0] * entry[0, j]
@@ -153,16 +142,9 @@ def ball_sums(samples, cuts):
     frame: cython.const[cython.double][:, ::1] = cuts.frame
     kinds: cython.const[cython.Py_ssize_t][::1] = cuts.kinds
     threshold: cython.double = cuts.threshold
-    n: cython.Py_ssize_t = X.shape[0]
-    width: cython.Py_ssize_t = X.shape[1]
-    n_cuts: cython.Py_ssize_t = points.shape[0]
-    each: cython.Py_ssize_t = 1 if cosh.shape[0] > 1 else 0
-    m: cython.double
-    tangent: cython.double
-    worst: cython.double
-    along: cython.double
-    around: cython.bint
-    flat: cython.bint
+    n, width = X.shape[0], X.shape[1]
+    n_cuts = points.shape[0]
+    each = 1 if cosh.shape[0] > 1 else 0
     member: tuple[cython.double, cython.double, cython.double]
     sums = np.zeros((n_cuts, 2)), np.zeros((n_cuts, width + 1)), np.zeros((n_cuts, width + 1))
     counts: cython.double[:, ::1] = sums[0]
@@ -221,23 +203,9 @@ def ball_sums(samples, cuts):
     return _outcome(sums, errors)
 
 
-@cython.ccall
-@cython.inline
-@cython.exceptval(check=False)
-def ball_member(
-    z: cython.double[::1],
-    normals: cython.const[cython.double][:, ::1],
-    j: cython.Py_ssize_t,
-    q: cython.double,
-    cosh: cython.double,
-    sinh: cython.double,
-    around: cython.bint,
-    flat: cython.bint,
-) -> tuple[cython.double, cython.double, cython.double]:
+def ball_member(z, normals, j, q, cosh, sinh, around, flat):
     """A, B and the error of A of the member of a sample at ``normals[j]``, as `members` says."""
-    m: cython.double = 0.0
-    e_m: cython.double = 0.0
-    tangent: cython.double = 0.0
+    m = e_m = tangent = 0.0
     for k in range(z.shape[0]):
         m += z[k] * normals[j, k]
         e_m += fabs(z[k] * normals[j, k])
@@ -265,21 +233,10 @@ def ball_member(
     return A - B * m, B, size
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _tangent_part(
-    z: cython.double[::1],
-    normals: cython.const[cython.double][:, ::1],
-    j: cython.Py_ssize_t,
-    m: cython.double,
-    e_m: cython.double,
-) -> cython.double:
+def _tangent_part(z, normals, j, m, e_m):
     """At least the T of a sample, from the tangent part itself, as `members` says."""
-    d: cython.Py_ssize_t = z.shape[0] - 1
-    square: cython.double = 0.0
-    along: cython.double = 0.0
-    length: cython.double = 0.0
-    size: cython.double = 0.0
+    d = z.shape[0] - 1
+    square = along = length = size = 0.0
     for k in range(1, d + 1):
         part = normals[j, k] + m * z[k]
         square += part * part
@@ -324,22 +281,11 @@ def linearised_sums(samples, cuts, room=None):
     frame: cython.const[cython.double][:, ::1] = cuts.frame
     kinds: cython.const[cython.Py_ssize_t][::1] = cuts.kinds
     threshold: cython.double = cuts.threshold
-    n: cython.Py_ssize_t = X.shape[0]
-    width: cython.Py_ssize_t = X.shape[1]
+    n, width = X.shape[0], X.shape[1]
     d: cython.Py_ssize_t = width - 1
-    n_cuts: cython.Py_ssize_t = points.shape[0]
-    each: cython.Py_ssize_t = 1 if rho.shape[0] > 1 else 0
-    imaged: cython.bint = images.shape[0] > 0
-    m: cython.double
-    along: cython.double
-    value: cython.double
-    noise: cython.double
-    size: cython.double
-    length: cython.double
-    multiple: cython.double
-    bounded: cython.double
-    error: cython.double
-    stepped: cython.bint
+    n_cuts = points.shape[0]
+    each = 1 if rho.shape[0] > 1 else 0
+    imaged = images.shape[0] > 0
     sums = np.zeros((n_cuts, 2)), np.zeros((n_cuts, width + 1)), np.zeros((n_cuts, width + 1))
     counts: cython.double[:, ::1] = sums[0]
     values: cython.double[:, ::1] = sums[1]
@@ -352,7 +298,7 @@ def linearised_sums(samples, cuts, room=None):
     a: cython.double[::1] = vectors[1]
     turned: cython.double[::1] = vectors[2]
     widest: cython.double[::1] = np.max(np.abs(np.asarray(lowered)[:, 1:]), axis=1)
-    shaped: cython.Py_ssize_t = shape.shape[0]
+    shaped = shape.shape[0]
     longest: cython.double = 1.0001 * (d if kind == 0 else sqrt(d))  # |z.a| is at most this times rho times size
     inside: cython.double = 1.0 - (4 * d + 64) * U if imaged else INSIDE
     sharper: cython.double = SHARPER if imaged else 1.0
@@ -450,25 +396,13 @@ def linearised_sums(samples, cuts, room=None):
     return _outcome(sums, errors)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _corner_step(
-    a: cython.double[::1],
-    blur: cython.double,
-    kind: cython.int,
-    rho: cython.double,
-    inside: cython.double,
-    z: cython.double[::1],
-) -> cython.double:
+def _corner_step(a, blur, kind, rho, inside, z):
     """Write to z the step of a box or a cross-polytope, as `LinearisedSet.unit_step` has it; the dual length of a.
 
     z is in the set exactly. Entries of a that are at most `blur` are rounding.
     """
-    d: cython.Py_ssize_t = a.shape[0]
-    length: cython.double = 0.0
-    least: cython.double = blur
-    tied: cython.double = 0.0
+    d = a.shape[0]
+    length, least, tied = 0.0, blur, 0.0
     for k in range(d):
         length = max(length, fabs(a[k])) if kind == 1 else length + fabs(a[k])
     if kind == 1:
@@ -485,27 +419,12 @@ def _corner_step(
     return length
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _round_step(
-    a: cython.double[::1],
-    least: cython.double,
-    rho: cython.double,
-    inside: cython.double,
-    shape: cython.const[cython.double][:, :, ::1],
-    shape_size: cython.const[cython.double][::1],
-    i: cython.Py_ssize_t,
-    turned: cython.double[::1],
-    z: cython.double[::1],
-) -> cython.double:
+def _round_step(a, least, rho, inside, shape, shape_size, i, turned, z):
     """The same for a ball, or for an ellipsoid where there is a shape; `turned` is room."""
-    d: cython.Py_ssize_t = a.shape[0]
-    shaped: cython.bint = shape.shape[0] > 0
-    s: cython.Py_ssize_t = i if shape.shape[0] > 1 else 0
-    length: cython.double = 0.0
-    value: cython.double
-    shortest: cython.double
+    d = a.shape[0]
+    shaped = shape.shape[0] > 0
+    s = i if shape.shape[0] > 1 else 0
+    length = 0.0
     for k in range(d):
         turned[k] = 0.0 if shaped else a[k]
     if shaped:

@@ -74,11 +74,11 @@ def cut_sums(
     entry: cython.const[cython.double][:, ::1] = samples.entry
     weighted: cython.bint = problem.sample_weight is not None
     precise: cython.bint = samples.precise
-    n: cython.Py_ssize_t = X.shape[0]
-    width: cython.Py_ssize_t = X.shape[1]
+    n = X.shape[0]
+    width = X.shape[1]
     terms: cython.Py_ssize_t = BEFORE + width
     rows: cython.Py_ssize_t = terms + width if precise else terms  # sizes of terms come last
-    n_cuts: cython.Py_ssize_t = points.shape[0]
+    n_cuts = points.shape[0]
     first: cython.Py_ssize_t = 0 if weighted else 1  # without weights the sum of costs is the number of samples
     room: cython.double[:, ::1] = np.zeros((2 * width + rows + 3, BLOCK))
     raw: cython.double[:, ::1] = room[:width]
@@ -135,17 +135,7 @@ def cut_sums(
     return _assembled(samples, table, counts, costs[0])
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _choose(
-    Z: cython.double[:, ::1],
-    points: cython.const[cython.double][:, ::1],
-    j: cython.Py_ssize_t,
-    threshold: cython.double,
-    m: cython.Py_ssize_t,
-    chosen: cython.double[::1],
-) -> cython.void:
+def _choose(Z, points, j, threshold, m, chosen):
     """Ones for those of the m samples of a block whose margin at point j is below the threshold, zeros for others."""
     margin = cython.declare(cython.double[8])
     if not cython.compiled:
@@ -166,10 +156,7 @@ def _choose(
         chosen[r] = 0.0
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython.Py_ssize_t) -> cython.double:
+def _product(chosen, parts, k):
     """The sum of the chosen numbers of row k: in eight parts, which a processor may add at the same time, and pairs."""
     part = cython.declare(cython.double[8])
     if not cython.compiled:
@@ -182,15 +169,7 @@ def _product(chosen: cython.double[::1], parts: cython.double[:, ::1], k: cython
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _careful_product(
-    chosen: cython.double[::1],
-    parts: cython.double[:, ::1],
-    k: cython.Py_ssize_t,
-    sums: cython.double[:, :, ::1],
-    j: cython.Py_ssize_t,
-) -> cython.double:
+def _careful_product(chosen, parts, k, sums, j):
     """The same; what the additions lose is added to the losses of cut j (TwoSum)."""
     part = cython.declare(cython.double[8])
     lost = cython.declare(cython.double[8])
@@ -214,16 +193,7 @@ def _careful_product(
     return part[0]
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _add_block(
-    block: cython.double[::1],
-    sums: cython.double[:, :, ::1],
-    j: cython.Py_ssize_t,
-    first: cython.Py_ssize_t,
-    rows: cython.Py_ssize_t,
-) -> cython.void:
+def _add_block(block, sums, j, first, rows):
     """Add the sums of a block to those of cut j, and what the additions lose to the sums of losses (TwoSum)."""
     for k in range(first, rows):
         total = sums[0, j, k] + block[k]
@@ -241,7 +211,6 @@ def _assembled(samples, table: cython.double[:, :, ::1], counts: cython.double[:
     have relative errors of ``gamma_n`` at most. A sum of no terms is exactly 0; others may have lost something to
     underflow.
     """
-    error: cython.double
     n: cython.Py_ssize_t = samples.problem.n_samples
     width: cython.Py_ssize_t = samples.problem.dim + 1
     weighted: cython.bint = samples.problem.sample_weight is not None
@@ -296,9 +265,9 @@ def enclosed_risk(
     reaches: cython.const[cython.double][:] = samples.reaches
     reach_factor: cython.double = samples.reach_factor
     # The product z_i.w has d + 1 terms; twice what its rounding comes to.
-    roundings: cython.double = samples.roundings + 2.0 * rounding_factor(X.shape[1] + 3)
-    n: cython.Py_ssize_t = X.shape[0]
-    width: cython.Py_ssize_t = X.shape[1]
+    roundings = samples.roundings + 2.0 * rounding_factor(X.shape[1] + 3)
+    n = X.shape[0]
+    width = X.shape[1]
     room: cython.double[:, ::1] = np.zeros((2 * width + 6, BLOCK))
     raw: cython.double[:, ::1] = room[:width]
     Z: cython.double[:, ::1] = room[width : 2 * width]
@@ -310,9 +279,9 @@ def enclosed_risk(
     above: cython.double[::1] = room[2 * width + 5]
     growths: cython.double[::1] = np.empty(width)
     smallest: cython.double[::1] = np.full(BLOCK, INFINITY)
-    length: cython.double = 0.0
-    lower: cython.double = 0.0
-    upper: cython.double = 0.0
+    length = 0.0
+    lower = 0.0
+    upper = 0.0
     for j in range(width):
         length += fabs(w[j]) + w_errors[j]
         growths[j] = roundings * fabs(w[j]) + w_errors[j]
@@ -344,15 +313,7 @@ def enclosed_risk(
     return lower, upper, min(smallest)
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _margins_and_errors(
-    Z: cython.double[:, ::1],
-    w: cython.const[cython.double][::1],
-    growths: cython.double[::1],
-    margins: cython.double[::1],
-    errors: cython.double[::1],
-) -> cython.void:
+def _margins_and_errors(Z, w, growths, margins, errors):
     """``Z' w``, summed in the order of the index, and ``|Z|' growths``, for a block of samples."""
     value = cython.declare(cython.double[8])
     error = cython.declare(cython.double[8])

@@ -1,6 +1,9 @@
 cpdef double asinh_near(double x) noexcept
 cpdef double loss_below(double m) noexcept
 cpdef double least_offset(double slope, double left, double right) noexcept
+cdef double _curvature(double m) noexcept
+cdef double _least_curvature(double left, double right) noexcept
+cdef double _largest_curvature(double left, double right) noexcept
 
 
 cdef class BoxLosses:
@@ -17,3 +20,9 @@ cdef class BoxLosses:
     cdef double[::1] reach  # and the size of the terms of its margin
     cdef double _end_of_chord(self, double left) noexcept
     cdef void _add_quadratic(self, Py_ssize_t i, double m, double h, double size, double[::1] sums) noexcept
+    cpdef settle(
+        self, double[::1] centre, double[::1] radius, const int[::1] active, double allowed, double[::1] sums,
+        bint handed_down
+    )
+    cpdef add_minorants(self, double[:, ::1] points, double[::1] weights, double[::1] sums)
+    cpdef outside(self, double[::1] low, double[::1] high, double reach, const int[::1] active)

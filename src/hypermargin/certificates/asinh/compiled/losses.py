@@ -1,9 +1,10 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Lower bounds for the asinh losses of samples on boxes of w, with a bound on every rounding error.
 
-Written with the four operations and square roots only, which IEEE arithmetic rounds correctly; u = 2^-53. Terms are
-summed in doubles beside the sum `size` of their magnitudes, and whoever uses the sums takes ``ROUNDINGS u size`` off,
-where ROUNDINGS is more than the number of terms and of the operations behind each (`check.py`).
+Compiled by Cython at installation, with the C types of `losses.pxd`. Written with the four operations and square roots
+only, which IEEE arithmetic rounds correctly; u = 2^-53. Terms are summed in doubles beside the sum `size` of their
+magnitudes, and the certificate takes ``(n + OPERATIONS) u size`` off, more than the terms and the operations behind
+each come to.
 
 For a slope in [-1, 0] the best affine lower bound of the loss on an interval has the offset
 ``min (l(m) - slope m)``. The loss is concave for m < 0 and convex for m > 0: the minimum is at the left end, or at the
@@ -29,9 +30,7 @@ ROOT_HALF = cython.declare(cython.double, 0.7071067811865476)
 LEAST_CURVATURE = cython.declare(cython.double, -0.3849001794597506)
 
 
-@cython.ccall
-@cython.exceptval(check=False)
-def asinh_near(x: cython.double) -> cython.double:
+def asinh_near(x):
     """asinh(x) up to ``ASINH_ERROR (1 + |asinh(x)|)``.
 
     ``log(y)`` of ``y = |x| + sqrt(1 + x^2) = 2^e f`` with f in [1/sqrt2, sqrt2] is ``e log 2 + 2 atanh(s)``,
@@ -39,13 +38,8 @@ def asinh_near(x: cython.double) -> cython.double:
     1e-18.
     """
     e: cython.int = 0
-    f: cython.double
-    s: cython.double
-    square: cython.double
-    series: cython.double
-    value: cython.double
-    size: cython.double = fabs(x)
-    y: cython.double = size + (sqrt(1.0 + size * size) if size < 1e150 else size)
+    size = fabs(x)
+    y = size + (sqrt(1.0 + size * size) if size < 1e150 else size)
     if cython.compiled:
         f = frexp(y, cython.address(e))
     else:
@@ -55,25 +49,14 @@ def asinh_near(x: cython.double) -> cython.double:
     s = (f - 1.0) / (f + 1.0)
     square = s * s
     series = 1.0 / 21.0
-    series = series * square + 1.0 / 19.0
-    series = series * square + 1.0 / 17.0
-    series = series * square + 1.0 / 15.0
-    series = series * square + 1.0 / 13.0
-    series = series * square + 1.0 / 11.0
-    series = series * square + 1.0 / 9.0
-    series = series * square + 1.0 / 7.0
-    series = series * square + 1.0 / 5.0
-    series = series * square + 1.0 / 3.0
-    series = series * square + 1.0
+    for k in range(19, 0, -2):
+        series = series * square + 1.0 / k
     value = e * LOG_2 + 2.0 * s * series
     return value if x >= 0.0 else -value
 
 
-@cython.ccall
-@cython.exceptval(check=False)
-def loss_below(m: cython.double) -> cython.double:
+def loss_below(m):
     """A number that is not above ``max(0, asinh(1) - asinh(m))``."""
-    value: cython.double
     if m >= 1.0:
         return 0.0
     value = asinh_near(m)
@@ -81,40 +64,29 @@ def loss_below(m: cython.double) -> cython.double:
     return value if value > 0.0 else 0.0
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _curvature(m: cython.double) -> cython.double:
-    square: cython.double = 1.0 + m * m
+def _curvature(m):
+    square = 1.0 + m * m
     return m / (square * sqrt(square))
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _least_curvature(left: cython.double, right: cython.double) -> cython.double:
+def _least_curvature(left, right):
     """Not above ``l''(m) = m (1 + m^2)^(-3/2)`` on an interval: it falls until -1/sqrt2, rises, falls from 1/sqrt2."""
-    a: cython.double
     if left <= -0.7 and right >= -0.71:
         return LEAST_CURVATURE
     a = min(_curvature(left), _curvature(right))
     return max(LEAST_CURVATURE, a - 16.0 * U * fabs(a))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _largest_curvature(left: cython.double, right: cython.double) -> cython.double:
+def _largest_curvature(left, right):
     """The largest ``l''`` on an interval, nearly: it decides what is settled, not what is proved."""
     if left <= ROOT_HALF and right >= ROOT_HALF:
         return -LEAST_CURVATURE
     return max(_curvature(left), _curvature(right))
 
 
-@cython.ccall
-@cython.exceptval(check=False)
-def least_offset(slope: cython.double, left: cython.double, right: cython.double) -> cython.double:
+def least_offset(slope, left, right):
     """Not above ``l(m) - slope m`` on the interval, for a slope in [-1, 0]."""
-    touch: cython.double = 1.0
-    value: cython.double
+    touch = 1.0
     if slope < -ROOT_HALF:
         touch = 1.0 / (slope * slope) - 1.0
         touch = min(1.0, sqrt(touch)) if touch > 0.0 else 0.0
@@ -141,7 +113,7 @@ class BoxLosses:
         margins_from: cython.const[cython.double][::1],
         ends: cython.const[cython.double][::1],
     ):
-        n: cython.Py_ssize_t = Z.shape[0]
+        n = Z.shape[0]
         self.Z, self.costs, self.doubt, self.margins_from, self.ends = Z, costs, doubt, margins_from, ends
         self.k, self.count = Z.shape[1], 0
         self.kept = np.empty(n, dtype=np.intc)
@@ -151,15 +123,7 @@ class BoxLosses:
         """The samples that the last call left over; a copy."""
         return np.array(self.kept[: self.count])
 
-    def settle(
-        self,
-        centre: cython.double[::1],
-        radius: cython.double[::1],
-        active: cython.const[cython.int][::1],
-        allowed: cython.double,
-        sums: cython.double[::1],
-        handed_down: cython.bint,
-    ):
+    def settle(self, centre, radius, active, allowed, sums, handed_down):
         """Intervals of the margins of the samples `active` on a box; False where one sample alone costs the cutoff.
 
         A sample that costs nothing is dropped. One whose interval ends before 1 and whose quadratic lower bound
@@ -168,18 +132,8 @@ class BoxLosses:
         is added whose interval the cutoff has shortened: elsewhere its quadratic may be far below its loss, and a half
         that this sample alone would prove could not be proved without it.
         """
-        e: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t = self.k
-        m: cython.double
-        rho: cython.double
-        size: cython.double
-        left: cython.double
-        right: cython.double
-        h: cython.double
-        length: cython.double = 0.0
-        shortened: cython.bint
+        k = self.k
+        length = 0.0
         self.count = 0
         for j in range(k):
             length += fabs(centre[j]) + radius[j]
@@ -212,23 +166,11 @@ class BoxLosses:
             self.count += 1
         return True
 
-    def add_minorants(
-        self, points: cython.double[:, ::1], weights: cython.double[::1], sums: cython.double[::1]
-    ) -> cython.void:
+    def add_minorants(self, points, weights, sums):
         """Add affine lower bounds of the samples that are left over to `sums`, with the slopes that the points suggest.
 
         The slope of a sample is the weighted mean of those that the convex envelope of its loss has at the points.
         """
-        c: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        m: cython.double
-        end: cython.double
-        chord: cython.double
-        slope: cython.double
-        offset: cython.double
-        cost: cython.double
         for e in range(self.count):
             i, cost = self.kept[e], self.costs[self.kept[e]]
             end = chord = slope = 0.0
@@ -252,23 +194,9 @@ class BoxLosses:
             for j in range(self.k):
                 sums[2 + j] += cost * slope * self.Z[i, j]
 
-    def outside(
-        self,
-        low: cython.double[::1],
-        high: cython.double[::1],
-        reach: cython.double,
-        active: cython.const[cython.int][::1],
-    ):
+    def outside(self, low, high, reach, active):
         """A lower bound, before rounding of the sum, of the risk at ``s v``, s >= `reach`, v in a box of directions."""
-        e: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        a: cython.double
-        b: cython.double
-        least: cython.double
-        most: cython.double
-        size: cython.double
-        total: cython.double = 0.0
+        total = 0.0
         self.count = 0
         for e in range(active.shape[0]):
             i = active[e]
@@ -287,33 +215,22 @@ class BoxLosses:
                 total += self.costs[i] * loss_below(reach * (most + size) * (1.0 - 4.0 * U))
         return total
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _end_of_chord(self, left: cython.double) -> cython.double:
+    def _end_of_chord(self, left):
         """Where the chord from `left` should touch the loss; any answer will do, a good one makes a good bound."""
-        place: cython.double
-        cell: cython.Py_ssize_t
-        cells: cython.Py_ssize_t = self.ends.shape[0] - 1
+        cells = self.ends.shape[0] - 1
         if left <= -2.7:
             return 1.0
         place = (1.0 + left / 2.7) * cells
-        cell = min(cells - 1, int(place))
+        cell: cython.Py_ssize_t = min(cells - 1, int(place))
         place -= cell
         return (1.0 - place) * self.ends[cell] + place * self.ends[cell + 1]
 
-    @cython.cfunc
-    @cython.exceptval(check=False)
-    def _add_quadratic(
-        self, i: cython.Py_ssize_t, m: cython.double, h: cython.double, size: cython.double, sums: cython.double[::1]
-    ) -> cython.void:
-        j: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        k: cython.Py_ssize_t = self.k
-        cost: cython.double = self.costs[i]
-        steepness: cython.double = -1.0 / sqrt(1.0 + m * m)
-        factor: cython.double = cost * (steepness - h * m)
-        value: cython.double = loss_below(m)
-        row: cython.double
+    def _add_quadratic(self, i, m, h, size, sums):
+        k = self.k
+        cost = self.costs[i]
+        steepness = -1.0 / sqrt(1.0 + m * m)
+        factor = cost * (steepness - h * m)
+        value = loss_below(m)
         sums[0] += cost * (1.0 + value + size * (4.0 + fabs(h) * size))
         sums[1] += cost * (value - steepness * m + 0.5 * h * m * m)
         for j in range(k):

@@ -4,6 +4,20 @@ ctypedef struct MidRad:
     double m
     double r
 
+cdef MidRad _exact(double m) noexcept
+cdef MidRad _rounded(double m, double r) noexcept
+cdef bint _is_zero(MidRad x) noexcept
+cdef MidRad _plus(MidRad x, MidRad y) noexcept
+cdef MidRad _times(MidRad x, MidRad y) noexcept
+cdef MidRad _over(MidRad x, MidRad y) noexcept
+cdef MidRad _root(MidRad x) noexcept
+cdef double _lower(MidRad x) noexcept
+cdef double _upper(MidRad x) noexcept
+cdef bint halves_are_complete(
+    Py_ssize_t above, const double[::1] nodes, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] cuts,
+    const double[::1] weights, Py_ssize_t n_cuts
+) noexcept
+cdef double _end_value(double b, double a, double A, double rise, double s) noexcept
 
 @cython.final
 cdef class Intervals:

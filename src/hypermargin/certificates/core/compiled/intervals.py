@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """What the intervals of a certificate prove, in ball arithmetic. Compiled by Cython, with the types of `intervals.pxd`.
 
 A ball (m, r) stands for an unknown number within r of the double m. With u = 2^-53 a sum, product, quotient or square
@@ -29,81 +29,53 @@ if not cython.compiled:
 # -- balls -----------------------------------------------------------------------------------------------------------
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _exact(m: cython.double) -> MidRad:
+def _exact(m):
     return MidRad(m=m, r=0.0)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _rounded(m: cython.double, r: cython.double) -> MidRad:
+def _rounded(m, r):
     """The ball of a result that was rounded to m, when r is what the operands' radii change."""
     return MidRad(m=m, r=(r + U * fabs(m)) * MORE + TINY)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _is_zero(x: MidRad) -> cython.bint:
+def _is_zero(x):
     return x.m == 0.0 and x.r == 0.0
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _plus(x: MidRad, y: MidRad) -> MidRad:
+def _plus(x, y):
     if _is_zero(y):
         return x
     return y if _is_zero(x) else _rounded(x.m + y.m, x.r + y.r)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _times(x: MidRad, y: MidRad) -> MidRad:
+def _times(x, y):
     if _is_zero(x) or _is_zero(y):
         return _exact(0.0)
     return _rounded(x.m * y.m, fabs(x.m) * y.r + x.r * (fabs(y.m) + y.r))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _over(x: MidRad, y: MidRad) -> MidRad:
+def _over(x, y):
     """``x/y`` for positive y: ``X/Y - x/y = ((X - x) - (Y - y) x/y)/Y``."""
-    ratio: cython.double = x.m / y.m if y.m > 0.0 else INFINITY
-    least: cython.double = _lower(y)
+    ratio = x.m / y.m if y.m > 0.0 else INFINITY
+    least = _lower(y)
     return _rounded(ratio, (x.r + fabs(ratio) * y.r) / least if least > 0.0 else INFINITY)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _root(x: MidRad) -> MidRad:
+def _root(x):
     """The root of a number that is not negative: ``sqrt(X) - sqrt(x) = (X - x)/(sqrt(X) + sqrt(x))``."""
-    root: cython.double
     if _is_zero(x):
         return x
     root = sqrt(x.m) if x.m > 0.0 else 0.0
     return _rounded(root, x.r / root if root > 0.0 else INFINITY)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _lower(x: MidRad) -> cython.double:
+def _lower(x):
     """A double that is not above the ball."""
-    low: cython.double = x.m - x.r
+    low = x.m - x.r
     return low if x.r == 0.0 else low - 4.0 * U * fabs(low)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _upper(x: MidRad) -> cython.double:
+def _upper(x):
     """A double that is not below the ball."""
     return -_lower(MidRad(m=-x.m, r=x.r))
 
@@ -139,20 +111,9 @@ def require_intervals(regions: tuple, n_cuts: cython.Py_ssize_t):
                 raise CertificateError("a minorant is not a combination of the cuts with weights >= 0")
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def halves_are_complete(
-    above: cython.Py_ssize_t,
-    nodes: cython.const[cython.double][::1],
-    starts: cython.const[cython.Py_ssize_t][::1],
-    cuts: cython.const[cython.Py_ssize_t][::1],
-    weights: cython.const[cython.double][::1],
-    n_cuts: cython.Py_ssize_t,
-) -> cython.bint:
+def halves_are_complete(above, nodes, starts, cuts, weights, n_cuts):
     """Whether the nodes of both halves cover ``0 <= s < infinity``, and all minorants are combinations of cuts."""
-    i: cython.Py_ssize_t
-    last: cython.double = 0.0
-    n: cython.Py_ssize_t = nodes.shape[0]
+    last, n = 0.0, nodes.shape[0]
     if not 0 < above < n or starts.shape[0] != n + 1 or cuts.shape[0] != weights.shape[0]:
         return False
     if starts[0] != 0 or starts[n] != cuts.shape[0]:
@@ -192,9 +153,7 @@ class Intervals:
 
         An interval is ``begin <= s <= end`` for one sign of t, and has a minorant; the last of a region has no end.
         """
-        i: cython.Py_ssize_t
         chord: cython.double
-        rise: cython.double
         least: cython.double = INFINITY
         for region in regions:
             nodes: list = region.nodes.ravel().tolist()
@@ -211,17 +170,8 @@ class Intervals:
                 least = min(least, self._least_between(nodes[i], nodes[i + 1], rise))
         return max(0.0, least)  # neither the margin term nor the risk is ever negative
 
-    def least_bound_of_halves(
-        self,
-        above: cython.Py_ssize_t,
-        nodes: cython.const[cython.double][::1],
-        starts: cython.const[cython.Py_ssize_t][::1],
-        cuts: cython.const[cython.Py_ssize_t][::1],
-        weights: cython.const[cython.double][::1],
-    ) -> cython.double:
+    def least_bound_of_halves(self, above, nodes, starts, cuts, weights):
         """The same for the parts of a `TwoRegionProof`, which may be anything; -inf where they are no proof."""
-        i: cython.Py_ssize_t
-        end: cython.double
         least: cython.double = INFINITY
         if not halves_are_complete(above, nodes, starts, cuts, weights, self.totals.shape[0]):
             return -INFINITY
@@ -232,33 +182,27 @@ class Intervals:
             least = min(least, self._least_between(nodes[i], end, self._rise()))
         return max(0.0, least)
 
-    def _take(self, cuts: tuple, weights: tuple):
+    def _take(self, cuts, weights):
         """Make the combination of these cuts the one at hand."""
-        i: cython.Py_ssize_t
         if len(cuts) > self.own_cuts.shape[0]:
             self.own_cuts, self.own_weights = np.zeros(2 * len(cuts), dtype=np.intp), np.zeros(2 * len(cuts))
         for i in range(len(cuts)):
             self.own_cuts[i], self.own_weights[i] = cuts[i], weights[i]
         self.cuts, self.weights = self.own_cuts[: len(cuts)], self.own_weights[: len(cuts)]
 
-    def _least_between(self, begin: cython.double, end: cython.double, rise: cython.double) -> cython.double:
+    def _least_between(self, begin, end, rise):
         """What the minorant at hand proves for ``begin <= s <= end``, or from `begin` on: its lesser end value."""
-        b: cython.double = _lower(self.b)
-        a: cython.double = _lower(self.g0)
-        A: cython.double = self._longest()
-        least: cython.double = _end_value(b, a, A, rise, begin)
+        b = _lower(self.b)
+        a = _lower(self.g0)
+        A = self._longest()
+        least = _end_value(b, a, A, rise, begin)
         if end < INFINITY:
             return min(least, _end_value(b, a, A, rise, end))
         return least if a >= A or rise > 0.0 else -INFINITY  # else it falls towards infinity and proves nothing there
 
-    def _combine(self, sign: cython.double) -> cython.void:
+    def _combine(self, sign):
         """The combination of cuts over sqrt2, and over the sum of its weights where that may be above 1."""
-        k: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        cut: cython.Py_ssize_t
-        weight: MidRad
-        value: MidRad
-        total: MidRad = _exact(0.0)
+        total = _exact(0.0)
         for i in range(self.weights.shape[0]):
             total = _plus(total, _exact(self.weights[i]))
         total = _exact(max(1.0, _upper(total)))
@@ -275,50 +219,33 @@ class Intervals:
             else:
                 self.m[k - 2], self.r[k - 2] = -value.m, value.r
 
-    def _slope(self, k: cython.Py_ssize_t) -> MidRad:
+    def _slope(self, k):
         return MidRad(m=self.m[k], r=self.r[k])
 
-    def _rise(self) -> cython.double:
+    def _rise(self):
         """A lower bound of ``g0 - |gr|`` where it follows from where the points lie; 0 where it does not.
 
         If all samples are of one class, (g0, gr) is a sum of vectors of one light cone, of Minkowski length 1 at least
         and with weights that sum to b. So the length of the sum is at least b, and ``g0 - |gr| >= b^2/(g0 + |gr|)``.
         Far from the origin the difference itself is lost to rounding.
         """
-        i: cython.Py_ssize_t
-        cut: cython.Py_ssize_t
-        b: cython.double = _lower(self.b)
+        b = _lower(self.b)
         if not (b > 0.0 and _lower(self.g0) > 0.0):
             return 0.0
         for i in range(self.cuts.shape[0]):
             cut = self.cuts[i]
             if not self.one_class[cut] or self.totals[cut, 1] * self.totals[self.cuts[0], 1] <= 0.0:
                 return 0.0
-        return _lower(
-            _over(
-                _times(_exact(b), _exact(b)),
-                _plus(_exact(_upper(self.g0)), _exact(self._longest())),
-            )
-        )
+        return _lower(_over(_times(_exact(b), _exact(b)), _plus(_exact(_upper(self.g0)), _exact(self._longest()))))
 
-    def _add_chord(
-        self,
-        nu: MidRad,
-        low: cython.const[cython.double][::1],
-        high: cython.const[cython.double][::1],
-    ) -> cython.bint:
+    def _add_chord(self, nu, low, high):
         """Add nu times the chord ``u.v >= kappa |v|``, which holds for all directions v of the box, if there is one.
 
         Points of the box are within half its diagonal rho of its centre c, hence within the angle ``asin(rho/|c|)`` of
         it if rho is less than ``|c|``: u is ``c/|c|``, and kappa the cosine of that angle.
         """
-        kappa: cython.double
-        k: cython.Py_ssize_t
-        middle: MidRad
-        edge: MidRad
-        value: MidRad
-        square: MidRad = _exact(0.0)  # |2 c|^2
-        diagonal: MidRad = _exact(0.0)  # |2 rho|^2
+        square = _exact(0.0)  # |2 c|^2
+        diagonal = _exact(0.0)  # |2 rho|^2
         for k in range(self.dim):
             middle = _plus(_exact(low[k]), _exact(high[k]))
             edge = _plus(_exact(high[k]), _exact(-low[k]))
@@ -335,25 +262,19 @@ class Intervals:
             self.m[k], self.r[k] = value.m, value.r
         return True
 
-    def _longest(self) -> cython.double:
+    def _longest(self):
         """An upper bound of ``|gr|``."""
-        k: cython.Py_ssize_t
-        square: MidRad = _exact(0.0)
+        square = _exact(0.0)
         for k in range(self.dim):
             square = _plus(square, _times(self._slope(k), self._slope(k)))
         return _upper(_root(_exact(_upper(square))))
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-def _end_value(
-    b: cython.double, a: cython.double, A: cython.double, rise: cython.double, s: cython.double
-) -> cython.double:
+def _end_value(b, a, A, rise, s):
     """``b + a s + phi(s, A)`` rounded down, phi being the minimum of ``max(r^2 - s^2, 0)/2 - A r`` over r >= 0.
 
     For ``s > A`` that is ``b + (a - A) s``, and `rise` may be known to be less than ``a - A``.
     """
-    phi: MidRad
     value: cython.double
     if s > A:
         phi = _times(_exact(-A), _exact(s))
