@@ -15,9 +15,6 @@ from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.models import to_lorentz
 from hypermargin.plotting.palette import CLASS_COLOURS, LINE_STYLES
 
-#: Line styles of matplotlib as lengths of dashes and gaps.
-_DASHES: dict[str, list[float]] = {"solid": []}
-
 
 @dataclass(frozen=True, eq=False)
 class ShownPoints:
@@ -155,4 +152,5 @@ def _ids(samples: ShownPoints) -> list[str] | None:
 
 
 def _line_style(colour: str, dashes: Any, width: float) -> dict[str, Any]:
-    return {"colour": colour, "dashes": _DASHES[dashes] if isinstance(dashes, str) else list(dashes[1]), "width": width}
+    """A line style of matplotlib, the lengths of dashes and gaps as a list; a solid line has none."""
+    return {"colour": colour, "dashes": [] if dashes == "solid" else list(dashes[1]), "width": width}

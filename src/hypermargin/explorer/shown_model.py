@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.explorer.encoding import index_dtype, packed, packed_points
@@ -12,7 +11,7 @@ from hypermargin.explorer.plane import Plane, polar_around
 from hypermargin.explorer.regions import Regions, trace_regions
 from hypermargin.geometry.lorentz import curvature_scale, lift, minkowski_dot
 from hypermargin.geometry.models import from_lorentz, to_lorentz
-from hypermargin.plotting.disk import in_columns_of
+from hypermargin.plotting.disk import coordinates_of, in_columns_of
 
 #: Levels of the decision function that are drawn beside the boundary: the margins.
 MARGINS = (-1.0, 1.0)
@@ -23,30 +22,18 @@ MOST_PROBABILITIES = 4
 
 
 class ShownModel:
-    """A classifier with its name and the meaning of its coordinates.
+    """A fitted classifier with its name and the meaning of its coordinates.
 
-    Parameters
-    ----------
-    name : str
-    estimator : fitted classifier
-    X : table of coordinates
-        Only the names of its columns are used: an estimator fitted to a data frame expects a data frame.
-    geometry, curvature : of `X`, if the estimator has no such parameters
+    Of `X` only the names of its columns are used: an estimator fitted to a data frame expects a data frame. `geometry`
+    and `curvature` are those of X, if the estimator has no such parameters.
     """
 
     def __init__(
         self, name: str, estimator: Any, X: Any, geometry: str | None = None, curvature: float | None = None
     ) -> None:
-        check_is_fitted(estimator)
-        fitted = getattr(estimator, "best_estimator_", estimator)
-        geometry = geometry if geometry is not None else getattr(fitted, "geometry", None)
-        if geometry is None:
-            raise ValueError(f"{type(fitted).__name__} does not say what its coordinates are: pass geometry=...")
-        self.name, self.estimator = name, estimator
+        self.geometry, self.curvature = coordinates_of(estimator, geometry, curvature)
+        self.name, self.estimator, self._template = name, estimator, X
         self.classes = np.asarray(estimator.classes_)
-        self.geometry: str = geometry
-        self.curvature = float(curvature if curvature is not None else getattr(fitted, "curvature", 1.0))
-        self._template = X
 
     def points(self, X: Any) -> Array:
         """Unit Lorentz points, shape (n, d + 1), from coordinates of the model."""

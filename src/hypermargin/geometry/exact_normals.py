@@ -4,6 +4,7 @@ At radius r a change of w by its last bit moves products with points by ``eps e^
 as many digits. It is moved between frames in double-double or ball arithmetic, a vector at a time.
 """
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -31,10 +32,6 @@ def normal_to_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array, 
     moved, errors = np.empty(w.size), np.empty(w.size)
     if double_double.move_normal(w, EMPTY if low is None else low, centre, moved, errors):
         return moved, errors
-    return _to_frame_in_balls(w, low, centre)
-
-
-def _to_frame_in_balls(w: Array, low: Array | None, centre: Array) -> tuple[Array, Array]:
     with in_arb():
         found = [middle_and_radius(value) for value in _boosted(w, low, -centre)]
     return np.array([middle for middle, _ in found]), np.array([error + 1e-300 for _, error in found])
@@ -47,14 +44,18 @@ def normal_from_frame(w: Array, low: Array | None, centre: Array) -> tuple[Array
 
 
 def _boosted(w: Array, low: Array | None, centre: Array) -> list[arb]:
-    """``w + low`` after the boost that takes the origin to (T, c): ``w0' = T w0 + c.wr``, ``wr' = wr + c (...)``."""
+    """``w + low`` after the boost that takes the origin to the point over the centre."""
     normal = [arb(value) for value in w.tolist()]
     if low is not None:
         normal = [a + b for a, b in zip(normal, low.tolist(), strict=True)]
-    space = [arb(value) for value in centre.tolist()]
-    time, along = (1 + dot(space, space)).sqrt(), dot(normal[1:], space)
-    factor = along / (1 + time) + normal[0]
-    return [time * normal[0] + along, *(v + c * factor for v, c in zip(normal[1:], space, strict=True))]
+    return boosted(normal, [arb(value) for value in centre.tolist()])
+
+
+def boosted(x: Sequence[arb], centre: Sequence[arb]) -> list[arb]:
+    """A vector after the boost that takes the origin to (T, c): ``x0' = T x0 + c.xr``, ``xr' = xr + c (...)``."""
+    time, along = (1 + dot(centre, centre)).sqrt(), dot(x[1:], centre)
+    factor = along / (1 + time) + x[0]
+    return [time * x[0] + along, *(v + c * factor for v, c in zip(x[1:], centre, strict=True))]
 
 
 def _two_doubles(entries: list[arb]) -> tuple[Array, Array]:

@@ -87,19 +87,17 @@ class ProofCurves:
 
     def simple_minorants(self, t: Array) -> Array:
         """Values of all minorants that hold for every direction of wr, the faint curves; shape (K, T)."""
-        return self._by_sign(t, lambda sign, s: self._shared[sign].at(s), len(self._shared[1].offset))
+        s = np.abs(t)
+        return np.where(np.asarray(t) >= 0.0, self._shared[1].at(s), self._shared[-1].at(s))
 
     def region_envelopes(self, t: Array) -> Array:
         """For each region the largest minorant that holds in it, or 0; NaN for t of the other sign; (R, T)."""
         t = np.asarray(t, dtype=np.float64)
+        common = {sign: self._shared[sign].at(np.abs(t)).max(axis=0, initial=0.0) for sign in (-1, 1)}
         values = np.full((self.n_regions, t.size), np.nan)
-        for sign in (-1, 1):
-            chosen = np.flatnonzero(t >= 0.0 if sign > 0 else t <= 0.0)
-            s = np.abs(t[chosen])
-            common = self._shared[sign].at(s).max(axis=0, initial=0.0)
-            for r, region in enumerate(self.regions):
-                if region.sign == sign:
-                    values[r, chosen] = np.maximum(self._own[r].at(s).max(axis=0), common)
+        for r, region in enumerate(self.regions):
+            own = region.sign * t >= 0.0
+            values[r, own] = np.maximum(self._own[r].at(np.abs(t[own])).max(axis=0), common[region.sign][own])
         return values
 
     def envelope(self, t: Array) -> Array:
@@ -128,13 +126,6 @@ class ProofCurves:
         falls = own.slope[-1] < own.length[-1] - 1e-9 * max(1.0, own.length[-1])
         bounds[-1] = -np.inf if falls else bounds[-1]
         return bounds
-
-    def _by_sign(self, t: Array, values_at, rows: int) -> Array:
-        t = np.asarray(t, dtype=np.float64)
-        values = np.empty((rows, t.size))
-        for sign, chosen in ((1, t >= 0.0), (-1, t < 0.0)):
-            values[:, chosen] = values_at(sign, np.abs(t[chosen]))
-        return values
 
 
 def _chord(box: DirectionBox) -> tuple[float, Array]:

@@ -10,6 +10,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin
@@ -33,6 +34,11 @@ class Window(NamedTuple):
         """Left, right, bottom, top."""
         x, y, h = self
         return x - h, x + h, y - h, y + h
+
+    def pixels(self, resolution: int) -> tuple[Array, Array]:
+        """x and y of the middles of the pixels, from the left and from the bottom."""
+        offsets = self.half_width * ((2.0 * np.arange(resolution) + 1.0) / resolution - 1.0)
+        return self.x + offsets, self.y + offsets
 
 
 WHOLE_DISK = Window(0.0, 0.0, 1.01)
@@ -84,9 +90,7 @@ def grid_in_window(window: Window, resolution: int, max_radius: float) -> Array:
     Points beyond hyperbolic radius `max_radius`, and outside the disk, are moved to that radius: the disk's edge hides
     them, and the colours reach the edge without a seam.
     """
-    left, right, bottom, top = window.extent
-    offsets = (np.arange(resolution) + 0.5) / resolution
-    x, y = np.meshgrid(left + (right - left) * offsets, bottom + (top - bottom) * offsets)
+    x, y = np.meshgrid(*window.pixels(resolution))
     points = np.column_stack([x.ravel(), y.ravel()])
     limit = np.tanh(0.5 * max_radius)
     return points * np.minimum(1.0, limit / np.maximum(np.linalg.norm(points, axis=1), limit))[:, None]
@@ -172,6 +176,16 @@ def normal_and_intercept(name: str, solution: Solution | ArrayLike) -> tuple[Arr
     if w.shape != (3,) or not np.all(np.isfinite(w)):
         raise ValueError(f"only the hyperbolic plane (d = 2) can be drawn: the w of {name!r} must be 3 finite numbers")
     return w, intercept
+
+
+def coordinates_of(estimator: Any, geometry: str | None, curvature: float | None) -> tuple[str, float]:
+    """Geometry and curvature of a fitted classifier's coordinates: those given, else its own or a search's best."""
+    check_is_fitted(estimator)
+    fitted = getattr(estimator, "best_estimator_", estimator)
+    geometry = geometry if geometry is not None else getattr(fitted, "geometry", None)
+    if geometry is None:
+        raise ValueError(f"{type(fitted).__name__} does not say what its coordinates are: pass geometry=...")
+    return geometry, float(curvature if curvature is not None else getattr(fitted, "curvature", 1.0))
 
 
 def in_columns_of(X: Any, coordinates: Array) -> Any:

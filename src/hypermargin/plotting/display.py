@@ -10,7 +10,6 @@ from matplotlib.contour import ContourSet
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.hyperplanes import arc_points
@@ -21,6 +20,7 @@ from hypermargin.plotting.disk import (
     WHOLE_DISK,
     Window,
     center_point,
+    coordinates_of,
     draw_disk,
     geodesic_segments,
     grid_in_window,
@@ -135,23 +135,16 @@ class PoincareDisplay:
         from the ``best_estimator_`` of a search); for other classifiers and pipelines they must be given.
         The remaining parameters are those of the class and of `plot`.
         """
-        check_is_fitted(estimator)
+        geometry, curvature = coordinates_of(estimator, geometry, curvature)
         fitted = getattr(estimator, "best_estimator_", estimator)
-        geometry = geometry if geometry is not None else getattr(fitted, "geometry", None)
-        if geometry is None:
-            raise ValueError(f"{type(fitted).__name__} does not say what its coordinates are: pass geometry=...")
-        curvature = float(curvature if curvature is not None else getattr(fitted, "curvature", 1.0))
         boundaries = {}
         two = len(getattr(fitted, "classes_", ())) == 2
         if two and hasattr(fitted, "solutions_") and hasattr(fitted, "coef_"):
             curved = getattr(fitted, "boundary", "geodesic") == "curve"
             boundaries["curve" if curved else fitted.solver] = fitted.solutions_[0]
 
-        def score(points: Array) -> Array:
-            return estimator.decision_function(in_columns_of(X, from_lorentz(points, geometry, curvature)))
-
-        def predict(points: Array) -> np.ndarray:
-            return estimator.predict(in_columns_of(X, from_lorentz(points, geometry, curvature)))
+        def of_points(method: Callable[[Any], np.ndarray]) -> Callable[[Array], np.ndarray]:
+            return lambda points: method(in_columns_of(X, from_lorentz(points, geometry, curvature)))
 
         return cls(
             to_lorentz(X, geometry, curvature),
@@ -159,8 +152,8 @@ class PoincareDisplay:
             X_test=None if X_test is None else to_lorentz(X_test, geometry, curvature),
             y_test=y_test,
             boundaries={name: normal_and_intercept(name, solution) for name, solution in boundaries.items()},
-            predict=predict,
-            score=score if two and hasattr(fitted, "dual_coef_") else None,
+            predict=of_points(estimator.predict),
+            score=of_points(estimator.decision_function) if two and hasattr(fitted, "dual_coef_") else None,
             center=center,
             edges=edges,
             classes=estimator.classes_,
@@ -298,11 +291,8 @@ class PoincareDisplay:
         """Draw the level lines of the score: 0 (the boundary), and -1 and 1 (the margins, dashed)."""
         assert self.score is not None
         values = np.reshape(self.score(self._grid(window, resolution)), (resolution, resolution))
-        left, right, bottom, top = window.extent
-        middle = (np.arange(resolution) + 0.5) / resolution
         lines = ax.contour(
-            left + (right - left) * middle,
-            bottom + (top - bottom) * middle,
+            *window.pixels(resolution),
             values,
             levels=[-1.0, 0.0, 1.0],
             colors="#202020",

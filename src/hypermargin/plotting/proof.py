@@ -279,10 +279,7 @@ def plot_history(solution: Solution, *, ax: Axes | None = None) -> Axes:
 
     Infinite values (no bound yet) are left out. The gap between the two is shaded.
     """
-    series = {
-        key: np.asarray(solution.history[key], dtype=np.float64) for key, *_ in _SERIES if key in solution.history
-    }
-    series = {key: np.where(np.isfinite(values), values, np.nan) for key, values in series.items() if values.size}
+    series = _history(solution)
     if not series:
         raise ValueError(f"the solution by {solution.method!r} keeps no history of its objective or bound to draw")
     if ax is None:
@@ -303,6 +300,12 @@ def plot_history(solution: Solution, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _history(solution: Solution) -> dict[str, Array]:
+    """Objective and bound by iteration, as far as they are there; NaN for infinite values."""
+    series = {key: np.asarray(solution.history.get(key, ()), dtype=np.float64) for key, *_ in _SERIES}
+    return {key: np.where(np.isfinite(values), values, np.nan) for key, values in series.items() if values.size}
+
+
 # -- both --------------------------------------------------------------------------------------------------------------
 
 
@@ -312,7 +315,7 @@ def plot_proof(solution: Solution, problem: MarginProblem, *, zoom: Zoom = "opti
     A solution that was optimal from the start has no history; the figure then has the first panel alone.
     """
     display = ProofDisplay.make(solution, problem)
-    if not any(len(solution.history.get(key, ())) for key in ("objective", "lower_bound")):
+    if not _history(solution):
         figure = display.plot(zoom=zoom, resolution=resolution).ax_.get_figure(root=True)
         assert figure is not None
         return figure
@@ -334,13 +337,12 @@ def plot_proof(solution: Solution, problem: MarginProblem, *, zoom: Zoom = "opti
 
 def _draw_gap(ax: Axes, solution: Solution) -> None:
     """The relative gap of the history on a logarithmic scale; a gap closed to the last digit is left out."""
-    upper, lower = (np.asarray(solution.history.get(key, ()), dtype=float) for key in ("objective", "lower_bound"))
-    size = min(upper.size, lower.size)
-    with np.errstate(invalid="ignore"):
-        gap = (upper[:size] - lower[:size]) / np.maximum(np.abs(upper[:size]), 1e-12)
-        drawn = np.where(np.isfinite(gap) & (gap > 0.0), gap, np.nan)
-    ax.plot(
-        np.arange(1, size + 1), drawn, color="black", linewidth=1.2, marker="o" if size <= 60 else None, markersize=3
-    )
+    series = _history(solution)
+    size = min(series[key].size if key in series else 0 for key in ("objective", "lower_bound"))
+    upper, lower = (series.get(key, np.empty(0))[:size] for key in ("objective", "lower_bound"))
+    gap = (upper - lower) / np.maximum(np.abs(upper), 1e-12)
+    gap[~(gap > 0.0)] = np.nan
+    marker = "o" if size <= 60 else None
+    ax.plot(np.arange(1, size + 1), gap, color="black", linewidth=1.2, marker=marker, markersize=3)
     ax.set(yscale="log", xlabel="step of the search", ylabel="relative gap")
     ax.spines[["top", "right"]].set_visible(False)

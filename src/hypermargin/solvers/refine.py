@@ -42,27 +42,12 @@ def refine(
     max_iter: int = 50,
     tol: float = 1e-9,
 ) -> tuple[Array, list[float]]:
-    """Descend from w to a local optimum of ``q(w)/2 + risk`` over ``q(w) >= 0``.
+    """Descend from any w, shape (d + 1,), to a local optimum of ``q(w)/2 + risk`` over ``q(w) >= 0``.
 
-    Parameters
-    ----------
-    problem : MarginProblem
-        A soft-margin problem without uncertainty.
-    w : (d + 1,) array
-        Any start; an infeasible one is first moved to the nearest feasible point in the frame of the mean.
-    loss : str
-        The loss to descend on.
-    max_iter : int
-        Most steps to take, thrown-away ones included.
-    tol : float
-        Stop when a step lowers the objective by less than this, relatively.
-
-    Returns
-    -------
-    w : (d + 1,) array
-        Feasible, and never worse than the start.
-    history : list of float
-        The objective at the (mended) start and after each step; never rises.
+    The problem is a soft margin without uncertainty. An infeasible start is first moved to the nearest feasible point
+    in the frame of the mean. At most `max_iter` steps are taken, thrown-away ones included, until two in a row lower
+    the objective by less than `tol`, relatively. Returns a feasible w, never worse than the start, and the objective at
+    the (mended) start and after each step, which never rises.
     """
     require_refinable(problem)
     get_loss(loss)

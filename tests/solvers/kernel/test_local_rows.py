@@ -64,7 +64,7 @@ def test_little_room_changes_nothing():
     rows = NearRows(KernelProblem(X, Y, kernel, cache_bytes=12 * 2000))
     for some in np.array_split(np.random.default_rng(0).permutation(1500), 15):
         np.testing.assert_allclose(rows.among(some), kernel(X[some]), atol=NEGLIGIBLE, rtol=1e-12)
-        assert rows.size == sum(places.size for places, _ in rows.held.values()) <= 2000
+        assert rows.recent.size == sum(places.size for places, _ in rows.recent.held.values()) <= 2000
 
 
 @pytest.mark.parametrize("balanced", [False, True])

@@ -89,16 +89,8 @@ def minimise_hinges(
 ) -> Array:
     """The minimiser of ``w'Pw/2 + p.w + sum_i costs_i max(0, offsets_i - rows_i.w)``, shape (k,).
 
-    Parameters
-    ----------
-    P, p : (k, k) and (k,) arrays
-        Positive semidefinite matrix and linear term.
-    rows, offsets, costs : (n, k), (n,) and (n,) arrays
-        The hinges. Those with cost 0 are left out.
-    direction : (k - 1,) array, optional
-        A unit vector u; then w = (t, wr) is kept within ``u.wr >= |t|``, a convex part of ``q(w) >= 0``.
-    tol : float
-        Relative and absolute gap asked of Clarabel.
+    `direction` is a unit vector u, shape (k - 1,): then w = (t, wr) is kept within ``u.wr >= |t|``, a convex part of
+    ``q(w) >= 0``. `tol` is the relative and absolute gap asked of Clarabel.
     """
     used = costs > 0.0
     (n, k), b = rows[used].shape, offsets[used]

@@ -16,9 +16,10 @@ import numpy as np
 from flint import arb, arb_mat
 from scipy.optimize import linprog
 
-from hypermargin.arithmetic import in_arb
+from hypermargin.arithmetic import dot, in_arb
 from hypermargin.arrays import Array
 from hypermargin.certificates import OverlapCertificate, RobustOverlapCertificate
+from hypermargin.geometry.exact_normals import boosted
 from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.linearised import LinearisedSet, framed_jacobians, image_sizes
 from hypermargin.problems.margin import MarginProblem
@@ -52,7 +53,7 @@ def separation(problem: MarginProblem) -> Separation | None:
             return None
         vertex, basis, multipliers = found
         if float(vertex[-1]) > ZERO:
-            outside = _moved(vertex[:-1], centre)
+            outside = boosted(vertex[:-1], centre)
             w = [float(v.mid()) for v in outside]
             low = [float((v - u).mid()) for v, u in zip(outside, w, strict=True)]
             return Separation(np.array(w), np.array(low))
@@ -63,16 +64,9 @@ def separation(problem: MarginProblem) -> Separation | None:
 def _constraint(space: list[float], y: int, centre: list[arb]) -> list[arb]:
     """``delta - z.w/|z| <= 0`` as a row over (w, delta), z in the frame around the centre."""
     xr = [arb(v) for v in space]
-    x = _moved([(1 + _dot(xr, xr)).sqrt(), *xr], [-c for c in centre])
-    size = _dot(x, x).sqrt()
+    x = boosted([(1 + dot(xr, xr)).sqrt(), *xr], [-c for c in centre])
+    size = dot(x, x).sqrt()
     return [-y * x[0] / size, *(y * v / size for v in x[1:]), arb(1)]
-
-
-def _moved(x: list[arb], centre: list[arb]) -> list[arb]:
-    """A vector after the boost that takes the origin to the point over the centre."""
-    time, along = (1 + _dot(centre, centre)).sqrt(), _dot(centre, x[1:])
-    factor = along / (1 + time) + x[0]
-    return [time * x[0] + along, *(v + c * factor for v, c in zip(x[1:], centre, strict=True))]
 
 
 def _maximum(rows: list[list[arb]], width: int) -> tuple[list[arb], list[int], list[arb]] | None:
@@ -110,7 +104,7 @@ def _violated(rows: list[list[arb]], limits: list[arb], vertex: list[arb], greed
     """The constraint that a vertex violates most, or the first one; None where it meets all."""
     most, which = ZERO, None
     for k, (row, limit) in enumerate(zip(rows, limits, strict=True)):
-        excess = float((_dot(row, vertex) - limit).mid())
+        excess = float((dot(row, vertex) - limit).mid())
         if excess > most:
             if not greedy:
                 return k
@@ -120,10 +114,6 @@ def _violated(rows: list[list[arb]], limits: list[arb], vertex: list[arb], greed
 
 def _column(matrix: arb_mat) -> list[arb]:
     return [matrix[i, 0].mid() for i in range(matrix.nrows())]
-
-
-def _dot(a: list[arb], b: list[arb]) -> arb:
-    return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
 
 
 # -- samples and members that overlap ----------------------------------------------------------------------------------

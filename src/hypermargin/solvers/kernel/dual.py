@@ -12,10 +12,11 @@ the next one is taken.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import frexp, ldexp
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +153,7 @@ def _largest_share(current: Array, step: Array, low: Array, high: Array) -> floa
 
 
 Indices = NDArray[np.intp]
+T = TypeVar("T")
 
 #: Problems of at most so many samples are solved as one working set.
 ONE_SET = 6000
@@ -176,18 +178,37 @@ MOST_CYCLES, FEW_FREE = 10, 2000
 NEGLIGIBLE = 1e-10
 
 
+class _Recent(Generic[T]):
+    """What has been made for samples; what was asked for longest ago makes room for new things."""
+
+    def __init__(self, room: int, size_of: Callable[[T], int], make: Callable[[list[int]], Sequence[T]]):
+        self.room, self.size_of, self.make = room, size_of, make
+        self.held: OrderedDict[int, T] = OrderedDict()
+        self.size = 0
+
+    def take(self, samples: Indices) -> list[T]:
+        """Those of some samples, in their order."""
+        wanted = samples.tolist()
+        missing = [i for i in wanted if i not in self.held]
+        if missing:
+            self.held.update(zip(missing, self.make(missing), strict=True))
+            self.size += sum(self.size_of(self.held[i]) for i in missing)
+        found = [self.held[i] for i in wanted]
+        for i in wanted:
+            self.held.move_to_end(i)
+        while self.size > self.room:
+            self.size -= self.size_of(self.held.popitem(last=False)[1])
+        return found
+
+
 class DenseRows:
-    """Rows of the kernel matrix; those asked for longest ago make room for new ones."""
+    """Rows of the kernel matrix."""
 
     def __init__(self, problem: KernelProblem):
         self.problem = problem
-        n = problem.n_samples
-        capacity = 0 if problem.gram is not None else min(n, max(1, problem.cache_bytes // (8 * n)))
-        self.rows = np.empty((capacity, n))
-        self.slot_of = np.full(n, -1)  # where the row of a sample is, if anywhere
-        self.sample_in = np.full(capacity, -1)
-        self.last_use = np.full(capacity, -1)
-        self.clock = 0
+        self.recent = _Recent(
+            problem.cache_bytes // 8, len, lambda missing: list(map(np.copy, problem.values(missing)))
+        )
 
     def among(self, samples: Indices) -> Array:
         """The kernel matrix of some samples."""
@@ -201,40 +222,25 @@ class DenseRows:
 
     def take(self, samples: Indices) -> Array:
         """The rows of some samples, shape (len(samples), n), in their order."""
-        if self.problem.gram is not None:
+        if self.problem.gram is not None or samples.size * self.problem.n_samples > self.recent.room:
             return self.problem.values(samples)
-        self.clock += 1
-        missing = samples[self.slot_of[samples] < 0]
-        if samples.size > len(self.rows):
-            return self.problem.values(samples)
-        held = self.slot_of[samples]
-        self.last_use[held[held >= 0]] = self.clock
-        if missing.size:
-            slots = np.argpartition(self.last_use, missing.size - 1)[: missing.size]
-            evicted = self.sample_in[slots]
-            self.slot_of[evicted[evicted >= 0]] = -1
-            self.rows[slots] = self.problem.values(missing)
-            self.slot_of[missing], self.sample_in[slots], self.last_use[slots] = slots, missing, self.clock
-        return self.rows[self.slot_of[samples]]
+        return np.array(self.recent.take(samples))
 
 
 class NearRows:
-    """The values of each row that are not negligible, with their places; rows asked for longest ago make room."""
+    """The values of each row that are not negligible, with their places."""
 
     def __init__(self, problem: KernelProblem):
         assert isinstance(problem.kernel, Kernel)
         self.near = NearPoints(problem.kernel, problem.own_points, NEGLIGIBLE)
-        self.room = problem.cache_bytes // 12  # a value and its place
-        self.held: OrderedDict[int, tuple[NDArray[np.int32], Array]] = OrderedDict()
-        self.size = 0
+        self.recent = _Recent(problem.cache_bytes // 12, lambda row: row[0].size, self._make)  # a value and its place
         self.place_of = np.full(problem.n_samples, -1)
 
     def among(self, samples: Indices) -> Array:
         """The kernel matrix of some samples, 0 for what is negligible."""
-        rows = self._take(samples)
         small = np.zeros((samples.size, samples.size))
         self.place_of[samples] = np.arange(samples.size)
-        for i, (places, values) in enumerate(rows):
+        for i, (places, values) in enumerate(self.recent.take(samples)):
             own = self.place_of[places]
             there = own >= 0
             small[i, own[there]] = values[there]
@@ -243,41 +249,22 @@ class NearRows:
 
     def add_products(self, gradient: Array, samples: Indices, moved: Indices, change: Array) -> None:
         """Add ``change @ K`` of the samples ``samples[moved]`` to a gradient in place."""
-        for (places, values), weight in zip(self._take(samples[moved]), change.tolist(), strict=True):
+        for (places, values), weight in zip(self.recent.take(samples[moved]), change.tolist(), strict=True):
             gradient[places] += weight * values
 
     def neighbours(self, sample: int, least: float) -> NDArray[np.int32]:
         """The samples whose kernel value with one of them is at least so large, itself included."""
-        ((places, values),) = self._take(np.array([sample]))
+        ((places, values),) = self.recent.take(np.array([sample]))
         return places[values >= least]
 
-    def _take(self, samples: Indices) -> list[tuple[NDArray[np.int32], Array]]:
-        wanted = samples.tolist()
-        missing = [i for i in wanted if i not in self.held]
-        threads = min(available_threads(), 1 + len(missing) // 32)
+    def _make(self, samples: list[int]) -> list[tuple[NDArray[np.int32], Array]]:
+        threads = min(available_threads(), 1 + len(samples) // 32)
         if threads == 1:
-            made = self.near.rows(self.near.table[:, missing])
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                shares = [missing[k::threads] for k in range(threads)]
-                parts = list(pool.map(lambda share: self.near.rows(self.near.table[:, share]), shares))
-            missing = [i for share in shares for i in share]
-            made = [row for part in parts for row in part]
-        fresh = dict(zip(missing, made, strict=True))
-        rows = []
-        for i in wanted:
-            if i in self.held:
-                self.held.move_to_end(i)
-                rows.append(self.held[i])
-            else:
-                rows.append(fresh[i])
-        for i, row in fresh.items():
-            self.held[i] = row
-            self.size += row[0].size
-        while self.size > self.room and self.held:
-            _, (places, _) = self.held.popitem(last=False)
-            self.size -= places.size
-        return rows
+            return self.near.rows(self.near.table[:, samples])
+        with ThreadPoolExecutor(threads) as pool:
+            shares = np.array_split(samples, threads)
+            parts = pool.map(lambda share: self.near.rows(self.near.table[:, share]), shares)
+            return [row for part in parts for row in part]
 
 
 def make_rows(problem: KernelProblem) -> DenseRows | NearRows:
@@ -340,8 +327,13 @@ def _among(
     small = problem.values(active, active)
     steps, moved, change = _improve(small, point, low, high, active, accuracy, 100)
     point.gradient += change @ problem.values(active[moved])
+    return steps, _violation(point, low, high)
+
+
+def _violation(point: DualPoint, low: Array, high: Array) -> float:
+    """The largest gradient of a coefficient that can fall less the least one of those that can grow."""
     fall = point.gradient[point.beta > low].max(initial=-np.inf)
-    return steps, float(fall - point.gradient[point.beta < high].min(initial=np.inf))
+    return float(fall - point.gradient[point.beta < high].min(initial=np.inf))
 
 
 def _nearly_free(point: DualPoint, low: Array, high: Array, intercept: float) -> Indices | None:
@@ -398,8 +390,7 @@ def _round_among(
     problem: KernelProblem, rows: DenseRows | NearRows, point: DualPoint, low: Array, high: Array, active: Indices
 ) -> int:
     """Steps among many samples, whose matrix is made for this round and whose whole rows are never held at once."""
-    fall = point.gradient[point.beta > low].max(initial=-np.inf)
-    violation = float(fall - point.gradient[point.beta < high].min(initial=np.inf))
+    violation = _violation(point, low, high)
     small = rows.among(active) if isinstance(rows, NearRows) else problem.values(active, active)
     free = np.count_nonzero((point.beta > low) & (point.beta < high))
     patience, cycles = (10, MOST_CYCLES) if free <= FEW_FREE else (200, 1)

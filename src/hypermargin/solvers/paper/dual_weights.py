@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import CertificateError, Combination, RegionProof, SoftMarginCertificate
-from hypermargin.geometry.lorentz import lift, minkowski_dot, quadratic_form
+from hypermargin.geometry.lorentz import quadratic_form
+from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
@@ -133,7 +134,7 @@ def _correction(a: Array, Z: Array, upper: Array) -> tuple[Array, Array, Array]:
 def certify_weights(problem: MarginProblem, weights: Array) -> tuple[SoftMarginCertificate | None, float]:
     """A certificate for the bound of `weights` (n,) and the bound its check proves; without proof (None, -inf)."""
     upper = problem.costs / SQRT2
-    centre = _centroid(problem.X)
+    centre = lorentz_centroid(problem.X)
     weights = np.minimum(weights, upper * (1.0 - BELOW_LIMIT))
     against = [np.where(problem.y == -sign, upper * (1.0 - BELOW_LIMIT), 0.0) for sign in (1, -1)]
     regions = tuple(
@@ -160,16 +161,17 @@ def _region(problem: MarginProblem, sign: int, bound: float, centre: Array, tail
     rise = along - across
     if bound <= 0.0 or not rise > 0.0:
         return RegionProof(sign, None, np.zeros(1), (Combination((), ()),))
-    # The share theta of the tail gives theta (offset + rise s) for s >= theta across; see the tail of the exact method.
-    offset = float(np.sum(tail))
-    s = 2.0 * bound * across / (offset + np.sqrt(offset**2 + 4.0 * rise * across * bound)) if across > 0.0 else 0.0
-    s = 1.01 * max(s, (bound - offset) / rise, 0.0)
+    s = tail_from(bound, float(np.sum(tail)), rise, across)
     share = min(1.0, s / across) if across > 0.0 else 1.0
     minorants = (Combination((0,), (1.0,)), Combination((cut,), (share,)))
     return RegionProof(sign, None, np.array([0.0, s]), minorants)
 
 
-def _centroid(X: Array) -> Array:
-    """The normalised mean of the points, itself a point of the hyperboloid."""
-    mean = np.mean(X, axis=0)
-    return lift(mean[1:] / np.sqrt(minkowski_dot(mean, mean)))
+def tail_from(bound: float, offset: float, rise: float, across: float) -> float:
+    """An s from which on the tail's cut alone proves `bound`.
+
+    The share theta of the tail gives ``theta (offset + rise s)`` for ``s >= theta across``; see the tail of the exact
+    method.
+    """
+    s = 2.0 * bound * across / (offset + np.sqrt(offset**2 + 4.0 * rise * across * bound)) if across > 0.0 else 0.0
+    return float(1.01 * max(s, (bound - offset) / rise, 0.0))

@@ -6,6 +6,7 @@ candidates, mends or drops those with ``q < 0``, and keeps the one with the smal
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from hypermargin.arrays import Array
 from hypermargin.geometry.lorentz import quadratic_form
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import relative_gap
 
 EPS = float(np.finfo(np.float64).eps)
 #: Entries of w smaller than this fraction of the largest divide no column of W: the quotient would be noise.
@@ -36,6 +38,17 @@ class Extraction:
     objective: float
     objectives: dict[str, float]
 
+    def info(self, problem: MarginProblem, relaxation_value: float, bound: float) -> dict[str, Any]:
+        """What `Solution.info` says of it, whichever relaxation (W, w) are from."""
+        return {
+            "relaxation_value": relaxation_value,
+            "candidate": self.winner.name,
+            "candidate_mended": self.winner.mended,
+            "candidate_objectives": self.objectives,
+            "paper_eta": paper_eta(problem.objective(self.winner.w, "asinh"), relaxation_value),
+            "bound_gap": relative_gap(self.objective, bound),
+        }
+
 
 def extract(
     problem: MarginProblem,
@@ -47,23 +60,10 @@ def extract(
     seed: int | np.random.Generator = 0,
     extra: Sequence[Candidate] = (),
 ) -> Extraction:
-    """The best classifier that (W, w) offers.
+    """The best classifier, by its objective for `loss`, that first and second moments w and W offer.
 
-    Parameters
-    ----------
-    problem : MarginProblem
-    W : (d + 1, d + 1) array
-        Second moments, symmetric; ``W - w w'`` is positive semidefinite up to rounding.
-    w : (d + 1,) array
-        First moments.
-    loss : str
-        The loss that decides. Each candidate is judged with its own margin term ``q/2``.
-    n_random : int
-        Number of Gaussian samples (the paper takes 10).
-    seed : int or Generator
-        For the samples: the same seed gives the same answer.
-    extra : sequence of Candidate
-        Further candidates of the method's own.
+    W, shape (d + 1, d + 1), is symmetric, and ``W - w w'`` is positive semidefinite up to rounding. The paper draws 10
+    Gaussian candidates; `extra` are candidates of the method's own.
     """
     zero = Candidate("zero", np.zeros(problem.dim + 1))
     nothing = problem.objective(zero.w, loss)

@@ -11,6 +11,7 @@ every coordinate. The Lorentz frame (t, wr) is the data's own, so that the ball 
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import clarabel
 import numpy as np
@@ -19,6 +20,7 @@ from scipy import sparse
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.moment import Extent
+from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.losses import SQRT2, get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.common.conic import ConicStatus, solve_conic
@@ -68,25 +70,20 @@ def whitened_basis(Z: Array, weight: Array) -> Array:
     share = weight / np.sum(weight)
     values, vectors = np.linalg.eigh((Z * share[:, None]).T @ Z)
     whitened = vectors / np.sqrt(np.maximum(values, 1e-8 * values[-1]))
-    signs = np.ones(Z.shape[1])
-    signs[0] = -1.0
-    _, diagonalising = np.linalg.eigh((whitened.T * signs) @ whitened)
+    _, diagonalising = np.linalg.eigh(-covector(whitened.T) @ whitened)
     return whitened @ diagonalising
 
 
 def diagonal_form(basis: Array) -> Array:
     """``q`` of the columns of a basis from `whitened_basis`: the first is timelike, the others are spacelike."""
-    signs = np.ones(len(basis))
-    signs[0] = -1.0
-    return signs @ basis**2
+    return -covector(np.ones(len(basis))) @ basis**2
 
 
 def unbounded_frame(problem: MarginProblem, Z: Array, costs: Array) -> Frame:
     """The frame of the paper's relaxation, which does not bound w: whitened, centred at 0."""
-    n = len(Z)
     scale = 1.0 if problem.is_hard else float(np.sum(costs)) / SQRT2
-    weight = np.ones(n) if problem.is_hard else costs
-    return Frame(np.zeros(Z.shape[1]), whitened_basis(Z, weight), np.full(n, 1.0 / SQRT2), scale)
+    basis = whitened_basis(Z, np.ones(len(Z)) if problem.is_hard else costs)
+    return Frame(np.zeros(Z.shape[1]), basis, np.full(len(Z), 1.0 / SQRT2), scale)
 
 
 # -- with a ball -------------------------------------------------------------------------------------------------------
@@ -113,16 +110,8 @@ def bounded_frame(
 ) -> BoundedFrame:
     """The frame whose unit ball contains every w with ``f(w) <= value`` and whose slacks then lie in [0, 1].
 
-    Parameters
-    ----------
-    problem : MarginProblem
-    samples : Samples
-    value : float
-        The objective of some feasible w for `loss`.
-    loss : str
-        "hinge" or "taylor3".
-    robust : WorstMargins, optional
-        Worst-case margins, which are below those of `samples` and make slacks larger.
+    `value` is the objective of some feasible w for `loss`, "hinge" or "taylor3". Worst-case margins are below those of
+    `samples` and make slacks larger.
     """
     if not np.isfinite(value):
         raise UnboundedError("a ball needs some w with all margins at least 1, and none was found; use bounded=False")
@@ -148,8 +137,7 @@ def bounded_frame(
     return BoundedFrame(centre, basis, slack_scale, max(value, 1e-12), *proved)
 
 
-@dataclass(frozen=True, eq=False)
-class Screening:
+class Screening(NamedTuple):
     """Which samples need a slack in the ball (`kept`), and the risk ``offset + slope.w`` of those that do not.
 
     `missed` are those whose margins are at most 1 in all of it.

@@ -16,13 +16,14 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hypermargin.arrays import Array
+from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.base import Outcome, Solver, Status, register
 from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
 from hypermargin.solvers.common.separation import prove_overlap
 from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
-from hypermargin.solvers.paper.extraction import Candidate, extract, paper_eta
+from hypermargin.solvers.paper.extraction import Candidate, extract
 from hypermargin.solvers.paper.frames import Frame, unbounded_frame
 from hypermargin.solvers.paper.worst_margins import WorstMargins
 
@@ -69,11 +70,6 @@ class SDP(Solver):
             time_limit=self.time_limit,
             verbose=self.verbose,
         )
-        info: dict[str, Any] = {
-            "relaxation_value": relaxed.value,
-            "value_from": relaxed.value_from,
-            "solver_status": relaxed.conic.status.value,
-        }
         if problem.is_hard and relaxed.finds_no_separator:
             return infeasible_outcome(problem, samples, relaxed)
         weights = samples.spread(relaxed.bound.weights, problem)
@@ -84,17 +80,14 @@ class SDP(Solver):
             bound = max(proved, 0.0) if certificate is not None else bound
         extra = [] if relaxed.risk_minimiser is relaxed.w else [Candidate("risk minimiser", relaxed.risk_minimiser)]
         found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed, extra=extra)
-        info |= {
+        info = found.info(problem, relaxed.value, bound) | {
+            "value_from": relaxed.value_from,
+            "solver_status": relaxed.conic.status.value,
             "W": relaxed.W,
             "w": relaxed.w,
             "risk_minimiser": relaxed.risk_minimiser,
             "xi": np.maximum(0.0, 1.0 - problem.margins(relaxed.w)) / SQRT2,
             "dual_weights": weights,
-            "candidate": found.winner.name,
-            "candidate_mended": found.winner.mended,
-            "candidate_objectives": found.objectives,
-            "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), relaxed.value),
-            "bound_gap": relative_gap(found.objective, bound),
         }
         return Outcome(
             w=found.winner.w,
@@ -184,12 +177,10 @@ def solve_sdp(
         else:
             bound = robust.bound(margin_multipliers, members, problem.centre)
     relaxed = Relaxed(frame.second_moments(v, V), w, value, bound, conic, risk_minimiser=w)
-    return settled(relaxed, problem, samples, frame, time_limit=time_limit - (perf_counter() - started))
+    return _settled(relaxed, problem, samples, frame, time_limit - (perf_counter() - started))
 
 
-def settled(
-    relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame, *, time_limit: float = np.inf
-) -> Relaxed:
+def _settled(relaxed: Relaxed, problem: MarginProblem, samples: Samples, frame: Frame, time_limit: float) -> Relaxed:
     """The same if its bound meets its value and the risk of its w, otherwise with the solution of the linear program.
 
     A hard margin and worst-case margins have no such program: a value that is not proved is marked as such.
@@ -198,16 +189,17 @@ def settled(
     if _meets(max(relaxed.value, risk), relaxed.bound.value):
         return relaxed
     is_linear = not problem.is_hard and problem.uncertainty is None
-    least = least_risk(samples, frame.basis, time_limit=time_limit) if is_linear else None
+    least = least_risk(samples, frame.basis, time_limit) if is_linear else None
     if least is None:
         return replace(relaxed, value_from="the semidefinite program, unproved")
-    value = problem.risk(least.w)
+    w, bound = least
+    value = problem.risk(w)
     return replace(
         relaxed,
         value=value,
         value_from="the linear program",
-        bound=max(relaxed.bound, least.bound, key=lambda proved: proved.value),
-        risk_minimiser=relaxed.w if _meets(risk, value) else least.w,
+        bound=max(relaxed.bound, bound, key=lambda proved: proved.value),
+        risk_minimiser=relaxed.w if _meets(risk, value) else w,
     )
 
 
@@ -222,9 +214,7 @@ def _program(
     Z = samples.Z
     n, k = Z.shape
     entries, slacks = k * (k + 1) // 2, 0 if problem.is_hard else n
-    signs = np.ones(k)
-    signs[0] = -1.0
-    trace = svec((frame.basis.T * signs) @ frame.basis)
+    trace = svec(-covector(frame.basis.T) @ frame.basis)
     c = np.concatenate((0.5 * trace, np.zeros(k), (samples.costs * frame.slack_scale)[:slacks])) / frame.objective_scale
 
     rows = []
@@ -249,16 +239,8 @@ def _program(
 # -- the linear program -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class LeastRisk:
-    """A minimiser w of the hinge risk and the bound that the dual weights prove."""
-
-    w: Array
-    bound: DualBound
-
-
-def least_risk(samples: Samples, basis: Array, *, time_limit: float = np.inf) -> LeastRisk | None:
-    """The linear program ``min_w risk(w)`` by HiGHS; None if it finds no answer in time.
+def least_risk(samples: Samples, basis: Array, time_limit: float) -> tuple[Array, DualBound] | None:
+    """The linear program ``min_w risk(w)`` by HiGHS: w, and what its dual weights prove; None if time was short.
 
     It is solved in its dual form (docs/relaxations.md): ``max sum_i a_i`` over ``0 <= a_i <= c_i/sqrt2`` and
     ``sum_i a_i z_i = 0``. That has only d + 1 rows, and their multipliers are the minimiser w, in coordinates of the
@@ -274,7 +256,7 @@ def least_risk(samples: Samples, basis: Array, *, time_limit: float = np.inf) ->
     )
     if not found.success:
         return None
-    return LeastRisk(-basis @ found.eqlin.marginals, repair(found.x, samples))
+    return -basis @ found.eqlin.marginals, repair(found.x, samples)
 
 
 # -- symmetric matrices as vectors that keep the inner product, svec(A) . svec(B) = tr(AB), in Clarabel's order --------

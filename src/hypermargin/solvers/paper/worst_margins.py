@@ -7,7 +7,7 @@ the set, and so is ``factor_i z_i + D_i' u`` for every u in reach_i times the un
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import clarabel
@@ -20,7 +20,7 @@ from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
-from hypermargin.solvers.paper.dual_weights import ROUNDING, DualBound, Samples
+from hypermargin.solvers.paper.dual_weights import ROUNDING, DualBound, Samples, tail_from
 
 #: Boxes have 2^d corners; where those are listed, up to this many.
 MAX_CORNERS = 64
@@ -149,11 +149,7 @@ class WorstMargins:
         allowed = self.reach * np.maximum(weights, 0.0)
         u = u * np.where(size > allowed, allowed / np.where(size > 0.0, size, 1.0), 1.0)[:, None]
         share = u / np.where(weights > 0.0, weights, 1.0)[:, None] * (weights > 0.0)[:, None]
-        return self.with_covectors(self.samples.Z + np.einsum("nj,njk->nk", share, self.parts))
-
-    def with_covectors(self, Z: Array) -> Samples:
-        """The same samples with other members of their sets."""
-        return Samples(Z, self.samples.costs, self.samples.inverse, self.samples.used)
+        return replace(self.samples, Z=self.samples.Z + np.einsum("nj,njk->nk", share, self.parts))
 
     def bound(self, weights: Array, members: Samples, centre: Array) -> DualBound:
         """What weights prove that satisfy ``sum a_i z'_i = 0`` only nearly, for the soft margin.
@@ -173,9 +169,7 @@ class WorstMargins:
             rise, offset = sign * float(against[0]) - float(off[0]) - across, float(np.sum(tail)) * (1.0 - 1e-12)
             if not rise > 0.0:
                 return DualBound(np.zeros_like(a), 0.0)
-            # The share theta of the tail gives theta (offset + rise s) for s >= theta across.
-            s = 2.0 * total * across / (offset + np.sqrt(offset**2 + 4.0 * rise * across * total))
-            s = 1.01 * max(s, (total - offset) / rise, 0.0)
+            s = tail_from(total, offset, rise, across)
             loss = 0.5 * (length**2 + s**2) if length >= s else length * s
             along = sign * float(slope[0]) - float(error[0])
             value = min(value, total - 0.5 * length**2, total + along * s - loss)

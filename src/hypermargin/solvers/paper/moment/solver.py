@@ -4,7 +4,7 @@ import importlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -17,13 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from hypermargin.arrays import Array
 from hypermargin.certificates import Certificate, CertificateError, MomentCertificate
-from hypermargin.certificates.moment import Extent, Group, Squares
+from hypermargin.certificates.moment import Group, Squares
 from hypermargin.kernels.chords import available_threads
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.base import Outcome, Solver, Status, register
 from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
 from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
-from hypermargin.solvers.paper.extraction import extract, paper_eta
+from hypermargin.solvers.paper.extraction import extract
 from hypermargin.solvers.paper.frames import (
     BoundedFrame,
     Frame,
@@ -182,7 +182,7 @@ class Moment(Solver):
                 verbose=self.verbose,
                 callback=callback,
             )
-        return self._outcome(problem, samples, frame, bounded, shor, relaxation, result, kept, missed)
+        return self._outcome(_Solved(problem, samples, frame, shor, relaxation, kept, missed), result)
 
     def _near(self, problem: MarginProblem, shor: Relaxed) -> tuple[Array, ...]:
         """Covectors of the members that are worst where it matters: at the order-1 solution and at what it offers."""
@@ -207,40 +207,24 @@ class Moment(Solver):
                 raise
             return None
 
-    def _outcome(
-        self,
-        problem: MarginProblem,
-        samples: Samples,
-        frame: Frame,
-        bounded: bool,
-        shor: Relaxed | None,
-        relaxation: Relaxation,
-        result: InteriorResult,
-        kept: Index,
-        missed: Index,
-    ) -> Outcome:
+    def _outcome(self, solved: "_Solved", result: InteriorResult) -> Outcome:
+        problem, samples, frame, relaxation = solved.problem, solved.samples, solved.frame, solved.relaxation
         squares = sum_of_squares(relaxation, result.grams)
-        bound, kind, dual = self._bound(problem, samples, frame, bounded, shor, relaxation, squares)
+        bound, kind, dual = self._bound(solved, squares)
         certificate: Certificate | None = None
         proved = -np.inf
         if self.verify and problem.uncertainty is None and self.loss == "hinge":
             if dual is not None:
                 certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
             elif isinstance(frame, BoundedFrame):
-                certificate, proved = certify_squares(problem, samples, frame, kept, missed, relaxation, squares.blocks)
+                certificate, proved = certify_squares(solved, frame, squares.blocks)
         bound = max(proved, 0.0) if certificate is not None else unchecked(bound)
         W, w = read_off(frame, relaxation, result.moments)
         found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))
         flat = flatness(relaxation, result.moments)
-        info: dict[str, Any] = {
-            "relaxation_value": value,
+        info = found.info(problem, value, bound) | {
             "bound_from": kind,
-            "bound_gap": relative_gap(found.objective, bound),
-            "paper_eta": paper_eta(problem.objective(found.winner.w, "asinh"), value),
-            "candidate": found.winner.name,
-            "candidate_mended": found.winner.mended,
-            "candidate_objectives": found.objectives,
             "W": W,
             "w": w,
             "moments": result.moments,
@@ -251,7 +235,7 @@ class Moment(Solver):
             "sos_value": squares.value * frame.objective_scale,
             "sos_residual": squares.residual,
             "solver_status": result.status,
-            "bounded": bounded,
+            "bounded": isinstance(frame, BoundedFrame),
             "n_groups": relaxation.n_groups,
             "frame": frame,
         }
@@ -268,34 +252,39 @@ class Moment(Solver):
             info=info,
         )
 
-    def _bound(
-        self,
-        problem: MarginProblem,
-        samples: Samples,
-        frame: Frame,
-        bounded: bool,
-        shor: Relaxed | None,
-        relaxation: Relaxation,
-        squares: SumOfSquares,
-    ) -> tuple[float, str, DualBound | None]:
-        """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it.
-
-        `shor` is the order-1 relaxation, which includes worst-case margins and from which a ball is made.
-        """
+    def _bound(self, solved: "_Solved", squares: SumOfSquares) -> tuple[float, str, DualBound | None]:
+        """A lower bound that holds whatever the solver did, where it comes from, and the dual weights behind it."""
         bounds: list[tuple[float, str, DualBound | None]] = [(0.0, "the objective is never negative", None)]
-        linear = self.loss == "hinge" and not problem.is_hard
-        if bounded:
-            value = frame.objective_scale * squares.bound_in_unit_box
+        linear, scale = self.loss == "hinge" and not solved.problem.is_hard, solved.frame.objective_scale
+        if isinstance(solved.frame, BoundedFrame):
+            value = scale * squares.bound_in_unit_box
             bounds.append((value, "Gram matrices, less the sum of the residual's coefficients", None))
-        if linear and shor is not None:
-            bounds.append((shor.bound.value, "dual weights of the order-1 relaxation", shor.bound))
+        if linear and solved.shor is not None:
+            bounds.append((solved.shor.bound.value, "dual weights of the order-1 relaxation", solved.shor.bound))
         elif linear:
             # Without a ball only constant multipliers can prove anything: those of the margins are dual weights.
-            margins = [block for block in relaxation.blocks if block.name == "margin"]
+            margins = [block for block in solved.relaxation.blocks if block.name == "margin"]
             constants = np.concatenate([block.coefficients[:, 0] for block in margins])
-            dual = repair(-constants * squares.grams["margin"][:, 0, 0] * frame.objective_scale, samples)
+            dual = repair(-constants * squares.grams["margin"][:, 0, 0] * scale, solved.samples)
             bounds.append((dual.value, "constant parts of the margins' multipliers, repaired to dual weights", dual))
         return max(bounds, key=lambda entry: entry[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """A relaxation and what it was made from.
+
+    `shor` is the order-1 relaxation, which includes worst-case margins and from which a ball is made. `kept` are the
+    samples with slacks, `missed` those whose loss is linear in the ball.
+    """
+
+    problem: MarginProblem
+    samples: Samples
+    frame: Frame
+    shor: Relaxed | None
+    relaxation: Relaxation
+    kept: Index
+    missed: Index
 
 
 def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Array, Array]:
@@ -311,31 +300,25 @@ def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Arra
 
 
 def certify_squares(
-    problem: MarginProblem,
-    samples: Samples,
-    frame: BoundedFrame,
-    kept: Index,
-    missed: Index,
-    relaxation: Relaxation,
-    grams: tuple[Array, ...],
+    solved: _Solved, frame: BoundedFrame, grams: tuple[Array, ...]
 ) -> tuple[MomentCertificate | None, float]:
     """A certificate of the squares and the bound its check proves; (None, -inf) where it proves nothing.
 
-    `kept` are the samples with slacks, `missed` those whose loss is linear in the ball; `grams` are positive
-    semidefinite matrices in the order of the blocks.
+    `grams` are positive semidefinite matrices in the order of the blocks.
     """
+    problem, samples = solved.problem, solved.samples
     originals = np.flatnonzero(samples.used)
     copies = [tuple(originals[samples.inverse == j].tolist()) for j in range(len(samples.costs))]
     certificate = MomentCertificate(
-        order=relaxation.order,
+        order=solved.relaxation.order,
         level=frame.level,
         scale=frame.objective_scale,
         centre=frame.centre,
         basis=frame.basis,
         frame=frame.time_axis[1:],
-        extents=tuple(_spread(e, samples, problem) for e in frame.extents),
-        groups=_groups(problem, frame, [copies[j] for j in kept], kept, relaxation, grams),
-        linear=tuple(i for j in missed for i in copies[j]),
+        extents=tuple(replace(e, weights=samples.spread(e.weights, problem)) for e in frame.extents),
+        groups=_groups(solved, [copies[j] for j in solved.kept], grams),
+        linear=tuple(i for j in solved.missed for i in copies[j]),
     )
     try:
         return certificate, certificate.verify(problem)
@@ -343,22 +326,11 @@ def certify_squares(
         return None, -np.inf
 
 
-def _spread(e: Extent, samples: Samples, problem: MarginProblem) -> Extent:
-    """Weights of merged samples shared out among the originals."""
-    return Extent(e.half, e.coordinate, e.sign, e.price, samples.spread(e.weights, problem))
-
-
-def _groups(
-    problem: MarginProblem,
-    frame: BoundedFrame,
-    copies: list[tuple[int, ...]],
-    kept: Index,
-    relaxation: Relaxation,
-    grams: tuple[Array, ...],
-) -> tuple[Group, ...]:
+def _groups(solved: _Solved, copies: list[tuple[int, ...]], grams: tuple[Array, ...]) -> tuple[Group, ...]:
     """The groups of the relaxation, each with the factors of its Gram matrices."""
-    n_groups = relaxation.n_groups
-    sparse = n_groups == len(copies) and not problem.is_hard
+    relaxation, hard = solved.relaxation, solved.problem.is_hard
+    n_groups, scales = relaxation.n_groups, solved.frame.slack_scale[solved.kept]
+    sparse = n_groups == len(copies) and not hard
     squares: list[list[Squares]] = [[] for _ in range(n_groups)]
     seen: Counter[tuple[int, str]] = Counter()
     for block, X in zip(relaxation.blocks, grams, strict=True):
@@ -371,7 +343,7 @@ def _groups(
     return tuple(
         Group(
             tuple(copies[j] for j in inside),
-            () if problem.is_hard else tuple(float(frame.slack_scale[kept[j]]) for j in inside),
+            () if hard else tuple(float(scales[j]) for j in inside),
             tuple(found),
         )
         for inside, found in zip(members, squares, strict=True)
@@ -469,7 +441,10 @@ def solve_by_clarabel(
     parts = [_block_rows(block, columns, n_unknowns) for block in relaxation.blocks]
     A = sparse.vstack([part[0] for part in parts], format="csc")
     b = np.concatenate([part[1] for part in parts])
-    cones = [cone for block in relaxation.blocks for cone in _cones(block)]
+    cones: list[Any] = []
+    for block in relaxation.blocks:
+        single = [clarabel.NonnegativeConeT(block.copies)]
+        cones += single if block.size == 1 else [clarabel.PSDTriangleConeT(block.size)] * block.copies
     solved = solve_conic(c, A, b, cones, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose)
     moments = np.where(columns >= 0, solved.x[columns], 1.0)
     return moments, tuple(_split(relaxation, solved.dual)), solved
@@ -488,12 +463,6 @@ def _block_rows(block: Block, columns: Index, n_unknowns: int) -> tuple[sparse.c
     b = np.zeros(block.copies * T)
     np.add.at(b, row[~free], values[~free])
     return A, b
-
-
-def _cones(block: Block) -> list:
-    if block.size == 1:
-        return [clarabel.NonnegativeConeT(block.copies)]
-    return [clarabel.PSDTriangleConeT(block.size)] * block.copies
 
 
 def _split(relaxation: Relaxation, dual: Array) -> Iterator[Array]:
