@@ -15,20 +15,18 @@ from hypermargin.arrays import Array
 from hypermargin.plotting.palette import CLASS_COLOURS
 from hypermargin_studies.accuracy.cells import METRICS, RADIUS, Cell, contestants, scoring_of
 from hypermargin_studies.accuracy.contestants import OURS, PEERS
-from hypermargin_studies.engine.report import Entry, Picture, Report, Table, with_marked
+from hypermargin_studies.engine.report import Entry, Picture, Report, Table, Texts, with_marked
 
+TEXTS = Texts("hypermargin_studies.accuracy")
 #: The score that parameters were chosen by: accuracy, or average precision on taxonomies.
 TUNED = "score"
 #: Of these metrics less is more.
 LESS_IS_BETTER = ("log loss", "seconds")
 #: The level of all tests, and of the critical difference: the usual one.
 LEVEL = 0.05
-TITLE = "Accuracy in nested cross-validation"
-SECTIONS = (("Ranks", False), ("Scores", False), ("After a random isometry", False))
 #: A difference of scores that counts: twice the error of a score on the largest data.
 BEHIND = 0.01
 PICTURE = "critical-difference.png"
-CAPTION = "Mean ranks; contestants joined by a bar cannot be told apart by Nemenyi's test."
 OWN, OTHERS = CLASS_COLOURS[0], "#404040"
 Results = dict[Cell, dict[str, Any]]
 
@@ -48,9 +46,8 @@ class Scores:
         some = np.any(np.isfinite(self.values), axis=0)
         values = self.values[:, some]
         whole = np.all(np.isfinite(values), axis=1)
-        return Scores(
-            self.metric, list(compress(self.datasets, whole)), list(compress(self.contestants, some)), values[whole]
-        )
+        datasets, names = list(compress(self.datasets, whole)), list(compress(self.contestants, some))
+        return Scores(self.metric, datasets, names, values[whole])
 
     def among(self, contestants: Sequence[str]) -> "Scores":
         """The same with some of the contestants only."""
@@ -98,10 +95,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down correction: the k-th smallest of m times m - k + 1, never decreasing, at most 1."""
     order = np.argsort(p_values, kind="stable")
     corrected = np.empty(len(p_values))
-    largest = 0.0
-    for place, i in enumerate(order.tolist()):
-        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[i]))
-        corrected[i] = largest
+    factors = np.arange(len(p_values), 0, -1)
+    corrected[order] = np.maximum.accumulate(np.minimum(1.0, factors * np.asarray(p_values)[order]))
     return corrected.tolist()
 
 
@@ -128,8 +123,7 @@ def scores(results: Results, metric: str, *, is_moved: bool = False) -> Scores:
     datasets = list(dict.fromkeys(dataset for dataset, _ in found))
     values = np.full((len(datasets), len(names)), np.nan)
     for i, dataset in enumerate(datasets):
-        having = [found[dataset, name] for name in names if (dataset, name) in found]
-        shared = set.intersection(*(set(folds) for folds in having))
+        shared = set.intersection(*(set(found[dataset, name]) for name in names if (dataset, name) in found))
         for j, name in enumerate(names):
             if (dataset, name) in found and shared:
                 values[i, j] = np.mean([found[dataset, name][fold] for fold in sorted(shared)])
@@ -139,18 +133,11 @@ def scores(results: Results, metric: str, *, is_moved: bool = False) -> Scores:
 def changes(results: Results) -> dict[str, tuple[float, float, int]]:
     """By contestant: mean and largest absolute change of the score of a fold under the isometry, and the folds."""
     here, there = (fold_scores(results, TUNED, is_moved=moved) for moved in (False, True))
-    found = {}
-    for name in (*OURS, *PEERS):
-        differences = [
-            abs(value - there[key][fold])
-            for key, folds in here.items()
-            if key[1] == name and key in there
-            for fold, value in folds.items()
-            if fold in there[key]
-        ]
-        if differences:
-            found[name] = (float(np.mean(differences)), float(np.max(differences)), len(differences))
-    return found
+    differences: dict[str, list[float]] = {name: [] for name in (*OURS, *PEERS)}
+    for key, folds in here.items():
+        both = folds.keys() & there.get(key, {}).keys()
+        differences[key[1]] += [abs(folds[fold] - there[key][fold]) for fold in sorted(both)]
+    return {name: (float(np.mean(d)), float(np.max(d)), len(d)) for name, d in differences.items() if d}
 
 
 def rank_rows(results: Results) -> tuple[list[str], list[list[str]]]:
@@ -163,6 +150,14 @@ def rank_rows(results: Results) -> tuple[list[str], list[list[str]]]:
     return list(ranks), rows
 
 
+def against_best_peer(all_scores: Scores) -> list[tuple[str, str, float, float]]:
+    """Data set, its best peer, the score of `auto` and that of the peer; the least favourable first."""
+    peers = all_scores.among(all_scores.peers)
+    names = [peers.contestants[j] for j in np.argmax(peers.values, axis=1).tolist()]
+    ours, theirs = all_scores.of("auto").tolist(), np.max(peers.values, axis=1).tolist()
+    return sorted(zip(all_scores.datasets, names, ours, theirs, strict=True), key=lambda each: each[2] - each[3])
+
+
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
 
@@ -170,21 +165,19 @@ def findings(results: Results) -> list[str]:
     """The summary in sentences, what speaks against us first."""
     everything = scores(results, TUNED).complete
     if not everything.datasets or "auto" not in everything.contestants:
-        return ["No data set has been measured with `auto` and all other contestants yet."]
+        return [TEXTS["none"]]
     peers = everything.peers
     said = [_ranking(everything, f"{len(everything.contestants)} contestants")]
     if peers:  # ranks again without our own families, which `auto` is made of
         without_families = scores(results, TUNED).among(["auto", *peers]).complete
         said = [_behind(everything), *said, _ranking(without_families, f"`auto` and {len(peers)} peers")]
     p = everything.tests_of("auto")
-    clear = [f"{name} ({_p(value)})" for name, value in p.items() if value < LEVEL]
-    others = [f"{name} ({_p(value)})" for name, value in p.items() if value >= LEVEL]
-    said.append(
-        "Wilcoxon's signed-rank tests of `auto` against every other contestant over the data sets, with Holm's "
-        "correction: "
-        + (f"p < {LEVEL:g} for {', '.join(clear)}" if clear else f"none has p < {LEVEL:g}")
-        + (f"; not so for {', '.join(others)}." if clear and others else ".")
+    clear, others = (
+        ", ".join(f"{name} ({_p(value)})" for name, value in p.items() if (value < LEVEL) == wanted)
+        for wanted in (True, False)
     )
+    clear_text = f"p < {LEVEL:g} for {clear}" if clear else f"none has p < {LEVEL:g}"
+    said.append(TEXTS["tests"].format(clear=clear_text, others=f"; not so for {others}" if clear and others else ""))
     return said
 
 
@@ -196,32 +189,23 @@ def _behind(all_scores: Scores) -> str:
         if theirs - ours > BEHIND
     ]
     n = len(all_scores.datasets)
-    if not lines:
-        return f"On none of {n} data sets is `auto` more than {BEHIND:g} behind the best peer of that data set."
-    return (
-        f"`auto` is more than {BEHIND:g} behind the best peer on {len(lines)} of {n} data sets: {', '.join(lines)}. "
-        "(The best peer is the best on the test folds, another one on each data set, which nobody can know before.)"
-    )
-
-
-def against_best_peer(all_scores: Scores) -> list[tuple[str, str, float, float]]:
-    """Data set, its best peer, the score of `auto` and that of the peer; the least favourable first."""
-    peers = all_scores.among(all_scores.peers)
-    best = np.argmax(peers.values, axis=1).tolist()
-    names, scores_of_best = [peers.contestants[j] for j in best], np.max(peers.values, axis=1).tolist()
-    found = zip(all_scores.datasets, names, all_scores.of("auto").tolist(), scores_of_best, strict=True)
-    return sorted(found, key=lambda each: each[2] - each[3])
+    return TEXTS["behind" if lines else "ahead"].format(n=n, behind=BEHIND, count=len(lines), which=", ".join(lines))
 
 
 def _ranking(all_scores: Scores, who: str) -> str:
     ranks = all_scores.mean_ranks()
     place = list(ranks).index("auto") + 1
-    order = ", ".join(f"{name} {rank:.2f}" for name, rank in list(ranks.items())[:6])
-    best = "the best" if place == 1 else f"number {place}"
-    return (
-        f"Mean ranks over {len(all_scores.datasets)} data sets, of {who}: `auto` is {best}. {order} "
-        f"(critical difference {all_scores.critical_difference():.2f})."
+    return TEXTS["ranking"].format(
+        n=len(all_scores.datasets),
+        who=who,
+        place="the best" if place == 1 else f"number {place}",
+        order=", ".join(f"{name} {rank:.2f}" for name, rank in list(ranks.items())[:6]),
+        difference=all_scores.critical_difference(),
     )
+
+
+def _p(value: float) -> str:
+    return f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -232,10 +216,18 @@ def all_tables(results: Results) -> list[Table]:
     complete = scores(results, TUNED).complete
     found = [_score_table(scores(results, metric)) for metric in (TUNED, *METRICS)]
     if complete.datasets:
-        found.append(_rank_table(results))
-        if "auto" in complete.contestants and complete.peers:
-            found.append(_peer_table(complete))
-    return [*found, _moved_table(changes(results))]
+        has_auto = "auto" in complete.contestants
+        p = complete.tests_of("auto") if has_auto else {}
+        metrics, ranks = rank_rows(results)
+        rows = [[*row, _p(p[row[0]]) if row[0] in p else "–"] for row in ranks]
+        found.append(TEXTS.table("ranks", rows, ["contestant", *metrics, "p"]))
+        if has_auto and complete.peers:
+            compared = against_best_peer(complete)
+            rows = [[data, name, f"{b:.3f}", f"{a:.3f}", f"{a - b:+.3f}"] for data, name, a, b in compared]
+            found.append(TEXTS.table("best-peer", rows))
+    moved = sorted(changes(results).items(), key=lambda item: item[1][0])
+    rows = [[name, f"{mean:.4f}", f"{most:.3f}", str(count)] for name, (mean, most, count) in moved]
+    return [*found, TEXTS.table("moved", rows, radius=RADIUS)]
 
 
 def _score_table(all_scores: Scores) -> Table:
@@ -248,61 +240,15 @@ def _score_table(all_scores: Scores) -> Table:
         texts = [f"{value:.{digits}f}" if np.isfinite(value) else "–" for value in values]
         rows.append([dataset, *(Entry(text, is_best=text == best) for text in texts)])
     if metric != TUNED:
-        caption = "Means over test folds." + " Less is better." * (metric in LESS_IS_BETTER)
-        if metric == "seconds":
-            caption += (
-                " Processor time of the search and the fit; of ours the search of all families counts for `auto`."
-            )
-        return Table(metric.replace(" ", "-"), metric, columns, rows, caption, "Scores")
+        note = " Less is better." * (metric in LESS_IS_BETTER)
+        seconds = " Processor time of the search and the fit; of ours the search of all families counts for `auto`."
+        note += seconds * (metric == "seconds")
+        return TEXTS.table("metric", rows, columns, slug=metric.replace(" ", "-"), metric=metric, note=note)
     if "auto" in all_scores.contestants and all_scores.peers:
         peers = np.nan_to_num(all_scores.among(all_scores.peers).values, nan=-np.inf)
         gap = all_scores.of("auto") - np.max(peers, axis=1)
         rows = [rows[i] for i in np.argsort(np.nan_to_num(gap, nan=np.inf), kind="stable")]
-    caption = (
-        "Means over test folds of the score that parameters were chosen by: average precision on taxonomies, accuracy "
-        "elsewhere. Bold: the best of a row. Data sets on which `auto` does worst against the best peer come first."
-    )
-    return Table("scores", "Scores", columns, rows, caption, "Scores")
-
-
-def _peer_table(all_scores: Scores) -> Table:
-    rows = [
-        [dataset, name, f"{theirs:.3f}", f"{ours:.3f}", f"{ours - theirs:+.3f}"]
-        for dataset, name, ours, theirs in against_best_peer(all_scores)
-    ]
-    caption = "The peer that is best on the test folds of each data set, and `auto`; the least favourable first."
-    columns = ["data", "best peer", "its score", "auto", "difference"]
-    return Table("best-peer", "auto and the best peer", columns, rows, caption, "Ranks", n_text=2)
-
-
-def _rank_table(results: Results) -> Table:
-    metrics, ranks = rank_rows(results)
-    tuned = scores(results, TUNED).complete
-    p = tuned.tests_of("auto") if "auto" in tuned.contestants else {}
-    rows = [[*row, _p(p[row[0]]) if row[0] in p else "–"] for row in ranks]
-    caption = (
-        "1 is the best. Ranks of a metric are among the contestants that have it (some know no probabilities), over "
-        "data sets measured with all of them. p: Wilcoxon's test against `auto` by the score, with Holm's correction."
-    )
-    return Table("ranks", "Mean ranks", ["contestant", *metrics, "p"], rows, caption, "Ranks")
-
-
-def _moved_table(moved: Mapping[str, tuple[float, float, int]]) -> Table:
-    rows = [
-        [name, f"{mean:.4f}", f"{most:.3f}", str(count)]
-        for name, (mean, most, count) in sorted(moved.items(), key=lambda item: item[1][0])
-    ]
-    caption = (
-        f"All points moved by a random isometry, a rotation and a move of the origin by {RADIUS:g}: the same data "
-        "in other coordinates. What knows no origin keeps its score, up to rounding that turns a tie; forests here "
-        "keep it in distribution, since other groups of samples are drawn."
-    )
-    columns = ["contestant", "mean change of a fold's score", "largest", "folds"]
-    return Table("moved", "Changes of scores", columns, rows, caption, "After a random isometry")
-
-
-def _p(value: float) -> str:
-    return f"p = {value:.3f}" if value >= 0.001 else "p < 0.001"
+    return TEXTS.table("scores", rows, columns)
 
 
 # -- the critical-difference picture: mean ranks on a line, with bars over contestants that cannot be told apart -------
@@ -323,35 +269,30 @@ def critical_difference_figure(scores: Scores) -> Figure | None:
     if len(scores.datasets) < 2 or len(scores.contestants) < 3:
         return None
     ranks = scores.mean_ranks()
-    names, places = list(ranks), list(ranks.values())
-    difference = scores.critical_difference()
+    places, difference, n = list(ranks.values()), scores.critical_difference(), len(ranks)
     runs = joined(places, difference)
-    half = (len(names) + 1) // 2
-    height = 1.3 + 0.28 * half + 0.12 * len(runs)
-    figure, ax = plt.subplots(figsize=(9.0, height), layout="constrained")
-    lowest, highest = 1.0, float(len(names))
-    ax.set(xlim=(lowest - 0.3 * len(names), highest + 0.3 * len(names)), ylim=(-1.0 - half - 0.4 * len(runs), 1.6))
+    half, below = (n + 1) // 2, 0.4 * len(runs)
+    figure, ax = plt.subplots(figsize=(9.0, 1.3 + 0.28 * half + 0.3 * below), layout="constrained")
+    ax.set(xlim=(1.0 - 0.3 * n, 1.3 * n), ylim=(-1.0 - half - below, 1.6))
     ax.axis("off")
-    ax.plot([lowest, highest], [0.0, 0.0], color="black", linewidth=1.0)
-    for tick in range(1, len(names) + 1):
+    ax.plot([1.0, n], [0.0, 0.0], color="black", linewidth=1.0)
+    for tick in range(1, n + 1):
         ax.plot([tick, tick], [0.0, 0.15], color="black", linewidth=1.0)
         ax.text(tick, 0.25, str(tick), ha="center", va="bottom", fontsize=9)
-    ax.plot([lowest, lowest + difference], [1.1, 1.1], color="black", linewidth=1.5)
-    ax.text(lowest, 1.2, f"critical difference {difference:.2f}", ha="left", va="bottom", fontsize=9)
-    below = 0.4 * len(runs)
+    ax.plot([1.0, 1.0 + difference], [1.1, 1.1], color="black", linewidth=1.5)
+    ax.text(1.0, 1.2, f"critical difference {difference:.2f}", ha="left", va="bottom", fontsize=9)
     for level, (first, last) in enumerate(runs):
         y = -0.3 - 0.4 * level
         ax.plot([places[first] - 0.05, places[last] + 0.05], [y, y], color="#707070", linewidth=3.0)
     for k, (name, place) in enumerate(ranks.items()):
         left = k < half
-        y = -0.8 - below - (k if left else len(names) - 1 - k)
-        end = lowest - 0.1 if left else highest + 0.1
-        colour = OWN if name in OURS else OTHERS
-        ax.plot([place, place, end], [0.0, y, y], color=colour, linewidth=0.9)
+        y = -0.8 - below - (k if left else n - 1 - k)
+        end = 0.9 if left else n + 0.1
+        style: dict[str, Any] = {"color": OWN if name in OURS else OTHERS}
+        ax.plot([place, place, end], [0.0, y, y], linewidth=0.9, **style)
         text = f"{name} {place:.2f}" if left else f"{place:.2f} {name}"
-        weight = "bold" if name == "auto" else "normal"
-        beside, side = (end - 0.05, "right") if left else (end + 0.05, "left")
-        ax.text(beside, y, text, ha=side, va="center", fontsize=9, color=colour, weight=weight)
+        style |= {"weight": "bold" if name == "auto" else "normal", "ha": "right" if left else "left"}
+        ax.text(end - 0.05 if left else end + 0.05, y, text, va="center", fontsize=9, **style)
     return figure
 
 
@@ -360,9 +301,9 @@ def critical_difference_figure(scores: Scores) -> Figure | None:
 
 def make_report(results: Results, facts: Mapping[str, str], picture: Path) -> Report:
     """The report with its picture in a file; `facts` describe the run."""
-    report = Report(TITLE, SECTIONS, facts)
+    report = Report(TEXTS["title"], TEXTS["sections"], facts)
     complete = scores(results, TUNED).complete
-    report.draw(Picture(picture, "Ranks", CAPTION), critical_difference_figure, complete)
+    report.draw(Picture(picture, "Ranks", TEXTS["figure"]), critical_difference_figure, complete)
     report.add("tables", all_tables, results)
     report.findings = report.made("the findings", findings, results) or []
     return report

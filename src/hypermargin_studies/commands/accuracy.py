@@ -2,23 +2,12 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from hypermargin.cli.console import CommandError, say, show_table, warn
-from hypermargin_studies.commands import add_study_arguments, names_in, run_or_report, warn_of
+from hypermargin_studies.commands import HELP, add_study_arguments, chosen, names_in, run_or_report, warn_of
 
-EXAMPLES = """examples:
-  hypermargin accuracy --output accuracy
-      all data sets as they lie and after a random isometry; hours. What is done is kept: the command can be stopped
-      and started again
-  hypermargin accuracy --quick
-      four small data sets, two folds, in a few minutes: a first look, no result
-  hypermargin accuracy --data karate,polbooks,taxonomy_3000_0.03_seed200 --models "auto;random forest, disk" --not-moved
-      some data sets and contestants; taxonomies are named by nodes, share of the subtree and seed
-  hypermargin accuracy --report-only
-      the report again, from what was measured so far
-"""
+EXAMPLES = HELP["accuracy"]
 QUICK = ("karate", "polbooks", "olsson", "taxonomy_800_0.05_seed200")
 
 
@@ -62,12 +51,7 @@ def run(args: argparse.Namespace) -> None:
     )
     folder = Path(args.output)
     cache = Cache(folder / "cells")
-
-    def announce(done: list, missing: Sequence) -> None:
-        to_measure = 0 if args.report_only else len(missing)
-        say(f"{len(cells)} cells, {len(done)} measured before, {to_measure} to measure")
-
-    everything = run_or_report(args, cells, cache, args.time_limit, announce)
+    everything = run_or_report(args, cells, cache, args.time_limit)
     for cell, record in everything:
         if record["state"] not in (FINISHED, NOT_RUN):
             warn(f"{cell.in_words()}: {record['reason']}")
@@ -101,15 +85,12 @@ def _contestants(text: str | None) -> list[str]:
     from hypermargin_studies.accuracy.cells import TOGETHER
     from hypermargin_studies.accuracy.contestants import OURS, PEERS
 
-    wanted = names_in(text, "nobody is left to measure", ";") or (*OURS, *PEERS)
-    for name in wanted:
-        if name not in OURS and name not in PEERS:
-            raise CommandError(f"unknown contestant {name!r}; there are {'; '.join([*OURS, *PEERS])}")
-    found = [TOGETHER] if any(name in OURS for name in wanted) else []
-    for name in wanted:
-        if name in PEERS and PEERS[name].is_installed:
+    wanted = chosen(text, (*OURS, *PEERS), "contestant", "nobody is left to measure", ";")
+    found = [TOGETHER] * any(name in OURS for name in wanted)
+    for name in (name for name in wanted if name in PEERS):
+        if PEERS[name].is_installed:
             found.append(name)
-        elif name in PEERS:
+        else:
             say(f"{name} is left out: the package {PEERS[name].package} is not installed")
     if not found:
         raise CommandError("nobody is left to measure")

@@ -8,25 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypermargin.cli.console import CommandError, make_folder, say, warn
-from hypermargin_studies.commands import add_study_arguments, names_in, numbers_in, run_or_report, warn_of
+from hypermargin_studies.commands import (
+    HELP,
+    add_study_arguments,
+    check_at_least_one,
+    check_limit,
+    names_in,
+    numbers_in,
+    run_or_report,
+    warn_of,
+)
 
 if TYPE_CHECKING:
     from hypermargin_studies.engine.cells import Results
     from hypermargin_studies.reproduction.cells import Cell, Plan
 
-EXAMPLES = """examples:
-  hypermargin reproduce --quick
-      a few minutes; the page reproduction/report.html shows what there is
-  hypermargin reproduce --output full --jobs 8
-      everything; interrupt it and start it again as you like: finished cells are kept in full/cells
-  hypermargin reproduce --datasets karate,paul --methods exact,pgd,svm-lorentz -C 1,10
-  hypermargin reproduce --dask tcp://scheduler:8786
-      on a cluster whose workers have this package, and the data where HYPERMARGIN_DATA says
-  hypermargin reproduce --methods moment,moment-published --device cuda
-      the long ones on a GPU (pip install 'hypermargin[gpu]'), into the same folder
-
-The embeddings are read from the folder HYPERMARGIN_DATA, or fetched once from their public repository.
-"""
+EXAMPLES = HELP["reproduce"]
 QUICK_LIMIT, FULL_LIMIT = 60.0, 900.0
 
 
@@ -39,11 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meant = f", then it is a labelled hole; {QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g}"
     add_study_arguments(parser, "reproduction", os.cpu_count() or 1, None, meant)
     parser.add_argument("--dask", metavar="ADDRESS", help="run the cells on the Dask cluster with this scheduler")
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="run the moment relaxations by PyTorch on this device, such as cuda; the report says which they were",
-    )
+    device = "run the moment relaxations by PyTorch on this device, such as cuda; the report says which they were"
+    parser.add_argument("--device", metavar="NAME", help=device)
     parser.add_argument("--no-grid", action="store_true", help="leave out the Gaussian grid")
     parser.add_argument("--plan", action="store_true", help="print the plan and stop")
 
@@ -53,13 +47,12 @@ def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.runner import check_device, expected_seconds
     from hypermargin_studies.reproduction.cells import Selection, make_plan
 
-    if args.jobs < 1:
-        raise CommandError(f"--jobs must be at least 1, got {args.jobs}")
+    check_at_least_one(args, "jobs")
     limit = args.time_limit if args.time_limit is not None else (QUICK_LIMIT if args.quick else FULL_LIMIT)
-    if not limit > 0.0:
-        raise CommandError(f"--time-limit must be positive, got {limit:g}")
-    asked = (names_in(getattr(args, name), f"--{name} names nothing") for name in ("datasets", "methods", "schemes"))
-    datasets, methods, schemes = asked
+    check_limit(limit)
+    datasets, methods, schemes = (
+        names_in(getattr(args, name), f"--{name} names nothing") for name in ("datasets", "methods", "schemes")
+    )
     C = numbers_in(args.C, "--C", "with commas between them")
     selection = Selection(datasets, methods, schemes, C, grid=not args.no_grid, quick=args.quick)
     if args.device is not None and args.dask is None:  # a cluster's workers have their own
@@ -71,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
     cache = Cache(folder / "cells")
 
     def announce(done: "Results", missing: Sequence["Cell"]) -> None:
-        _show_plan(plan, done, missing, expected_seconds(missing, limit, args.device), args.jobs, limit)
+        _show_plan(plan, done, len(missing), expected_seconds(missing, limit, args.device), args.jobs, limit)
 
     if args.plan:
         announce(*cache.split(plan.cells, limit, fresh=args.fresh, device=args.device))
@@ -108,24 +101,18 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     say(f"wrote {page}, and the same as report.md, tables/ and figures/")
 
 
-def _show_plan(
-    plan: "Plan", done: "Results", missing: Sequence["Cell"], seconds: float, jobs: int, limit: float
-) -> None:
-    methods = sorted({cell.method for cell in plan.cells})
+def _show_plan(plan: "Plan", done: "Results", n_missing: int, seconds: float, jobs: int, limit: float) -> None:
     names = {cell.dataset for cell in plan.cells}
     draws = sum(name.startswith("grid_") for name in names)
     sets = len(names) - draws
     counted = [f"{sets} data sets"] * bool(sets) + [f"{draws} draws of the Gaussian grid"] * bool(draws)
-    say(f"plan: {len(plan.cells)} cells: {' and '.join(counted)}; methods {', '.join(methods)}")
+    methods = ", ".join(sorted({cell.method for cell in plan.cells}))
+    say(f"plan: {len(plan.cells)} cells: {' and '.join(counted)}; methods {methods}")
     if plan.left_out:
         say(f"      {len(plan.left_out)} cells are left out of --quick because they take long")
     finished = sum("folds" in record for _, record in done)
     given_up = f" and {len(done) - finished} given up" if finished < len(done) else ""
-    say(f"      {finished} finished{given_up} before; {len(missing)} to run, {limit:g} s each at most")
-    say(f"      estimated time: {_duration(seconds / jobs)} with {jobs} job{'s' if jobs > 1 else ''}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90.0:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"
+    say(f"      {finished} finished{given_up} before; {n_missing} to run, {limit:g} s each at most")
+    units = ((90.0, 1.0, ".0f", "s"), (5400.0, 60.0, ".0f", "min"), (float("inf"), 3600.0, ".1f", "h"))
+    size, form, unit = next(unit[1:] for unit in units if seconds / jobs < unit[0])
+    say(f"      estimated time: {seconds / jobs / size:{form}} {unit} with {jobs} job{'s' if jobs > 1 else ''}")

@@ -4,17 +4,22 @@ import argparse
 import json
 
 from hypermargin.cli.console import CommandError, make_folder, say, show_table, warn
-from hypermargin_studies.commands import chosen, numbers_in, warn_of
+from hypermargin_studies.commands import (
+    HELP,
+    add_study_arguments,
+    check_at_least_one,
+    check_limit,
+    chosen,
+    numbers_in,
+    run_or_report,
+    warn_of,
+)
 
-EXAMPLES = """examples:
-  hypermargin robustness --output robust
-      all data sets, three draws of each; the table, the figure and every measurement are written to robust/
-  hypermargin robustness --datasets gaussian_1,karate --seeds 1 --sizes 0.3 --output try
-"""
+EXAMPLES = HELP["robustness"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", default="robustness", metavar="FOLDER", help="where results go (%(default)s)")
+    add_study_arguments(parser, "robustness", 1, 1e6, " (default: none)", has_page=False)
     parser.add_argument("--datasets", metavar="A,B,...", help="the data sets (default: all)")
     parser.add_argument("--methods", metavar="A;B;...", help="the methods, separated by semicolons (default: all)")
     parser.add_argument("--sizes", default="0.1,0.3,1", metavar="S,...", help="sizes of noise and sets (%(default)s)")
@@ -23,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.cells import FINISHED, Cache
-    from hypermargin_studies.engine.runner import describe_environment, run_missing
+    from hypermargin_studies.engine.runner import describe_environment
     from hypermargin_studies.robustness import ASPECTS, DATASETS, METHODS, REFERENCE, Cell, by_dataset, make_report
 
     datasets = chosen(args.datasets, DATASETS, "data set", "the list names no data set")
@@ -31,24 +36,21 @@ def run(args: argparse.Namespace) -> None:
     sizes = tuple(sorted(set(numbers_in(args.sizes, "--sizes", "separated by commas"))))
     if not all(0.0 < size <= 10.0 for size in sizes):
         raise CommandError("--sizes must be positive and at most 10")
-    if args.seeds < 1:
-        raise CommandError(f"--seeds must be at least 1, got {args.seeds}")
+    check_at_least_one(args, "seeds", "jobs")
+    check_limit(args.time_limit)
     if REFERENCE not in methods:
         raise CommandError(f"--methods must name {REFERENCE!r}, which the others are compared with")
     folder = make_folder(args.output)
-    cache = Cache(folder / "cells")
     cells = [Cell(dataset, seed, sizes, methods) for dataset in datasets for seed in range(args.seeds)]
-    done, missing = cache.split(cells, 0.0)
-    records = dict(done + run_missing(missing, cache))
+
+    records = dict(run_or_report(args, cells, Cache(folder / "cells"), args.time_limit))
     failed = [cell.in_words() for cell in cells if records[cell]["state"] != FINISHED]
     if len(failed) == len(cells):
         raise CommandError(f"nothing was measured: {records[cells[0]]['reason']}")
     if failed:
         warn(f"without a result: {'; '.join(failed)}")
-    measurements, raw = (
-        [row for cell in cells for row in records[cell].get(Cell.RESULT, ())],
-        folder / "robustness.json",
-    )
+    measurements = [row for cell in cells for row in records[cell].get(Cell.RESULT, ())]
+    raw = folder / "robustness.json"
     raw.write_text(json.dumps(measurements, indent=0), encoding="utf-8")
     report = make_report(measurements, folder, describe_environment())
     page = report.write(folder, "robustness")

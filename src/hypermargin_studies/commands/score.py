@@ -4,50 +4,16 @@ import argparse
 import csv
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING
 
 from hypermargin.cli.console import CommandError, check_output, say, show_table, warn, with_progress
+from hypermargin_studies.commands import HELP, check_limit
 
 if TYPE_CHECKING:
-    from hypermargin_studies.problem_set.scoring import Score
+    from hypermargin_studies.problem_set.scoring import Score, Verdict
 
-EXAMPLE_SOLVER = """import numpy as np
-
-
-def solve(X, y, C):  # Lorentz points (n, 3) with x0 first, labels -1 and +1, a positive number
-    between = X[y < 0, 1:].mean(axis=0) - X[y > 0, 1:].mean(axis=0)
-    w = np.array([0.0, *between])  # shape (3,), with q(w) >= 0
-    return min((scale * w for scale in np.logspace(-3, 3, 61)), key=lambda w: objective(w, X, y, C))
-
-
-def objective(w, X, y, C):
-    product = X[:, 0] * w[0] - X[:, 1:] @ w[1:]  # x * w, one number per point: positive predicts +1
-    hinge = np.maximum(0.0, 1.0 - y * product) / np.sqrt(2.0)
-    return (w[1:] @ w[1:] - w[0] ** 2) / 2.0 + C * hinge.sum()
-"""
-EXAMPLES = f"""examples:
-  hypermargin score my_solver.py
-      my_solver.py holds a function solve(X, y, C) that returns the normal w. It is to minimise
-          f(w) = q(w)/2 + C sum_i max(0, 1 - y_i (x_i * w))/sqrt(2)    over q(w) >= 0,
-      with x * w = x0 w0 - x1 w1 - x2 w2 and q(w) = w1^2 + w2^2 - w0^2. A point is predicted +1 where x * w > 0.
-      A solver that runs (`hypermargin score --example > my_solver.py` writes it to a file):
-
-{indent(EXAMPLE_SOLVER, " " * 10)}
-  hypermargin score my_solver.py --problems 'paul/ovr/*'
-  hypermargin score exact
-      a method of this package instead of a file
-  hypermargin score my_solver.py --loss asinh
-      the original objective, with asinh(1) - asinh(m_i(w)) instead of (1 - m_i(w))/sqrt(2)
-  hypermargin score --list
-      the names of all problems with their certified optima
-  hypermargin score my_solver.py --planted
-      problems built around their optimum, of every kind and made to be hard to get right. `solve` may return a dict
-      with w, lower_bound, objective and status (OPTIMAL, INFEASIBLE or another word), and may have the parameters
-      sample_weight, uncertainty, kernel, centre, loss and allow_timelike; without them it is not asked about such
-      problems. A right proof is worth 2 points, a good w 1, a false word -32
-"""
+EXAMPLES = HELP["score"].format(solver=indent(HELP["solver"], " " * 10))
 CLOSE = 1e-3
 
 
@@ -66,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.problem_set import certified_optima, select, selected
     from hypermargin_studies.problem_set.planted import planted, planted_names
-    from hypermargin_studies.problem_set.scoring import score_planted, score_solver, sign_hint
+    from hypermargin_studies.problem_set.scoring import score_planted, score_solver
 
     if args.example:
-        print(EXAMPLE_SOLVER, end="")
+        print(HELP["solver"], end="")
         return
     if args.planted:
         names = selected(planted_names(), args.problems or "*")
@@ -84,89 +50,74 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.solver is None:
         raise CommandError("name a Python file with solve(X, y, C) -> w, or a method; see `hypermargin score --help`")
-    if not args.time_limit > 0.0:
-        raise CommandError(f"--time-limit must be positive, got {args.time_limit:g}")
+    check_limit(args.time_limit)
     output = None if args.output is None else check_output(args.output, (".csv",))
     if args.planted:
         verdicts = score_planted(args.solver, names, args.time_limit)
-        found = [next(verdicts) for _ in with_progress(names, "scoring")]
-        rows = [(v.name, v.word, v.points, v.sentence) for v in found]
-        _show_planted(args.solver, rows)
-        _write(output, ("problem", "word", "points", "sentence"), rows)
-        return
-    scores = []
-    judged = score_solver(args.solver, names, args.time_limit, args.loss)
-    for _ in with_progress(names, "scoring"):
-        scores.append(next(judged))
-    _show(args.solver, scores)
-    hint = sign_hint(scores)
-    if hint is not None:
-        warn(hint)
-    columns = ("problem", "objective", "gap", "seconds", "trouble")
-    _write(output, columns, [(s.name, s.objective, s.gap, s.seconds, s.trouble) for s in scores])
+        lines = _show_planted(args.solver, [next(verdicts) for _ in with_progress(names, "scoring")])
+    else:
+        scores = score_solver(args.solver, names, args.time_limit, args.loss)
+        lines = _show(args.solver, [next(scores) for _ in with_progress(names, "scoring")])
+    if output is not None:
+        with output.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(lines)
+        say(f"wrote {output}")
 
 
-def _write(output: Path | None, columns: Sequence[str], rows: Sequence[tuple]) -> None:
-    if output is None:
-        return
-    with output.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(rows)
-    say(f"wrote {output}")
-
-
-def _show_planted(solver: str, rows: Sequence[tuple]) -> None:
-    """Counts of words by family, and the first false ones."""
+def _show_planted(solver: str, verdicts: Sequence["Verdict"]) -> list[tuple]:
+    """Counts of words by family, and the first false ones; returns the lines of the .csv."""
     from hypermargin_studies.problem_set.scoring import POINTS
 
-    families = list(dict.fromkeys(row[0].split("/")[0] for row in rows))
-    table = []
-    for family in (*families, "all"):
-        own = [row for row in rows if family in ("all", row[0].split("/")[0])]
-        counts = Counter(row[1] for row in own)
-        table.append((family, str(len(own)), *(str(counts[word]) for word in POINTS), str(sum(row[2] for row in own))))
+    rows = []
+    for family, own in _by_head(verdicts).items():
+        counts, points = Counter(v.word for v in own), sum(v.points for v in own)
+        rows.append((family, *map(str, (len(own), *(counts[word] for word in POINTS), points))))
     caption = ", ".join(f"{word} {points:+d}" for word, points in POINTS.items() if points)
-    show_table(f"{solver}: words on planted problems", ("family", "problems", *POINTS, "points"), table, caption)
-    for name, _, _, sentence in [row for row in rows if row[1] == "FALSE"][:5]:
-        warn(f"{name}: {sentence}")
+    show_table(f"{solver}: words on planted problems", ("family", "problems", *POINTS, "points"), rows, caption)
+    for verdict in [verdict for verdict in verdicts if verdict.word == "FALSE"][:5]:
+        warn(f"{verdict.name}: {verdict.sentence}")
+    return [("problem", "word", "points", "sentence"), *((v.name, v.word, v.points, v.sentence) for v in verdicts)]
 
 
-def _show(solver: str, scores: Sequence["Score"]) -> None:
-    rows = [_row(dataset, [s for s in scores if s.name.split("/")[0] == dataset]) for dataset in _datasets(scores)]
-    if len(rows) > 1:
-        rows.append(_row("all", scores))
-    show_table(
-        f"{solver}: {len(scores)} problems",
-        ("data", "problems", "answered", "within 1e-3", "within 1e-6", "median gap", "worst gap", "seconds"),
-        rows,
-        caption="Gap: (objective - certified lower bound)/objective, recomputed from the data. Seconds: in total, of "
-        "what was answered.",
+def _show(solver: str, scores: Sequence["Score"]) -> list[tuple]:
+    """Gaps by data set, and what went wrong; returns the lines of the .csv."""
+    from hypermargin_studies.problem_set.scoring import sign_hint
+
+    groups = _by_head(scores)
+    if len(groups) == 2:
+        del groups["all"]  # the same as the one data set
+    columns = ("data", "problems", "answered", "within 1e-3", "within 1e-6", "median gap", "worst gap", "seconds")
+    caption = (
+        "Gap: (objective - certified lower bound)/objective, recomputed from the data. Seconds: in total, of what was "
+        "answered."
     )
+    show_table(f"{solver}: {len(scores)} problems", columns, [_row(*group) for group in groups.items()], caption)
     troubles = Counter(score.trouble for score in scores if score.trouble)
     for trouble, count in troubles.most_common(5):
         say(f"{count} without an answer: {trouble}")
+    hint = sign_hint(scores)
+    if hint is not None:
+        warn(hint)
+    lines = ((s.name, s.objective, s.gap, s.seconds, s.trouble) for s in scores)
+    return [("problem", "objective", "gap", "seconds", "trouble"), *lines]
 
 
-def _datasets(scores: Sequence["Score"]) -> list[str]:
-    return list(dict.fromkeys(score.name.split("/")[0] for score in scores))
+def _by_head(found: Sequence) -> dict[str, list]:
+    """Scores by data set or family, the head of their names, and all of them."""
+    groups: dict[str, list] = {}
+    for one in found:
+        groups.setdefault(one.name.split("/")[0], []).append(one)
+    return {**groups, "all": list(found)}
 
 
 def _row(label: str, scores: Sequence["Score"]) -> tuple[str, ...]:
     import numpy as np
 
     gaps = np.array([score.gap for score in scores])
+    counts = (len(scores), sum(not s.trouble for s in scores), int(np.sum(gaps <= CLOSE)), int(np.sum(gaps <= 1e-6)))
+    median, worst = float(np.quantile(gaps, 0.5, method="higher")), float(gaps.max())
     seconds = float(np.nansum([score.seconds for score in scores]))
-    return (
-        label,
-        str(len(scores)),
-        str(sum(not score.trouble for score in scores)),
-        str(int(np.sum(gaps <= CLOSE))),
-        str(int(np.sum(gaps <= 1e-6))),
-        _number(float(np.quantile(gaps, 0.5, method="higher"))),
-        _number(float(gaps.max())),
-        f"{seconds:.2f}",
-    )
+    return (label, *map(str, counts), _number(median), _number(worst), f"{seconds:.2f}")
 
 
 def _number(gap: float) -> str:

@@ -4,6 +4,7 @@ import base64
 import csv
 import io
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -69,6 +70,25 @@ class Table:
     def footnotes(self) -> list[Note]:
         """The explanations that marks in this table refer to, once each."""
         return list(dict.fromkeys(entry.why for row in self.rows for entry in row if entry.why))
+
+
+class Texts:
+    """The file texts.toml of a study: what its report says of itself, of its tables and of its figures."""
+
+    def __init__(self, package: str) -> None:
+        self._texts = tomllib.loads(files(package).joinpath("texts.toml").read_text(encoding="utf-8"))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._texts[name]
+
+    def table(
+        self, name: str, rows: list[Any], columns: Sequence[str] = (), slug: str = "", section: str = "", **values: Any
+    ) -> Table:
+        """The table described under `name`; `values` stand in its title and caption, where they are in braces."""
+        about = self._texts["tables"][name]
+        title, caption = (about.get(part, "").format(**values) for part in ("title", "caption"))
+        section, columns = section or about["section"], columns or about["columns"]
+        return Table(slug or name, title, columns, rows, caption, section, about.get("n_text", 1))
 
 
 def to_markdown(table: Table, level: int = 3) -> str:

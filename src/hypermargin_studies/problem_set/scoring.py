@@ -9,7 +9,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from hypermargin.solvers import Solution, get_solver, relative_gap
 from hypermargin.solvers.base import option_names
 from hypermargin.solvers.curve import solve_curve
 from hypermargin.solvers.kernel.method import solve_kernel
-from hypermargin_studies.engine.worker import LimitedWorker
+from hypermargin_studies.engine.worker import Answer, LimitedWorker
 from hypermargin_studies.problem_set import certified_optima, check_data, get_problem
 from hypermargin_studies.problem_set.planted import Planted, planted
 
@@ -73,9 +73,7 @@ def sign_hint(scores: Sequence[Score]) -> str | None:
     for name in OTHER_SIGNS:
         better = [s for s in answered if FAR_BETTER * max(s.other_signs.get(name, np.inf), 0.0) < s.gap]
         if 2 * len(better) > len(answered):
-            before, after = (
-                float(np.median(gaps)) for gaps in ([s.gap for s in better], [s.other_signs[name] for s in better])
-            )
+            before, after = np.median([(s.gap, s.other_signs[name]) for s in better], axis=0)
             return (
                 f"on {len(better)} of {len(answered)} problems {name} does far better than w (median gap {after:.1e} "
                 f"instead of {before:.1e}): the product is x * w = x0 w0 - x1 w1 - ..., and +1 is where it is positive"
@@ -83,30 +81,33 @@ def sign_hint(scores: Sequence[Score]) -> str | None:
     return None
 
 
-def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "hinge") -> Iterator[Score]:
-    """Run a solver on each problem, in a process that may take `limit` seconds per problem and is then ended.
+def answers(
+    function: str, solver: str, names: Sequence[str], limit: float, loss: str = "hinge"
+) -> Iterator[tuple[str, Answer]]:
+    """What `function` of this module says of each problem, in a process that may take `limit` seconds for it.
 
     A solver that cannot be loaded is one `ValueError`, not one per problem.
     """
     with closing(LimitedWorker(__name__)) as worker:
-        _check_loads(worker, solver, limit, loss)
+        loaded = worker.call("can_load", {"solver": solver, "loss": loss}, limit)
+        if loaded.timed_out:
+            raise ValueError(f"{solver} took more than {limit:g} s to import")
+        if loaded.error is not None:
+            raise ValueError(loaded.error.removeprefix("ValueError: "))
         for name in names:
-            check_data(name.split("/")[0], loss)
-            answer = worker.call("run_solver", {"solver": solver, "name": name, "loss": loss}, limit)
-            if answer.timed_out:
-                yield Score(name, trouble=f"took more than {limit:g} s")
-            elif answer.error is not None:
-                yield Score(name, trouble=answer.error)
-            else:
-                yield judge(name, answer.value["w"], answer.value["seconds"], loss)
+            answer = worker.call(function, {"solver": solver, "name": name, "loss": loss}, limit)
+            yield name, replace(answer, error=f"took more than {limit:g} s") if answer.timed_out else answer
 
 
-def _check_loads(worker: LimitedWorker, solver: str, limit: float, loss: str = "hinge") -> None:
-    loaded = worker.call("can_load", {"solver": solver, "loss": loss}, limit)
-    if loaded.timed_out:
-        raise ValueError(f"{solver} took more than {limit:g} s to import")
-    if loaded.error is not None:
-        raise ValueError(loaded.error.removeprefix("ValueError: "))
+def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "hinge") -> Iterator[Score]:
+    """Run a solver on each problem and judge what it returns."""
+    for dataset in dict.fromkeys(name.split("/")[0] for name in names):
+        check_data(dataset, loss)
+    for name, answer in answers("run_solver", solver, names, limit, loss):
+        if answer.error is not None:
+            yield Score(name, trouble=answer.error)
+        else:
+            yield judge(name, answer.value["w"], answer.value["seconds"], loss)
 
 
 def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
@@ -116,19 +117,22 @@ def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
         normal = np.asarray(w, dtype=np.float64)
     except (TypeError, ValueError):
         return Score(name, seconds=seconds, trouble="what it returned is not an array of numbers")
+    trouble = ""
     if normal.shape != (problem.dim + 1,):
-        return Score(name, seconds=seconds, trouble=f"w must have shape ({problem.dim + 1},), got {normal.shape}")
-    if not np.all(np.isfinite(normal)):
-        return Score(name, seconds=seconds, trouble="w holds NaN or infinity")
-    objective = problem.objective(normal, loss)
-    if not np.isfinite(objective):
-        return Score(name, seconds=seconds, trouble="w is timelike: no hyperplane, the constraint q(w) >= 0 is broken")
+        trouble = f"w must have shape ({problem.dim + 1},), got {normal.shape}"
+    elif not np.all(np.isfinite(normal)):
+        trouble = "w holds NaN or infinity"
+    elif not np.isfinite(problem.objective(normal, loss)):
+        trouble = "w is timelike: no hyperplane, the constraint q(w) >= 0 is broken"
+    if trouble:
+        return Score(name, seconds=seconds, trouble=trouble)
     bound = certified_optima(loss)[name].lower
-    others = {
-        meant: relative_gap(problem.objective(normal * np.repeat(signs, (1, problem.dim)), loss), bound)
-        for meant, signs in OTHER_SIGNS.items()
-    }
-    return Score(name, objective, relative_gap(objective, bound), seconds, other_signs=others)
+
+    def gap(time: float, space: float) -> float:
+        return relative_gap(problem.objective(normal * np.r_[time, [space] * problem.dim], loss), bound)
+
+    others = {meant: gap(*signs) for meant, signs in OTHER_SIGNS.items()}
+    return Score(name, problem.objective(normal, loss), gap(1.0, 1.0), seconds, other_signs=others)
 
 
 # -- planted truths: words are scored, and a false one costs more than many right ones earn ----------------------------
@@ -156,16 +160,13 @@ class Verdict:
 
 def score_planted(solver: str, names: Sequence[str], limit: float) -> Iterator[Verdict]:
     """Run a solver on planted problems, as `score_solver` does, and judge every word of its answers."""
-    with closing(LimitedWorker(__name__)) as worker:
-        _check_loads(worker, solver, limit)
-        for name in names:
-            answer = worker.call("run_on_planted", {"solver": solver, "name": name}, limit)
-            if answer.timed_out or answer.error is not None:
-                yield Verdict(name, "unknown", answer.error or f"took more than {limit:g} s")
-            elif isinstance(answer.value, str):
-                yield Verdict(name, "not for it", answer.value)
-            else:
-                yield Verdict(name, *judge_words(planted(name), answer.value))
+    for name, answer in answers("run_on_planted", solver, names, limit):
+        if answer.error is not None:
+            yield Verdict(name, "unknown", answer.error)
+        elif isinstance(answer.value, str):
+            yield Verdict(name, "not for it", answer.value)
+        else:
+            yield Verdict(name, *judge_words(planted(name), answer.value))
 
 
 def judge_words(problem: Planted, said: Mapping[str, Any]) -> tuple[str, str]:
@@ -212,7 +213,7 @@ def run_solver(solver: str, name: str, loss: str = "hinge") -> dict[str, Any]:
     return {"w": np.asarray(w, dtype=np.float64).tolist(), "seconds": seconds}
 
 
-def run_on_planted(solver: str, name: str) -> dict[str, Any] | str:
+def run_on_planted(solver: str, name: str, loss: str = "hinge") -> dict[str, Any] | str:
     """The claims of a solver on a planted problem as plain values; a sentence where it does not take such problems."""
     planted_problem = planted(name)
     X, y = lift(np.array(planted_problem.space)), np.array(planted_problem.y, dtype=np.float64)

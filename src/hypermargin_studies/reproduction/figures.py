@@ -1,6 +1,7 @@
 """The figures: data-set gallery, decision boundaries, the Gaussian grid, and how far methods are from the optimum."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,10 @@ from matplotlib.figure import Figure
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.plotting import PoincareDisplay
 from hypermargin_studies import datasets as data
-from hypermargin_studies.engine.report import Picture, Report
+from hypermargin_studies.engine.report import Picture, Report, Texts
 from hypermargin_studies.reproduction.cells import GRID_METHODS, SYNTHETIC_C
-from hypermargin_studies.reproduction.methods import METHODS, REFERENCE
-from hypermargin_studies.reproduction.summary import CLOSE, Summary, compare_on_common_problems
-from hypermargin_studies.reproduction.tables import judged_methods, label
+from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, label
+from hypermargin_studies.reproduction.summary import CLOSE, Summary
 
 #: Points of a data set that a small picture can show.
 MOST_POINTS = 3000
@@ -25,7 +25,7 @@ BOUNDARIES = ("pgd-published", "pgd", "sdp-published", "moment-lp", "exact")
 
 def gallery(summary: Summary) -> Figure | None:
     """Every data set of the run on the Poincaré disk (paper, fig. synthetic-data and real_data)."""
-    names = [name for name in (*data.SYNTHETIC, *data.REAL) if name in summary.datasets()]
+    names = summary.table_datasets()
     if not names:
         return None
     columns = min(4, len(names))
@@ -77,7 +77,7 @@ def boundaries(
 
 def gap_distribution(summary: Summary) -> Figure | None:
     """Share of binary problems within a gap of the certified optimum, as the gap grows, one line per method."""
-    found = compare_on_common_problems(summary, judged_methods(summary))
+    found = summary.comparison()
     if not found.n_problems:
         return None
     figure, ax = plt.subplots(figsize=(8.6, 3.6))
@@ -112,45 +112,40 @@ _BESIDE: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "font
 Draw = Callable[[Summary], Figure | None]
 
 
-def grid_improvements(metric: str, higher_is_better: bool) -> Draw:
+def grid_improvement(summary: Summary, metric: str) -> Figure | None:
     """Box plots over seeds of the improvement over PGD in one metric (paper, app. gaussian)."""
+    sign = -1.0 if "loss" in GRID_LABELS[metric] else 1.0
 
-    def draw(summary: Summary) -> Figure | None:
-        sign = 1.0 if higher_is_better else -1.0
+    def value(name: str, C: float, method: str) -> float | None:
+        ours, base = (summary.stat(name, "ovr", C, m, metric) for m in (method, BASE))
+        return None if ours is None or base is None else sign * (ours.mean - base.mean)
 
-        def values(name: str, C: float, method: str) -> float | None:
-            ours, base = (summary.stat(name, "ovr", C, m, metric) for m in (method, BASE))
-            return None if ours is None or base is None else sign * (ours.mean - base.mean)
-
-        methods = [m for m in GRID_METHODS if m in summary.methods() and m != BASE]
-        quantity = f"improvement over\n{label(BASE)}: {GRID_LABELS[metric]}"
-        return _grid_boxes(methods, values, quantity, zero=True)
-
-    return draw
+    methods = [m for m in GRID_METHODS if m in summary.methods() and m != BASE]
+    return _grid_boxes(methods, value, f"improvement over\n{label(BASE)}: {GRID_LABELS[metric]}", zero=True)
 
 
 def grid_eta(summary: Summary) -> Figure | None:
     """Box plots over seeds of eta."""
 
-    def values(name: str, C: float, method: str) -> float | None:
+    def value(name: str, C: float, method: str) -> float | None:
         stat = summary.stat(name, "ovr", C, method, "eta")
         return None if stat is None else stat.mean
 
     methods = [m for m in GRID_METHODS if METHODS[m].is_relaxation and m in summary.methods()]
-    return _grid_boxes(methods, values, "η")
+    return _grid_boxes(methods, value, "η")
 
 
 def grid_gaps(summary: Summary) -> Figure | None:
     """Box plots over seeds of the true gap; infinite where an answer is timelike."""
 
-    def values(name: str, C: float, method: str) -> float | None:
+    def value(name: str, C: float, method: str) -> float | None:
         stat = summary.stat(name, "ovr", C, method, "gap")
         if stat is not None:
             return max(stat.mean, 1e-9)
         return np.inf if np.inf in summary.problem_gaps(name, "ovr", C, method).values() else None
 
     methods = [m for m in GRID_METHODS if m != REFERENCE and m in summary.methods()]
-    return _grid_boxes(methods, values, "true gap", logarithmic=True)
+    return _grid_boxes(methods, value, "true gap", logarithmic=True)
 
 
 def _grid_boxes(
@@ -209,46 +204,23 @@ def _grid_boxes(
 
 # -- all of them -------------------------------------------------------------------------------------------------------
 
-GRID = "Gaussian grid"
-IMPROVEMENT = "Improvement over PGD (as published) in {}; one value per draw (mean of folds); no outliers drawn."
-#: Name, section, caption and drawing of every figure.
-FIGURES: tuple[tuple[str, str, str, Draw], ...] = (
-    ("gallery", "The data", "The data sets on the Poincaré disk, one colour per class.", gallery),
-    *(
-        (f"{name}-boundaries", "Synthetic data", caption, draw)
-        for name, draw, caption in (
-            ("gaussian-1", boundaries, "Gaussian 1, first fold: training points are circles, test points triangles."),
-            ("tree-2", tree_boundaries, "Tree 2, first fold: the whole disk, and the part around the boundaries."),
-        )
-    ),
-    (
-        "gap-distribution",
-        "What the relaxations are worth",
-        "How many of the binary problems that all of them finished each method solves to within a gap; the dashed "
-        f"line is 1e-3. {label(REFERENCE)} is at the far left by its certificate.",
-        gap_distribution,
-    ),
-    *(
-        (
-            f"grid-{metric.replace('_', '-')}",
-            GRID,
-            IMPROVEMENT.format(name),
-            grid_improvements(metric, "loss" not in name),
-        )
-        for metric, name in GRID_LABELS.items()
-    ),
-    ("grid-eta", GRID, "The paper's η of the relaxations.", grid_eta),
-    (
-        "grid-gap",
-        GRID,
-        "The true relative gap to the certified optimum. Draws in which an answer is timelike (q < 0), "
-        "and so none to the stated problem, have no gap; they are counted.",
-        grid_gaps,
-    ),
-)
+#: What draws each figure, in the order of the page; texts.toml has their captions.
+FIGURES: dict[str, Draw] = {
+    "gallery": gallery,
+    "gaussian-1-boundaries": boundaries,
+    "tree-2-boundaries": tree_boundaries,
+    "gap-distribution": gap_distribution,
+    **{f"grid-{metric.replace('_', '-')}": partial(grid_improvement, metric=metric) for metric in GRID_LABELS},
+    "grid-eta": grid_eta,
+    "grid-gap": grid_gaps,
+}
 
 
-def draw_figures(report: Report, summary: Summary, folder: Path) -> None:
+def draw_figures(report: Report, texts: Texts, summary: Summary, folder: Path) -> None:
     """Add what there are results for, in files as .png and .svg."""
-    for name, section, caption, draw in FIGURES:
-        report.draw(Picture(folder / f"{name}.png", section, caption), draw, summary, kinds=("svg",))
+    captions, improvement = texts["figures"], texts["figures"]["grid-improvement"]
+    for name, draw in FIGURES.items():
+        about = captions.get(name, improvement)
+        metric = name.removeprefix("grid-").replace("-", "_")
+        caption = about["caption"].format(GRID_LABELS.get(metric, ""))
+        report.draw(Picture(folder / f"{name}.png", about["section"], caption), draw, summary, kinds=("svg",))

@@ -9,6 +9,7 @@ import numpy as np
 
 from hypermargin.solvers import relative_gap
 from hypermargin.solvers.paper.extraction import paper_eta
+from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import FINISHED
 from hypermargin_studies.reproduction.cells import Cell
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, get_method
@@ -24,7 +25,7 @@ Problem = tuple[str, str, float | None, int, int]
 
 
 class Summary:
-    """Results by place."""
+    """Results by place: data set, scheme, C and method, in this order wherever they are arguments."""
 
     def __init__(self, results: Iterable[tuple[Cell, dict[str, Any]]]) -> None:
         self._folds: dict[Place, dict[int, dict[str, Any]]] = {}
@@ -52,19 +53,27 @@ class Summary:
         present = {place[3] for place in self._places}
         return [name for name in METHODS if name in present]
 
+    def judged_methods(self) -> list[str]:
+        """Methods for the paper's problem that the certified optimum can judge, itself left out."""
+        return [name for name in self.methods() if METHODS[name].is_constrained and name != REFERENCE]
+
     def datasets(self) -> set[str]:
         return {place[0] for place in self._places}
+
+    def table_datasets(self) -> list[str]:
+        """The data sets of the paper's tables that the run has."""
+        return [name for name in (*data.SYNTHETIC, *data.REAL) if name in self.datasets()]
 
     def values_of_C(self, dataset: str) -> list[float]:
         return sorted({place[2] for place in self._places if place[0] == dataset and place[2]})
 
-    def folds(self, dataset: str, scheme: str, C: float | None, method: str) -> dict[int, dict[str, Any]]:
+    def folds(self, *place: Any) -> dict[int, dict[str, Any]]:
         """Records by number of fold; empty where there are none."""
-        return self._folds.get(_place(dataset, scheme, C, method), {})
+        return self._folds.get(_answering(*place), {})
 
-    def hole(self, dataset: str, scheme: str, C: float | None, method: str) -> str | None:
+    def hole(self, *place: Any) -> str | None:
         """Why there is no result: "failed", "time limit", "skipped"; None where the plan did not have it."""
-        return self._holes.get(_place(dataset, scheme, C, method))
+        return self._holes.get(_answering(*place))
 
     def devices(self, *place: Any) -> set[str | None]:
         """The accelerators on which folds of this place were fitted; None is among them if some were on a processor."""
@@ -74,12 +83,13 @@ class Summary:
 
     def stat(self, dataset: str, scheme: str, C: float | str | None, method: str, metric: str) -> Stat | None:
         """Mean and deviation of a metric; None where a fold lacks it. C may be "best" (see `best_C`)."""
-        value: Any = self.best_C(dataset, scheme, method) if C == BEST else C
+        value = self.best_C(dataset, scheme, method) if C == BEST else C
         folds = self.folds(dataset, scheme, value, method)
         if metric == "eta" and method == REFERENCE:
             numbers = [_eta_of_optimum(record) for record in folds.values()]
         elif metric == "gap":
-            numbers = [self._fold_gap(dataset, scheme, value, method, number) for number in folds]
+            reference = self.folds(dataset, scheme, value, REFERENCE)
+            numbers = [_fold_gap(method, record, reference.get(number)) for number, record in folds.items()]
         else:
             numbers = [record.get(metric) for record in folds.values()]
         kept = [number for number in numbers if number is not None]
@@ -95,41 +105,38 @@ class Summary:
     def problem_gaps(self, dataset: str, scheme: str, C: float | None, method: str) -> dict[Problem, float]:
         """Relative excess of every binary problem's hinge objective over the certified lower bound; inf: timelike."""
         reference = self.folds(dataset, scheme, C, REFERENCE)
-        gaps = {}
-        for number, record in self.folds(dataset, scheme, C, method).items():
-            if number in reference and record.get("objective_hinge"):
-                bounds = reference[number]["lower_bound"]
-                for k, (value, bound) in enumerate(zip(record["objective_hinge"], bounds, strict=True)):
-                    gaps[dataset, scheme, C, number, k] = gap_of(value, bound)
-        return gaps
+        return {
+            (dataset, scheme, C, number, k): gap_of(value, bound)
+            for number, record in self.folds(dataset, scheme, C, method).items()
+            if number in reference and record.get("objective_hinge")
+            for k, (value, bound) in enumerate(
+                zip(record["objective_hinge"], reference[number]["lower_bound"], strict=True)
+            )
+        }
 
-    def _fold_gap(self, dataset: str, scheme: str, C: float | None, method: str, number: int) -> float | None:
-        """Relative excess of the summed objective over the summed bounds: certified ones, of the same problem."""
-        record = self.folds(dataset, scheme, C, method)[number]
-        own = get_method(method)
-        judge = record if not own.is_constrained else self.folds(dataset, scheme, C, REFERENCE).get(number)
-        if not own.is_margin or judge is None or record["train_hinge"] is None or None in judge["lower_bound"]:
-            return None
-        return relative_gap(record["train_hinge"], float(np.sum(judge["lower_bound"])))
+    def method_gaps(self, method: str) -> dict[Problem, float]:
+        """Gaps of all problems that a method finished; those of two classes are in both schemes, and once here."""
+        places = [place for place in self._folds if place[3] == method]
+        return {problem: gap for place in places for problem, gap in self.problem_gaps(*place).items()}
 
+    def comparison(self) -> "Comparison":
+        """The gaps of the methods that can be judged on the problems that all of them finished.
 
-def gap_of(value: float | None, bound: float | None) -> float:
-    """The relative gap of an objective to a bound, either of which may be missing."""
-    return relative_gap(np.inf if value is None else value, -np.inf if bound is None else bound)
-
-
-def _eta_of_optimum(record: dict[str, Any]) -> float | None:
-    """The paper's eta of the certified optimum: what is left of it when nothing is left to gain."""
-    pairs = list(zip(record["objective_asinh"], record["lower_bound"], strict=True))
-    return None if any(None in pair for pair in pairs) else float(np.mean([paper_eta(*pair) for pair in pairs]))
-
-
-def _place(dataset: str, scheme: str, C: float | None, method: str) -> Place:
-    """The place whose cell answers for this scheme and C."""
-    return place_of(Cell.of(dataset, scheme, C, get_method(method), ()))
-
-
-# -- several methods on the same binary problems: what a method did not finish, none of them is judged by --------------
+        A method that finished few would leave the others little to be compared on. So "all" are the most complete
+        methods, as many as make the largest table: methods times common problems. Each of the rest has an entry in
+        `apart`: its own gaps and those of the others, on the problems that these have in common with it.
+        """
+        found = {name: gaps for name in self.judged_methods() if (gaps := self.method_gaps(name))}
+        by_size = sorted(found, key=lambda name: -len(found[name]))
+        shared = [set.intersection(*(set(found[name]) for name in by_size[: k + 1])) for k in range(len(by_size))]
+        most = max(range(len(shared)), key=lambda k: (k + 1) * len(shared[k]), default=-1)
+        together = [name for name in found if name in by_size[: most + 1]]
+        beside = {name: _on_same(found, [name, *together]) for name in found if name not in together}
+        return Comparison(
+            _on_same(found, together) if together else {},
+            {name: len(gaps) for name, gaps in found.items()},
+            {name: gaps for name, gaps in beside.items() if gaps[name].size},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,32 +152,33 @@ class Comparison:
         return next((gaps.size for gaps in self.gaps.values()), 0)
 
 
-def compare_on_common_problems(summary: Summary, methods: Sequence[str]) -> Comparison:
-    """The gaps of methods on the problems that all of them finished.
-
-    A method that finished few would leave the others little to be compared on. So "all" are the most complete methods,
-    as many as make the largest table: methods times common problems. Each of the rest has an entry in `apart`: its own
-    gaps and those of the others, on the problems that these have in common with it.
-    """
-    found = {name: gaps for name in methods if (gaps := method_gaps(summary, name))}
-    by_size = sorted(found, key=lambda name: -len(found[name]))
-    shared = [set.intersection(*(set(found[name]) for name in by_size[: k + 1])) for k in range(len(by_size))]
-    most = max(range(len(shared)), key=lambda k: (k + 1) * len(shared[k]), default=-1)
-    together = [name for name in found if name in by_size[: most + 1]]
-    apart = {name: _on_same(found, [name, *together]) for name in found if name not in together}
-    finished = {name: len(gaps) for name, gaps in found.items()}
-    apart = {name: gaps for name, gaps in apart.items() if gaps[name].size}
-    return Comparison(_on_same(found, together) if together else {}, finished, apart)
-
-
-def method_gaps(summary: Summary, method: str) -> dict[Problem, float]:
-    """Gaps of all problems that a method finished; those of two classes are in both schemes, and once here."""
-    places = [place for place in summary.places() if place[3] == method]
-    return {problem: gap for place in places for problem, gap in summary.problem_gaps(*place).items()}
-
-
 def _on_same(found: dict[str, dict[Problem, float]], names: Sequence[str]) -> dict[str, np.ndarray]:
     """Gaps of the methods `names` on the problems that all of them finished, in one order."""
     shared = set.intersection(*(set(found[name]) for name in names))
     order = [problem for problem in found[names[0]] if problem in shared]
     return {name: np.array([found[name][problem] for problem in order]) for name in names}
+
+
+def gap_of(value: float | None, bound: float | None) -> float:
+    """The relative gap of an objective to a bound, either of which may be missing."""
+    return relative_gap(np.inf if value is None else value, -np.inf if bound is None else bound)
+
+
+def _fold_gap(method: str, record: dict[str, Any], reference: dict[str, Any] | None) -> float | None:
+    """Relative excess of the summed objective over the summed bounds: certified ones, of the same problem."""
+    own = METHODS[method]
+    judge = reference if own.is_constrained else record
+    if not own.is_margin or judge is None or record["train_hinge"] is None or None in judge["lower_bound"]:
+        return None
+    return relative_gap(record["train_hinge"], float(np.sum(judge["lower_bound"])))
+
+
+def _eta_of_optimum(record: dict[str, Any]) -> float | None:
+    """The paper's eta of the certified optimum: what is left of it when nothing is left to gain."""
+    pairs = list(zip(record["objective_asinh"], record["lower_bound"], strict=True))
+    return None if any(None in pair for pair in pairs) else float(np.mean([paper_eta(*pair) for pair in pairs]))
+
+
+def _answering(dataset: str, scheme: str, C: float | None, method: str) -> Place:
+    """The place whose cell answers for this scheme and C."""
+    return place_of(Cell.of(dataset, scheme, C, get_method(method), ()))

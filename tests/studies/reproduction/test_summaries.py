@@ -15,18 +15,20 @@ from hypermargin_studies.reproduction.cells import Cell
 from hypermargin_studies.reproduction.figures import grid_gaps
 from hypermargin_studies.reproduction.methods import METHODS
 from hypermargin_studies.reproduction.paper import BEST, Explanation
-from hypermargin_studies.reproduction.report import other_findings, plain_svm_paragraph, run_notice
-from hypermargin_studies.reproduction.summary import Summary, method_gaps
-from hypermargin_studies.reproduction.tables import (
+from hypermargin_studies.reproduction.report import (
     certified_table,
     everything_table,
     experiment_tables,
     experiments,
     fewer_problems_table,
     holes_table,
+    other_findings,
+    plain_svm_paragraph,
+    run_notice,
     runtime_table,
     suboptimality_summary,
 )
+from hypermargin_studies.reproduction.summary import Summary
 
 
 def finished(method, folds, C=10.0, dataset="gaussian_1"):
@@ -58,7 +60,7 @@ def test_means_and_deviations_over_folds(results):
 def test_gaps_are_to_the_certified_bound_of_the_same_problem(results):
     summary = Summary(results)
     expected = [(10.0005 - 9.999) / 10.0005, 5.0 / 25.0, 0.0, 0.0, 0.0]
-    np.testing.assert_allclose(list(method_gaps(summary, "pgd").values()), expected, rtol=1e-9)
+    np.testing.assert_allclose(list(summary.method_gaps("pgd").values()), expected, rtol=1e-9)
     assert summary.stat("gaussian_1", "ovr", 10.0, "pgd", "gap").mean == pytest.approx(np.mean(expected))
     (row,) = suboptimality_summary(summary).rows
     assert [entry.text for entry in row][:4] == ["PGD", "5", "4", "80.0 %"]
@@ -69,7 +71,7 @@ def test_a_timelike_answer_has_no_gap_and_is_counted(one_fold, results):
     results.append(finished("euclidean", timelike))
     summary = Summary(results)
     assert summary.stat("gaussian_1", "ovr", 10.0, "euclidean", "gap") is None
-    assert np.isinf(list(method_gaps(summary, "euclidean").values())).tolist() == [True] + 4 * [False]
+    assert np.isinf(list(summary.method_gaps("euclidean").values())).tolist() == [True] + 4 * [False]
     rows = {row[0].text: row[-2].text for row in suboptimality_summary(summary).rows}
     assert rows == {"PGD": "0", "Euclidean": "1"}
 
