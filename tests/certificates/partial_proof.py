@@ -23,7 +23,7 @@ def partial_certificate(problem, best, factor=1.01):
             action = leaf.region.advance(factor * best)
             if action != QUERY:
                 break
-            leaf.region.absorb(search.evaluator.evaluate(leaf.region.query_point()), factor * best)
+            leaf.region.absorb(search.evaluator.evaluate(leaf.region.query), factor * best)
         proved.append(leaf.region.lower_bound() >= factor * best)
     certificate = make_certificate(search, factor * best)
     kept = tuple(region for region, good in zip(certificate.regions, proved, strict=True) if good)

@@ -50,7 +50,7 @@ def test_a_pass_in_the_box_is_a_pass_over_all_samples():
         for _ in range(10):
             w = box.centre + spread * box.radii * rng.uniform(-1.0, 1.0, 3)
             kept.evaluator.evaluate(w)
-            b, g, _, risk = kept.pool.cut(kept.pool.count() - 1)
+            b, g, _, risk = kept.pool.cut(kept.pool.size - 1)
             for found, expected in zip((risk, b, g), data(w), strict=True):
                 assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
     assert kept.evaluator.work < 19.0

@@ -139,7 +139,7 @@ class PassCuts:
     def prepare(self) -> None:
         """Before there are regions: the cuts near the optimum that a search over a part of the samples ended with."""
         search, first = self._search, TAIL_CUTS[-1] + 1
-        if search.pool.count() > first + 1:
+        if search.pool.size > first + 1:
             return
         part = self._oracle.part(PART)
         if 2 * part.work > self._oracle.work:
@@ -152,7 +152,7 @@ class PassCuts:
                 break
             rough.step(PART_TOL)
         search.evaluator.work += rough.full_passes * part.work / self._oracle.work
-        points = rough.pool.points_of(list(range(first, rough.pool.count())))
+        points = rough.pool.points_of(list(range(first, rough.pool.size)))
         box = Box.around(rough.best, points[len(points) // 2 :])
         if len(points) and self._screen(box):
             for point in points[np.all(np.abs(points - box.centre) <= box.radii, axis=1)]:
@@ -165,7 +165,7 @@ class PassCuts:
         search = self._search
         action = search.passes(leaf, tol, rival)
         if search.n_passes >= self._checked_at + RECENT:
-            last = search.pool.points_of(list(range(search.pool.count() - RECENT, search.pool.count())))
+            last = search.pool.points_of(list(range(search.pool.size - RECENT, search.pool.size)))
             self._screen(Box.around(search.best, last))
         return action
 
@@ -383,7 +383,7 @@ class InteriorPointCuts:
         target = self._target(tol)
         action = region.advance(target)
         if action == QUERY:
-            if not self._solve_at(region.query_point(), target, region.lower_bound()):
+            if not self._solve_at(np.array(region.query), target, region.lower_bound()):
                 return self.search.passes(leaf, tol, rival)
             timelike = region.absorb(self._relaxed, self._target(tol))
             if timelike:
@@ -474,7 +474,7 @@ class InteriorPointCuts:
         self._chosen, self._flipped = chosen, self._samples.flipped(chosen, self._margins)
         self._count_reads()
         self._relaxed, self._point = self.search.evaluator.evaluate(w), w
-        self._plain = self.search.pool.count() - 1
+        self._plain = self.search.pool.size - 1
 
     def _add(self, weights: Array, loss: float, t: float | None = None) -> None:
         """Add the cut of these weights of the last working set, which is described by the plain cut and differences.
@@ -504,7 +504,7 @@ class InteriorPointCuts:
         kept = kept[np.argsort(samples[kept])]
         values = np.clip(shares[kept], 0.0, 1.0)
         shared = SharedCut(self._plain, self._samples.names(samples[kept]), values, self._samples.named)
-        self.search.shares[self.search.pool.count() - 1] = shared
+        self.search.shares[self.search.pool.size - 1] = shared
 
     @staticmethod
     def _value(b: float, g: Array, t: float | None) -> float:

@@ -178,7 +178,7 @@ def _with_shares(
 def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int], share: float) -> RegionProof:
     intervals = leaf.region.proof_of(bound, numbers, share)
     minorants = tuple([Combination(*minorant) for _, *minorant in intervals])
-    return RegionProof(int(leaf.region.side()), leaf.box, np.array([node for node, *_ in intervals]), minorants)
+    return RegionProof(int(leaf.region.sign), leaf.box, np.array([node for node, *_ in intervals]), minorants)
 
 
 def bound_to_prove(objective: float, tol: float) -> float:

@@ -21,7 +21,6 @@ from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame, next_frame
 from hypermargin.solvers.exact.hard import LIMITS, solve_hard_margin
-from hypermargin.solvers.exact.oracle import Oracle
 from hypermargin.solvers.exact.runs import CUTS, Runner, is_small
 from hypermargin.solvers.exact.separators import ALL, Costs, clipped_costs, first_separator, scale_to_unit_margin
 
@@ -161,18 +160,6 @@ class Exact(Solver):
         given = [] if self.start is None else [np.asarray(self.start, dtype=np.float64)]
         rough = replace(self, loss="hinge", verify=False, time_limit=0.2 * self.time_limit)
         return [[outcome.w, *given] for outcome in rough.run_path(problem, Cs, ROUGH_START)]
-
-    def run_from(
-        self,
-        deadline: float,
-        problem: MarginProblem,
-        tol: float,
-        oracle: Oracle,
-        search: Search,
-        costs: Costs = ALL,
-    ) -> Outcome:
-        """`Runner.run` until the deadline; the oracle is that of the search."""
-        return replace(self._runner(tol), deadline=deadline).run(problem, search, costs)
 
     def _runner(self, tol: float) -> Runner:
         deadline = time.perf_counter() + 0.95 * self.time_limit

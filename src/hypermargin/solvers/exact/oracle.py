@@ -193,7 +193,7 @@ class RobustOracle(HingeOracle, ABC):
         With `cone` they are those of the multiples of points that bound all spacelike normals.
         """
         g, h = np.zeros((2, w.size))
-        risk, b = self._pass(w, self._normal(w), cone, g, h)
+        risk, b = self._pass.at(w, self._normal(w), cone, g, h)
         return risk, b, g + self._slope(h, w)
 
     @abstractmethod

@@ -105,7 +105,7 @@ class Runner:
         if search.n_passes >= self.max_iter or search.n_regions >= self.max_regions:
             return Status.ITERATION_LIMIT
         if self.deadline < np.inf:
-            check = search.oracle.check_time(search.pool.count()) if self.verify else 0.0
+            check = search.oracle.check_time(search.pool.size) if self.verify else 0.0
             if time.perf_counter() + check >= self.deadline:
                 return Status.TIME_LIMIT
         return Status.GAP_REMAINS if search.exhausted else None

@@ -6,7 +6,7 @@ cdef void lift_into(double[::1] lifted, double[::1] w) noexcept
 
 @cython.final
 cdef class CutPool:
-    cdef Py_ssize_t size
+    cdef readonly Py_ssize_t size  # the number of cuts, the constant 0 included
     cdef Py_ssize_t width
     cdef double[::1] b
     cdef double[:, ::1] g

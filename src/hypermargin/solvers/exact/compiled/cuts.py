@@ -85,10 +85,6 @@ class CutPool:
         self.size += 1
         return self.size - 1
 
-    def count(self):
-        """The number of cuts, the constant 0 included."""
-        return self.size
-
     def cut(self, c: cython.Py_ssize_t):
         """Offset, slope, point and risk of cut c; the arrays are copies."""
         return self.b[c], np.array(self.g[c]), np.array(self.points[c]), self.risks[c]

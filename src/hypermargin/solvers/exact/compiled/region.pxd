@@ -4,7 +4,7 @@ from hypermargin.solvers.exact.compiled.master cimport Master
 @cython.final
 cdef class Region:
     cdef Master master
-    cdef double sign
+    cdef readonly double sign  # of t
     cdef double kappa
     cdef bint has_chord
     cdef bint timelike_allowed
@@ -27,7 +27,7 @@ cdef class Region:
     cdef double[:, ::1] weights
     cdef Py_ssize_t[::1] owner  # number, in `boxes`, of the box whose chord a minorant uses
     cdef list boxes
-    cdef double[::1] query
+    cdef readonly double[::1] query  # where the risk is to be evaluated
     cdef Py_ssize_t here  # the node of the query
     cdef bint timelike  # the master's point there is timelike
     cdef bint lifted  # and the query was moved out to the light cone

@@ -129,9 +129,7 @@ class Region:
             if self.timelike and self.relaxed[self.here] - value <= 0.3 * (target - value):
                 return STALLED
             if self.relaxed[self.here] == INFINITY and not self.timelike:
-                self.stale[self.here] = (
-                    0  # feasible neighbours had nothing to give; of the point itself nothing is known
-                )
+                self.stale[self.here] = 0  # feasible neighbours gave nothing; of the point itself nothing is known
             if self.stale[self.here] >= STALE:
                 if value - before > LEAST_PROGRESS * (target - before):
                     continue
@@ -166,14 +164,6 @@ class Region:
         elif self.stale[self.here] < STALE:  # a minimum that is not unique: other points of it may have more to give
             self.stale[self.here] += 1
         return self.timelike and not self.lifted
-
-    def side(self) -> cython.double:
-        """The sign of t in this region."""
-        return self.sign
-
-    def query_point(self):
-        """Where the risk is to be evaluated, as a new array."""
-        return np.array(self.query)
 
     def lower_bound(self):
         return self.lower[self._weakest_interval()]
@@ -235,13 +225,6 @@ class Region:
             i = reach
         kept.append((self.s[i], self.prover[i]))
         return kept
-
-    def curves(self):
-        """Nodes, bounds of the intervals from them, and all minorants (b, a, A): what a picture of the proof shows."""
-        m: cython.Py_ssize_t = self.nodes
-        k: cython.Py_ssize_t = self.minorants
-        minorants = np.stack([np.asarray(self.mb[:k]), np.asarray(self.ma[:k]), np.asarray(self.mA[:k])], axis=1)
-        return np.array(self.s[:m]), np.array(self.lower[:m]), minorants
 
     # -- the envelope --------------------------------------------------------------------------------------------------
 
@@ -385,9 +368,5 @@ class Region:
         if self.minorants == self.mb.shape[0]:
             self.mb, self.ma, self.mA = doubled(self.mb), doubled(self.ma), doubled(self.mA)
             self.rise, self.is_tail = doubled(self.rise), doubled(self.is_tail)
-            self.columns, self.weights, self.owner = (
-                doubled(self.columns),
-                doubled(self.weights),
-                doubled(self.owner),
-            )
+            self.columns, self.weights, self.owner = doubled(self.columns), doubled(self.weights), doubled(self.owner)
         return self.minorants

@@ -46,14 +46,7 @@ class RobustPass(Pass):
     Subclasses give worst margins (`worst`) and what steps add to the slope (`add_steps`), for a block of samples.
     """
 
-    def __call__(
-        self,
-        w: cython.double[::1],
-        c: cython.double[::1],
-        cone: cython.bint,
-        g: cython.double[::1],
-        h: cython.double[::1],
-    ):
+    def at(self, w, c, cone, g, h):
         """Risk at w and offset b of the cut there; its slope is added to g, and the part of the steps to h.
 
         With `cone` the margins of samples are those multiples that bound worst margins of all spacelike normals
@@ -95,30 +88,11 @@ class BallPass(RobustPass):
     The worst point is ``along z + across covector(w)``; c is w, then q(w), and h[0] the sum of costs times `across`.
     """
 
-    def __init__(
-        self,
-        Z: cython.double[:, ::1],
-        costs: cython.const[cython.double][:],
-        threshold: cython.double,
-        cosh: cython.double[::1],
-        sinh: cython.double[::1],
-        shrunk: cython.double[::1],
-    ):
+    def __init__(self, Z, costs, threshold, cosh, sinh, shrunk):
         super().__init__(Z, costs, threshold)
         self.cosh, self.sinh, self.shrunk = cosh, sinh, shrunk
 
-    def worst(
-        self,
-        c: cython.double[::1],
-        cone: cython.bint,
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        margin: cython.p_double,
-        along: cython.p_double,
-        across: cython.p_double,
-        sinh: cython.p_double,
-        tangent: cython.p_double,
-    ) -> cython.void:
+    def worst(self, c, cone, i, m, margin, along, across, sinh, tangent):
         """Worst margins of a block in place of the margins, and the two coefficients of the worst points."""
         step = cython.declare(cython.double[256])
         inside = cython.declare(cython.double[256])
@@ -161,15 +135,7 @@ class BallPass(RobustPass):
         for e in range(m):
             margin[e] = step[e]
 
-    def add_steps(
-        self,
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        across: cython.p_double,
-        sinh: cython.p_double,
-        tangent: cython.p_double,
-        h: cython.double[::1],
-    ) -> cython.void:
+    def add_steps(self, i, m, across, sinh, tangent, h):
         """Add the sum of the weights `across` of a block."""
         h[0] += self.sum(across, m)
 
@@ -207,14 +173,7 @@ class LinearisedPass(RobustPass):
     `kept_jacobian` and `kept_shape` are those of the samples of a block that belong to the cut.
     """
 
-    def __init__(
-        self,
-        Z: cython.double[:, ::1],
-        costs: cython.const[cython.double][:],
-        threshold: cython.double,
-        jacobian: cython.double[:, ::1],
-        noise,
-    ):
+    def __init__(self, Z, costs, threshold, jacobian, noise):
         shape: cython.double[:, :, ::1] = noise.shape
         super().__init__(Z, costs, threshold)
         self.jacobian, self.rho, self.norm = jacobian, noise.rho, noise.norm
@@ -225,18 +184,7 @@ class LinearisedPass(RobustPass):
         self.kept_jacobian = np.zeros((jacobian.shape[0], 256))
         self.kept_shape = shape if shape.shape[2] == 1 else np.zeros((shape.shape[0], shape.shape[0], 256))
 
-    def worst(
-        self,
-        c: cython.double[::1],
-        cone: cython.bint,
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        margin: cython.p_double,
-        along: cython.p_double,
-        step: cython.p_double,
-        blur: cython.p_double,
-        length: cython.p_double,
-    ) -> cython.void:
+    def worst(self, c, cone, i, m, margin, along, step, blur, length):
         """Worst margins of a block; ``c = covector(w)`` in the coordinates of the data."""
         nominal = cython.declare(cython.double[256])
         self.pull_back(c, i, m, blur)
@@ -253,15 +201,7 @@ class LinearisedPass(RobustPass):
         if cone:
             self.take_multiples(i, m, nominal, margin, along, step)
 
-    def add_steps(
-        self,
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        step: cython.p_double,
-        blur: cython.p_double,
-        length: cython.p_double,
-        h: cython.double[::1],
-    ) -> cython.void:
+    def add_steps(self, i, m, step, blur, length, h):
         """Add what the worst steps of the samples in the cut add to its slope."""
         sizes = cython.declare(cython.double[256])
         for e in range(m):
@@ -435,13 +375,7 @@ class ImagePass(LinearisedPass):
     Those are d + 1 numbers that ``|w|`` is multiplied with to say which entries of ``J'c`` are rounding.
     """
 
-    def pull_back(
-        self,
-        c: cython.double[::1],
-        i: cython.Py_ssize_t,
-        m: cython.Py_ssize_t,
-        size: cython.p_double,
-    ) -> cython.void:
+    def pull_back(self, c, i, m, size):
         """``J'c`` of a block from the normal itself, which is given as c, and the size of the terms summed."""
         d: cython.Py_ssize_t = self.pulled.shape[0]
         out = cython.declare(cython.double[256])
@@ -453,7 +387,7 @@ class ImagePass(LinearisedPass):
             for e in range(m):
                 self.pulled[j, e] = out[e]
 
-    def push_forward(self, m: cython.Py_ssize_t, weight: cython.p_double, h: cython.double[::1]) -> cython.void:
+    def push_forward(self, m, weight, h):
         """Subtract the sum of ``weight covector(J z)``, without labels, over the samples kept from h."""
         d: cython.Py_ssize_t = self.pulled.shape[0]
         J: cython.double[:, ::1] = self.kept_jacobian

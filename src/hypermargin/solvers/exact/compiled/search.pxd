@@ -34,8 +34,6 @@ cdef class Search:
     cdef public double aim_share
     cdef public double least_aim
     cdef public Py_ssize_t passes_per_step
-    cdef double _lower(self)
-    cdef bint _is_exhausted(self)
     cdef _to_apex(self, double time)
     cdef _nearest_tail(self, double sign)
     cdef _add_half(self, Region region, tuple tail)

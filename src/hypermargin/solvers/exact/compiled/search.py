@@ -135,7 +135,7 @@ class Search:
     @property
     def lower(self):
         """The bound so far; neither the margin term nor the risk is ever negative."""
-        return self._lower()
+        return max(0.0, self.heap[0][0]) if self.heap else 0.0
 
     @property
     def n_passes(self):
@@ -157,22 +157,12 @@ class Search:
     @property
     def exhausted(self):
         """Whether the bound cannot be raised any further in double precision."""
-        return self._is_exhausted()
+        return not self.heap or self.heap[0][2].exhausted
 
     @property
     def leaves(self):
         """Those of all regions."""
         return [leaf for _, _, leaf in self.heap]
-
-    def _lower(self):
-        return max(0.0, self.heap[0][0]) if self.heap else 0.0
-
-    def _is_exhausted(self):
-        leaf: Leaf
-        if not self.heap:
-            return True
-        leaf = self.heap[0][2]
-        return leaf.exhausted
 
     # -- init ----------------------------------------------------------------------------------------------------------
 
@@ -262,10 +252,9 @@ class Search:
         last: cython.Py_ssize_t = min(evaluator.most_passes, evaluator.passes + self.passes_per_step)
         while True:
             self._advance(0.5 * aim)
-            upper = evaluator.upper
-            if evaluator.passes >= last or self.n_splits or self._is_exhausted():
+            if evaluator.passes >= last or self.n_splits or self.exhausted:
                 return
-            if upper - self._lower() <= aim * max(fabs(upper), 1e-12):
+            if evaluator.upper - self.lower <= aim * max(fabs(evaluator.upper), 1e-12):
                 return
 
     def _advance(self, tol):
@@ -292,7 +281,7 @@ class Search:
         children: list = faces(self.dim) if leaf.box is None else bisected(leaf.box)
         nodes: list = leaf.region.first_nodes()
         for box in children:
-            region: Region = Region(self.master, leaf.region.side(), box, chord(box), nodes, self.timelike_allowed)
+            region: Region = Region(self.master, leaf.region.sign, box, chord(box), nodes, self.timelike_allowed)
             region.inherit(leaf.region)
             self._push(Leaf(region, box))
         self.n_splits += 1 if children else 0

@@ -26,6 +26,14 @@ cdef class Model:
     cdef double[:, ::1] factor
     cdef double[::1] step
     cdef int[::1] free
+    cpdef void start(self, double[::1] centre, double[::1] radius, double[::1] sums, double least) noexcept
+    cpdef void choose(self, double lam) noexcept
+    cpdef void add_cut(self, double value, double[::1] slope, double[::1] x) noexcept
+    cpdef double value(self, double cut_value, double[::1] x) noexcept
+    cpdef double multiplier(self) noexcept
+    cpdef double solve(self) noexcept
+    cpdef double bound(self) noexcept
+    cpdef void round_minimiser(self, double scale) noexcept
     cdef double _cut_value(self, Py_ssize_t c) noexcept
     cdef void _combine(self) noexcept
     cdef void _exchange(self, Py_ssize_t best, Py_ssize_t worst) noexcept

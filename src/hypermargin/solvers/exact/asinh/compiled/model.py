@@ -43,13 +43,7 @@ class Model:
 
     # -- the parts ---------------------------------------------------------------------------------------------------
 
-    def start(
-        self,
-        centre: cython.double[::1],
-        radius: cython.double[::1],
-        sums: cython.double[::1],
-        least: cython.double,
-    ):
+    def start(self, centre, radius, sums, least):
         """A box and the sums of its settled samples; `least` is the least entry that D may have."""
         k: cython.Py_ssize_t = self.k
         self.n_cuts, self.least = 0, least
@@ -67,7 +61,7 @@ class Model:
             self.form_g[i] = sign * radius[i] * centre[i]
             self.form_G[i] = sign * radius[i] * radius[i]
 
-    def choose(self, lam: cython.double) -> cython.void:
+    def choose(self, lam):
         """Take ``lam q/2`` for the margin term."""
         self.lam = lam
         for i in range(self.k):
@@ -82,7 +76,7 @@ class Model:
             self.A[i, i] += self.D[i]
             self.base_b -= 0.5 * self.D[i]
 
-    def add_cut(self, value: cython.double, slope: cython.double[::1], x: cython.double[::1]) -> cython.void:
+    def add_cut(self, value, slope, x):
         """A cut with this value at x, and this slope in w. Where there is no room the one of least weight goes."""
         c: cython.Py_ssize_t = self.n_cuts
         if c == MOST_CUTS:
@@ -102,7 +96,7 @@ class Model:
             self.cut_g[c, j] = self.radius[j] * slope[j]
             self.cut_b[c] -= self.cut_g[c, j] * x[j]
 
-    def value(self, cut_value: cython.double, x: cython.double[::1]):
+    def value(self, cut_value, x):
         """The model at x if the envelopes sum to `cut_value` there: no weights of cuts can prove more."""
         total: cython.double = self.base_b + cut_value
         row: cython.double
@@ -168,7 +162,7 @@ class Model:
         """The minimiser x, its entries rounded to multiples of ``1/scale``; it stays in the box."""
         return np.rint(np.array(self.x) * scale) / scale
 
-    def round_minimiser(self, scale: cython.double) -> cython.void:
+    def round_minimiser(self, scale):
         """Replace x by `minimiser`."""
         for j in range(self.k):
             self.x[j] = rint(scale * self.x[j]) / scale

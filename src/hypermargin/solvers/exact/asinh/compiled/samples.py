@@ -30,28 +30,13 @@ ASINH_1 = cython.declare(cython.double, 0.881373587019543)
 class Samples(BoxLosses):
     """The points z_i (rows of Z) and costs of n samples, and the envelopes on the box that `settle_below` saw last."""
 
-    def __init__(
-        self,
-        Z: cython.const[cython.double][:, ::1],
-        costs: cython.const[cython.double][::1],
-        doubt: cython.const[cython.double][::1],
-        ends: cython.const[cython.double][::1],
-    ):
-        n: cython.Py_ssize_t = Z.shape[0]
+    def __init__(self, Z, costs, doubt, ends):
+        n = len(Z)
         BoxLosses.__init__(self, Z, costs, doubt, np.full(n, -np.inf), ends)
         self.cutoff = np.inf
         self.loss_left, self.slope, self.until = np.empty(n), np.empty(n), np.empty(n)
 
-    def settle_below(
-        self,
-        centre: cython.double[::1],
-        radius: cython.double[::1],
-        active: cython.const[cython.int][::1],
-        cutoff: cython.double,
-        allowed: cython.double,
-        sums: cython.double[::1],
-        handed_down: cython.bint,
-    ):
+    def settle_below(self, centre, radius, active, cutoff, allowed, sums, handed_down):
         """`settle` for w with an objective below `cutoff`, and then the envelopes of the samples that are left over."""
         if cutoff != self.cutoff:
             self.cutoff = cutoff
@@ -64,7 +49,7 @@ class Samples(BoxLosses):
             self._set_envelope(e)
         return True
 
-    def cut(self, point: cython.double[::1], slope: cython.double[::1]):
+    def cut(self, point, slope):
         """The sum of the envelopes at a point of the box; its slope there is written to `slope`."""
         k: cython.Py_ssize_t = self.k
         m: cython.double
@@ -90,9 +75,7 @@ class Samples(BoxLosses):
                 slope[j] += factor * self.Z[i, j]
         return value
 
-    def shortfall(
-        self, point: cython.double[::1], radius: cython.double[::1], parts: cython.double[::1]
-    ) -> cython.void:
+    def shortfall(self, point, radius, parts):
         """How far the envelopes are below the losses at a point: the sum, in parts for which each side is to blame."""
         m: cython.double
         short: cython.double
@@ -110,7 +93,7 @@ class Samples(BoxLosses):
                 for j in range(self.k):
                     parts[j] += short * fabs(self.Z[i, j]) * radius[j]
 
-    def risk(self, w: cython.double[::1]):
+    def risk(self, w):
         """``sum_i c_i l(m_i(w))`` over all samples."""
         m: cython.double
         total: cython.double = 0.0
