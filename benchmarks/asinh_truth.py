@@ -20,10 +20,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from certify_optima import all_names, write_optima
 from hypermargin import solve
 from hypermargin.solvers.refine import refine
-from hypermargin_studies.problem_set import all_names, get_problem, selected
-from hypermargin_studies.problem_set.certify import write_optima
+from hypermargin_studies.problem_set import get_problem, selected
 from hypermargin_studies.reproduction.published import PublishedPGD
 
 #: Refinement solves a conic programme per step, which takes minutes beyond so many samples.

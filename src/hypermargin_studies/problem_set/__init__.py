@@ -5,7 +5,7 @@ Names read ``paul/ovr/4/C=1`` (class 4 against the rest), ``paul/ovo/3-7/C=0.1``
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -38,19 +38,6 @@ def splits(dataset: str) -> list[str]:
     if n_classes == 2:
         return ["binary"]
     return [f"ovr/{k}" for k in range(n_classes)] + [f"ovo/{a}-{b}" for a, b in combinations(range(n_classes), 2)]
-
-
-def problem_names(loss: str = "hinge") -> Iterator[str]:
-    """All names, without reading data: those that have a certified optimum for the loss."""
-    yield from certified_optima(loss)
-
-
-def all_names() -> Iterator[str]:
-    """All names, from the data."""
-    for dataset in list_embeddings():
-        for split in splits(dataset):
-            for C in VALUES_OF_C:
-                yield f"{dataset}/{split}/C={C:g}"
 
 
 def get_problem(name: str) -> MarginProblem:
@@ -89,7 +76,7 @@ def check_data(dataset: str, loss: str = "hinge") -> None:
 
 def select(pattern: str | None, everything: bool = False, loss: str = "hinge") -> list[str]:
     """Names that match a pattern such as ``paul/ovr/*``; without one all, the two large data sets only if asked for."""
-    names = list(problem_names(loss))
+    names = list(certified_optima(loss))
     if pattern is not None:
         return selected(names, pattern)
     return [name for name in names if everything or name.split("/")[0] not in LARGE]
