@@ -13,11 +13,10 @@ from hypermargin import Box, GeodesicBall, HyperbolicSVC, MarginProblem, Status,
 from hypermargin.cli import main, pictures
 from hypermargin.cli.compare import Row
 from hypermargin.cli.console import write_csv
-from hypermargin.geometry.models import from_lorentz
+from hypermargin.geometry import GEOMETRIES, from_lorentz
 from hypermargin.solvers import Solution
 from reference.objective import lift
 
-GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")
 SETS = {None: None, "geodesic": GeodesicBall, "box": Box}
 C, RHO, TOL = 0.7, 0.1, 1e-8
 

@@ -32,6 +32,8 @@ ROUNDING = 1e-9
 SPACE = {
     "lorentz": lambda p, s, size: [s * v for v in p[1:]],
     "hyperboloid": lambda p, s, size: [s * v for v in p],
+    "lorentz-last": lambda p, s, size: [s * v for v in p[:-1]],
+    "polar": lambda p, s, size: [(s * p[0]).sinh() * v for v in ([p[1].cos(), p[1].sin()] if len(p) == 2 else p[1:])],
     "poincare": lambda p, s, size: [2 * s * v / (1 - size * size) for v in p],
     "klein": lambda p, s, size: [s * v / (1 - size * size).sqrt() for v in p],
     "tangent": lambda p, s, size: [s * v * (size.sinh() / size if size > 0 else 1) for v in p],

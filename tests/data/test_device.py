@@ -14,6 +14,7 @@ from hypermargin.data.device import DeviceSamples
 from hypermargin.data.executors import InMemory
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import save_model
+from hypermargin.geometry import GEOMETRIES
 
 torch = pytest.importorskip("torch")
 
@@ -52,7 +53,7 @@ def test_a_classifier_of_tensors_is_that_of_the_arrays(data, device, multi_class
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("geometry", ["poincare", "klein", "halfspace", "tangent"])
+@pytest.mark.parametrize("geometry", GEOMETRIES[1:])
 def test_other_geometries_weights_and_text_labels(data, device, geometry):
     from hypermargin.geometry import from_lorentz
 

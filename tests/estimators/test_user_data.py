@@ -8,7 +8,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hypermargin.data.ingest import KleinWarning
-from hypermargin.estimators import HyperbolicSVC, HyperbolicSVCCV
+from hypermargin.estimators import (
+    HyperbolicKNeighborsClassifier,
+    HyperbolicSVC,
+    HyperbolicSVCCV,
+    load_model,
+    save_model,
+)
 from hypermargin.geometry.models import from_lorentz
 from reference.objective import lift
 
@@ -67,6 +73,63 @@ def test_tensors_with_gradients_and_of_half_precision(two_blobs):
     for dtype in (torch.float16, torch.bfloat16):
         half = torch.tensor(X, dtype=dtype, requires_grad=True)
         assert np.mean(model.fit(half, y).predict(half) == model.fit(X, y).predict(X)) > 0.95
+
+
+class OnManifold(np.ndarray):
+    """A tensor as geoopt's: an array with a manifold."""
+
+    @classmethod
+    def of(cls, X, kind, **numbers):
+        tensor = np.asarray(X).view(cls)
+        tensor.manifold = type(kind, (), numbers)()
+        return tensor
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "geometry"),
+    [
+        ("PoincareBall", {"c": 0.7, "k": -0.7}, "poincare"),  # geoopt
+        ("PoincareBall", {"c": staticmethod(lambda: 0.7)}, "poincare"),  # HypLL
+        ("Stereographic", {"k": np.float32(-0.7)}, "poincare"),
+        ("Lorentz", {"k": 1.0 / 0.7}, "lorentz"),
+    ],
+)
+def test_the_curvature_of_a_tensor_is_that_of_its_manifold(two_blobs, kind, numbers, geometry, tmp_path):
+    X, y = two_blobs
+    given = from_lorentz(X, geometry, 0.7)
+    tensor = OnManifold.of(given, kind, **numbers)
+    expected = HyperbolicSVC(geometry=geometry, curvature=0.7).fit(given, y)
+    model = HyperbolicSVC(geometry=geometry).fit(tensor, y)
+    assert model.curvature == pytest.approx(0.7, rel=1e-6)
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-5)
+    assert_allclose(model.certified_radius(given), expected.certified_radius(given), rtol=1e-5)
+    for fitted in (
+        HyperbolicSVCCV(geometry=geometry, Cs=[1.0], cv=2),
+        HyperbolicKNeighborsClassifier(geometry=geometry),
+    ):
+        assert fitted.fit(tensor, y).curvature == pytest.approx(0.7, rel=1e-6)
+    (path,) = HyperbolicSVC(geometry=geometry).fit_path(tensor, y, [1.0])
+    assert_allclose(path.decision_function(given), expected.decision_function(given), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"X lies in the space of curvature -0\.7, and curvature is 2 here"):
+        HyperbolicSVC(geometry=geometry, curvature=2.0).fit(tensor, y)
+    with pytest.raises(ValueError, match=f"X lies on a {kind}, .* pass geometry='{geometry}'"):
+        HyperbolicSVC(geometry="klein").fit(tensor, y)
+    other = HyperbolicSVC(geometry=geometry).fit(from_lorentz(X, geometry), y)
+    with pytest.raises(ValueError, match=r"curvature -0\.7, and curvature is 1 here"):
+        other.predict(tensor)
+
+
+def test_a_sphere_is_refused_and_a_number_in_a_tensor_is_a_curvature(two_blobs, tmp_path):
+    X, y = two_blobs
+    with pytest.raises(ValueError, match=r"X lies on a SphereProjection of curvature 0\.5"):
+        HyperbolicSVC(geometry="poincare").fit(OnManifold.of(from_lorentz(X, "poincare"), "SphereProjection", k=0.5), y)
+    given = from_lorentz(X, "hyperboloid", 0.7)  # as MERU gives space components and a learned curvature
+    model = HyperbolicSVC(geometry="hyperboloid", curvature=np.array(0.7)).fit(given, y)
+    save_model(model, tmp_path / "model.npz")
+    assert load_model(tmp_path / "model.npz").curvature == 0.7
+    assert_allclose(model.coef_, HyperbolicSVC().fit(X, y).coef_, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"curvature must be a positive finite number c .* got '0\.7'"):
+        HyperbolicSVC(curvature="0.7").fit(X, y)
 
 
 @pytest.mark.parametrize("curvature", [1.0, 0.3])

@@ -44,7 +44,7 @@ def test_nan_and_infinity(X, geometry, bad):
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 def test_shapes(geometry):
-    width = r"\(n, d \+ 1\)" if geometry == "lorentz" else r"\(n, d\)"
+    width = r"\(n, d \+ 1\)" if geometry in ("lorentz", "lorentz-last", "polar") else r"\(n, d\)"
     for array in (1.0, [1.0, 0.0], np.ones((2, 2, 2))):
         with pytest.raises(ValueError, match=f"points must be an {width} array"):
             check_points(array, geometry)
@@ -71,6 +71,9 @@ def test_one_column_is_no_lorentz_point():
         ("tangent", "lorentz", "pass geometry='tangent'"),
         ("tangent", "klein", "pass geometry='tangent'"),
         ("tangent", "halfspace", "pass geometry='tangent'"),
+        ("hyperboloid", "lorentz", "pass geometry='tangent' or 'hyperboloid'"),
+        ("hyperboloid", "poincare", "pass geometry='tangent' or 'hyperboloid'"),
+        ("lorentz-last", "poincare", "pass geometry='lorentz-last'"),
         ("lorentz", "poincare", "these look like Lorentz coordinates: pass geometry='lorentz'"),
         ("lorentz", "klein", "these look like Lorentz coordinates: pass geometry='lorentz'"),
         ("lorentz", "halfspace", "these look like Lorentz coordinates: pass geometry='lorentz'"),
@@ -89,6 +92,24 @@ def test_another_curvature_is_recognised(X):
 def test_time_last_is_recognised(X):
     with pytest.raises(ValueError, match="time coordinate seems to be the last; put it first"):
         check_lorentz(np.roll(X, -1, axis=1))
+
+
+def test_radius_and_unit_vector_are_recognised(X):
+    with pytest.raises(ValueError, match="these look like a radius and a unit vector: pass geometry='polar'"):
+        check_points(from_lorentz(X, "polar", 1.0, 3), "poincare")
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ([-0.5, 0.6, 0.8], "row 1 of X has the radius -0.5: polar coordinates begin with a radius"),
+        ([0.5, 0.6, 0.9], "row 1 of X has a direction of length 1.08167, which must be 1"),
+        ([1e140, 0.6, 0.8], "row 1 of X lies too far out for double precision"),
+    ],
+)
+def test_bad_polar_coordinates_are_named(row, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        check_points([[1.0, 0.0, 1.0], row, [2.0, 1.0, 0.0]], "polar")
 
 
 def test_the_row_at_fault_is_named(X):
@@ -130,7 +151,9 @@ def test_whether_rows_or_the_geometry_are_wrong_is_judged_over_all_blocks(X, mon
         ValueError, match=r"^row 0 of X is not on the hyperboloid .* \(x0 = [^)]*\) \(4 of 30 rows are outside\)$"
     ):
         check_lorentz(X)
-    with pytest.raises(ValueError, match=r"^row 0 of X .*: the time coordinate seems to be the last; put it first$"):
+    with pytest.raises(
+        ValueError, match=r"^row 0 of X .*: the time coordinate seems to be the last; put it first, or pass"
+    ):
         check_lorentz(np.roll(exp_origin(np.ones((30, 2))), -1, axis=1))
 
 

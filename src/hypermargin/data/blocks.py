@@ -29,7 +29,7 @@ from hypermargin.data.ingest import (
 )
 from hypermargin.data.readers import Rows
 from hypermargin.geometry.lorentz import curvature_scale, lift
-from hypermargin.geometry.validation import PointError
+from hypermargin.geometry.validation import PointError, dimension_of
 from hypermargin.problems.margin import MarginProblem, WeightError, block_weights
 from hypermargin.problems.uncertainty import GeodesicBall
 
@@ -147,7 +147,7 @@ def _checked(rows: Rows, space: Space) -> LabelledBlock:
 
 
 def _empty(space: Space, summary: BlockSummary) -> LabelledBlock:
-    width = max(summary.width, 0) + (space.geometry != "lorentz")
+    width = 1 + dimension_of(max(summary.width, 1), space.geometry)
     return LabelledBlock(np.empty((0, width)), np.empty(0, dtype=np.intp), None, summary)
 
 

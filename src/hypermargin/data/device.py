@@ -226,7 +226,7 @@ def device_space(X: Any, geometry: str, curvature: float, notes_rim: bool = Fals
 
 def _converted(xp: Any, X: Any, geometry: str, curvature: float, notes_rim: bool) -> tuple[Any, int, Rim]:
     name = str(X.dtype).rpartition(".")[2]
-    if name in HALF_PRECISION or (geometry == "lorentz" and int(X.shape[1]) < 2) or "complex" in name:
+    if name in HALF_PRECISION or int(X.shape[1]) < 2 or "complex" in name:
         space, clear = None, None
     else:
         doubles = X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
@@ -257,8 +257,10 @@ def _on_host(X: Any) -> Any:
 
 def _quick_space(xp: Any, X: Any, geometry: str, scale: float) -> tuple[Any, Any]:
     """Space parts in plain doubles, and which rows they are right for; the others may hold anything."""
-    if geometry == "lorentz":
+    if geometry in ("lorentz", "lorentz-last"):
         time, space = scale * X[:, 0], scale * X[:, 1:]
+        if geometry == "lorentz-last":
+            time, space = scale * X[:, -1], scale * X[:, :-1]
         level = time * time - xp.sum(space * space, axis=1)
         clear = (time > 0.0) & (xp.abs(level - 1.0) <= WITHIN * 1e-6 * time * time)
         return space, clear & _is_within(xp, space) & xp.isfinite(time)
@@ -269,7 +271,16 @@ def _quick_space(xp: Any, X: Any, geometry: str, scale: float) -> tuple[Any, Any
         last = 0.5 * ((height - 1.0) * (1.0 + 1.0 / height) + xp.sum(floor * (floor / height), axis=1, keepdims=True))
         space = xp.concat([floor / height, last], axis=1)
         return space, clear & _is_within(xp, space)
+    if geometry == "polar":
+        radius, direction = scale * X[:, :1], X[:, 1:]
+        if direction.shape[1] == 1:
+            direction = xp.concat([xp.cos(direction), xp.sin(direction)], axis=1)
+        length = xp.sqrt(xp.sum(direction * direction, axis=1, keepdims=True))
+        clear = (radius >= 0.0) & (radius <= WITHIN * MAX_RADIUS) & (xp.abs(length - 1.0) <= WITHIN * 1e-6)
+        return xp.sinh(xp.where(clear, radius, xp.zeros_like(radius))) / length * direction, clear[:, 0]
     scaled = scale * X
+    if geometry == "hyperboloid":
+        return scaled, _is_within(xp, scaled)
     square = xp.sum(scaled * scaled, axis=1, keepdims=True)
     if geometry == "tangent":
         clear = square[:, 0] <= (WITHIN * MAX_RADIUS) ** 2

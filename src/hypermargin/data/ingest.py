@@ -42,6 +42,29 @@ class KleinWarning(UserWarning):
 # -- coordinates -------------------------------------------------------------------------------------------------------
 
 
+def manifold_curvature(X: Any, geometry: str) -> float | None:
+    """c of the curvature -c of the manifold on which a tensor of geoopt or HypLL lies; None if it names none.
+
+    The points ``x * x = k`` of geoopt's ``Lorentz(k)`` have the curvature ``-1/k``; the curvature of HypLL is a module
+    that is called. Coordinates of another geometry than the manifold's are a `ValueError`.
+    """
+    manifold: Any = getattr(X, "manifold", None)
+    kind, own = type(manifold).__name__, "lorentz" if "Lorentz" in type(manifold).__name__ else "poincare"
+    if hasattr(manifold, "c"):
+        found = float(manifold.c() if callable(manifold.c) else manifold.c)
+    elif hasattr(manifold, "k"):
+        found = 1.0 / float(manifold.k) if own == "lorentz" else -float(manifold.k)
+    else:
+        return None
+    if geometry not in (own, "tangent"):
+        raise ValueError(f"X lies on a {kind}, and geometry is {geometry!r}: pass geometry={own!r}")
+    if not found > 0.0:
+        raise ValueError(
+            f"X lies on a {kind} of curvature {-found:g}, which is not negative: it is no hyperbolic space"
+        )
+    return found
+
+
 def plain_coordinates(X: Any, geometry: str, curvature: float) -> Any:
     """X as scikit-learn can check it.
 
@@ -54,6 +77,8 @@ def plain_coordinates(X: Any, geometry: str, curvature: float) -> Any:
             "X is an AnnData, whose coordinates and labels have names: use hypermargin.anndata.classify(adata, "
             "basis='X_poincare', groupby='cell_type'), or pass adata.obsm['X_poincare'] and adata.obs['cell_type']"
         )
+    if hasattr(X, "manifold") and hasattr(X, "tensor"):  # HypLL's, which are no tensors themselves
+        X = X.tensor
     rounding = HALF_PRECISION.get(str(getattr(X, "dtype", "")).removeprefix("torch."))
     if hasattr(X, "detach") and hasattr(X, "cpu"):
         X = X.detach().cpu()
@@ -61,16 +86,16 @@ def plain_coordinates(X: Any, geometry: str, curvature: float) -> Any:
     if rounding is None or np.ndim(X) != 2:
         return X
     X = np.array(X, dtype=np.float64)
-    if geometry == "lorentz" and X.shape[1] >= 2 and np.all(np.isfinite(X)):
-        _restore_time(X, curvature, rounding)
+    if geometry in ("lorentz", "lorentz-last") and X.shape[1] >= 2 and np.all(np.isfinite(X)):
+        _restore_time(X, 0 if geometry == "lorentz" else -1, curvature, rounding)
     return X
 
 
-def _restore_time(X: Array, curvature: float, rounding: float) -> None:
+def _restore_time(X: Array, column: int, curvature: float, rounding: float) -> None:
     """Give rows whose time coordinate is right up to rounding the one that is right; rounding xr moves it as well."""
-    time = np.hypot(euclidean_norm(X[:, 1:]), 1.0 / curvature_scale(curvature))
-    near = np.abs(X[:, 0] - time) <= 2.0 * rounding * time
-    X[near, 0] = time[near]
+    time = np.hypot(euclidean_norm(np.delete(X, column, axis=1)), 1.0 / curvature_scale(curvature))
+    near = np.abs(X[:, column] - time) <= 2.0 * rounding * time
+    X[near, column] = time[near]
 
 
 def block_coordinates(X: Any, geometry: str, curvature: float) -> Array:

@@ -15,6 +15,7 @@ from hypermargin.data.ingest import (
     Rim,
     block_coordinates,
     labelled_samples,
+    manifold_curvature,
     plain_coordinates,
     plain_labels,
     require_finite,
@@ -23,7 +24,7 @@ from hypermargin.data.ingest import (
 )
 from hypermargin.data.inputs import column_names, is_collection
 from hypermargin.geometry.lorentz import curvature_scale
-from hypermargin.geometry.validation import check_geometry
+from hypermargin.geometry.validation import check_geometry, dimension_of
 
 #: Where pickles have what `PackedClassifier` packs; the last two names are those of earlier versions.
 PACKED_STATES = ("_packed", "_stored_points", "_stored_trees")
@@ -48,6 +49,17 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         curvature_scale(self.curvature)
         if hasattr(self, "verbose"):
             self._require("verbose", isinstance(self.verbose, Integral), "an integer")
+
+    def _note_manifold(self, X, *, reset: bool) -> None:
+        """Take the curvature from a tensor that knows its manifold, unless another one than the default was stated."""
+        found = manifold_curvature(X, self.geometry)
+        if found is None or np.isclose(found, float(self.curvature), rtol=1e-6, atol=0.0):  # single precision is usual
+            return
+        if not reset or self.curvature != 1.0:
+            raise ValueError(
+                f"X lies in the space of curvature -{found:.6g}, and curvature is {float(self.curvature):.6g} here"
+            )
+        self.curvature = found
 
     def _require(self, name: str, is_right: bool, wanted: str) -> None:
         if not is_right:
@@ -78,6 +90,7 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     def _validated(self, X, y, *, reset: bool = True) -> tuple[Array, np.ndarray]:
         """X as numbers, shape (n, width), and y, shape (n,), after the checks of scikit-learn and of missing labels."""
         self._refuse_collections(X)
+        self._note_manifold(X, reset=reset)
         X, y = plain_coordinates(X, self.geometry, self.curvature), plain_labels(y)
         X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=False)
         require_finite(X)
@@ -87,6 +100,7 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         """New data as numbers, shape (n, width), as they were given; an error where the classifier is not fitted."""
         check_is_fitted(self)
         self._refuse_collections(X)
+        self._note_manifold(X, reset=False)
         X = plain_coordinates(X, self.geometry, self.curvature)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
         require_finite(X)
@@ -101,7 +115,7 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         values = block_coordinates(X, self.geometry, self.curvature)
         self._check_width(values.shape[1])
         if len(values) == 0:
-            return np.empty((0, self.n_features_in_ + (self.geometry != "lorentz"))), 0
+            return np.empty((0, 1 + dimension_of(self.n_features_in_, self.geometry))), 0
         return to_unit(values, self.geometry, self.curvature)
 
     def _check_width(self, width: int) -> None:

@@ -76,7 +76,7 @@ def plain_model(estimator: HyperbolicClassifier) -> dict[str, Any]:
     kind = type(estimator)
     if _CLASSES.get(kind.__name__) is not kind:
         raise TypeError(f"model files are for {', '.join(_CLASSES)}, not for {kind.__name__}")
-    parameters = estimator.get_params(deep=False)
+    parameters = estimator.get_params(deep=False) | {"curvature": float(estimator.curvature)}
     for name, value in parameters.items():
         if not is_plain(value):
             raise ValueError(

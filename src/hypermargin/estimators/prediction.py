@@ -44,6 +44,7 @@ class BlockPredictor(HyperbolicClassifier):
     def _predicted(self, X: Any, what: str) -> Any:
         """`_combined` of every point of anything that X may be."""
         check_is_fitted(self)
+        self._note_manifold(X, reset=False)
         if is_dask(X):
             return self._on_cluster(X, what)
         if inputs.is_on_device(X):

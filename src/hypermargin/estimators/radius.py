@@ -16,7 +16,7 @@ from hypermargin.estimators.multiclass import OneVsOne, OneVsRest, Scheme
 from hypermargin.geometry.lorentz import covector, euclidean_norm, lift, minkowski_dot, quadratic_form
 from hypermargin.geometry.metric import distance
 from hypermargin.geometry.models import from_lorentz, to_lorentz
-from hypermargin.geometry.validation import MAX_RADIUS
+from hypermargin.geometry.validation import MAX_RADIUS, WIDER
 
 EPS = float(np.finfo(np.float64).eps)
 #: No point that doubles can hold has moved farther.
@@ -147,6 +147,7 @@ class Coordinates:
 
     geometry: str
     curvature: float
+    width: int | None = None  # of polar coordinates in the plane: 2 or 3
 
     def written(self, points: Array) -> tuple[Array, Array]:
         """Coordinates of unit points, shape (n, width), and the unit points that `predict` reads there, (n, d + 1).
@@ -157,10 +158,10 @@ class Coordinates:
         there = radius < MAX_RADIUS - RADIUS_ROOM
         if self.geometry == "klein":
             there &= np.tanh(radius) < 1.0 - 8.0 * EPS  # nearer to the rim the norm may round to 1
-        width = points.shape[1] - (self.geometry != "lorentz")
+        width = self.width or points.shape[1] - (self.geometry not in WIDER)
         coordinates, read = np.full((len(points), width), np.nan), np.full(points.shape, np.nan)
         if there.any():
-            coordinates[there] = from_lorentz(points[there], self.geometry, self.curvature)
+            coordinates[there] = from_lorentz(points[there], self.geometry, self.curvature, width)
             read[there] = to_lorentz(coordinates[there], self.geometry, self.curvature)
         return coordinates, read
 

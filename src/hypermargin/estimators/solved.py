@@ -143,9 +143,9 @@ class SolvedClassifier(BlockPredictor):
         """Fit models that differ in C, all binary problems for all C at once."""
         results = self._solve_models(models, X, y, sample_weight)
         for model, result in zip(models, results, strict=True):
-            for columns in ("n_features_in_", "feature_names_in_"):
-                if hasattr(models[0], columns):
-                    setattr(model, columns, getattr(models[0], columns))
+            for known in ("n_features_in_", "feature_names_in_", "curvature"):  # of X, where it is a tensor that knows
+                if hasattr(models[0], known):
+                    setattr(model, known, getattr(models[0], known))
             model._set_fitted(*result)
 
     @abstractmethod

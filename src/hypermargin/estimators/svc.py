@@ -23,6 +23,7 @@ from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.radius import Coordinates, Hyperplanes, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import LazyResults, SolvedClassifier
 from hypermargin.geometry.lorentz import curvature_scale
+from hypermargin.geometry.validation import dimension_of
 from hypermargin.problems import MarginProblem, UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.progress import tracked
@@ -70,7 +71,8 @@ class HyperbolicSVC(SolvedClassifier):
         "exact"). ``loss="asinh"`` asks for the original objective, whose risk grows like a logarithm: for outliers.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
-    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}, default="lorentz"
+    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent", "hyperboloid", "polar", "lorentz-last"}, \
+default="lorentz"
         What the columns of X are. Points off the manifold are an error that says what they look like. Tangent vectors
         at the origin may be any numbers; those beyond hyperbolic radius 18 are drawn in to it, with a warning.
     curvature : float, default=1.0
@@ -192,12 +194,13 @@ class HyperbolicSVC(SolvedClassifier):
 
     def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, AnySamples]:
         """The classes, and the samples of positive weight in canonical order; in blocks where X is."""
+        self._note_manifold(X, reset=reset)
         if is_blocked(X):
             return self._blocked_set(X, y, sample_weight, reset=reset)
         given = self._labelled_samples(X, y, sample_weight, reset=reset)
         uncertainty = self.uncertainty
         if isinstance(uncertainty, UncertaintySet):
-            uncertainty.check(len(y), given.X.shape[1] - (self.geometry == "lorentz"))
+            uncertainty.check(len(y), dimension_of(given.X.shape[1], self.geometry))
             uncertainty = uncertainty.scaled(curvature_scale(self.curvature))
         if given.kept is not None and hasattr(uncertainty, "take"):
             uncertainty = uncertainty.take(given.kept)
@@ -324,7 +327,7 @@ class HyperbolicSVC(SolvedClassifier):
         `certified_radius`. Where there is none that double precision can write in these coordinates the row is NaN and
         the distance infinite.
         """
-        space = Coordinates(self.geometry, self.curvature)
+        space = Coordinates(self.geometry, self.curvature, self.n_features_in_)
         coordinates, distance = nearest_adversarial(self._points(X), self._hyperplanes(), space)
         return coordinates, distance / curvature_scale(self.curvature)
 

@@ -41,7 +41,8 @@ class ShownModel:
 
     def coordinates(self, points: Array) -> Any:
         """Coordinates of the model from unit Lorentz points, as a data frame if `X` was one."""
-        return in_columns_of(self._template, from_lorentz(points, self.geometry, self.curvature))
+        width = self._template.shape[1]
+        return in_columns_of(self._template, from_lorentz(points, self.geometry, self.curvature, width))
 
     def predicted(self, points: Array) -> np.ndarray:
         """Indices among `classes` of the labels predicted for unit Lorentz points, shape (n,)."""

@@ -95,7 +95,7 @@ def fixed_order_product(X: ArrayLike, M: ArrayLike) -> Array:
 
 def curvature_scale(curvature: float) -> float:
     """``sqrt(c)``, the factor that takes lengths of the space of curvature ``-c`` to lengths of curvature -1."""
-    c = float(curvature)
+    c = np.nan if isinstance(curvature, str) else float(curvature)
     if not (np.isfinite(c) and c > 0.0):
         raise ValueError(
             f"curvature must be a positive finite number c (the space then has curvature -c), got {curvature!r}"

@@ -1,4 +1,4 @@
-"""Coordinates of hyperbolic space: Lorentz, Poincaré ball, Klein, upper half-space, tangent at the origin.
+"""Coordinates of hyperbolic space: Lorentz, Poincaré ball, Klein, upper half-space, tangent at the origin, polar.
 
 Convention. ``curvature=c`` with c > 0 means the space of sectional curvature ``-c``. Its coordinates are, with
 ``s = sqrt(c)`` and ``x = (x0, xr)`` the point of the *unit* hyperboloid (curvature -1) that they stand for:
@@ -10,6 +10,10 @@ Convention. ``curvature=c`` with c > 0 means the space of sectional curvature ``
 | `klein`     | d     | ``|k| < 1/s``                 | ``k = xr / (s x0)``                                    |
 | `halfspace` | d     | last coordinate ``h > 0``     | ``h = 1/(x0 - xd)``, the others ``x_i/(x0 - xd)``      |
 | `tangent`   | d     | all of R^d                    | ``v = asinh(|xr|) xr / (s |xr|)``, so ``|v|`` is the distance |
+| `hyperboloid` | d   | all of R^d                    | ``Xr = xr / s``: `lorentz` without ``X0``                |
+| `polar`     | 2 if d = 2 | radius ``r >= 0``, any angle | ``r = asinh(|xr|) / s``, the angle of xr              |
+| `polar`     | d + 1 | ``r >= 0``, ``|u| = 1``         | r and ``u = xr / |xr|``                                |
+| `lorentz-last` | d + 1 | as `lorentz`                | ``(Xr, X0)``                                           |
 
 The half-space with the metric ``|du|^2/(c h^2)`` needs no factor: its coordinates do not depend on c, and the origin is
 ``(0, ..., 0, 1)`` there. The last space axis of the other models points to its infinity.
@@ -43,8 +47,8 @@ def to_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
 
     Parameters
     ----------
-    X : (..., d) array; (..., d + 1) for "lorentz"
-    geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent"}
+    X : (..., width) array
+    geometry : one of `GEOMETRIES`
     curvature : float
         c > 0.
 
@@ -65,16 +69,18 @@ def unit_points_of(X: Array, geometry: str, curvature: float) -> Array:
     return lift(_TO_SPACE[geometry](X, float(curvature)))
 
 
-def from_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0) -> Array:
+def from_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0, width: int | None = None) -> Array:
     """Coordinates in the space of curvature ``-c`` of points of the unit hyperboloid: the inverse of `to_lorentz`.
 
-    Shape (..., d + 1) to (..., d), or to (..., d + 1) for "lorentz". Only ``xr`` is read. Points so far out that their
-    coordinates would round to the edge of the Poincaré ball (radius 37) or of the Klein ball (radius 18) are a
-    `ValueError`.
+    Shape (..., d + 1) to (..., width). Only ``xr`` is read. Points so far out that their coordinates would round to the
+    edge of the Poincaré ball (radius 37) or of the Klein ball (radius 18) are a `ValueError`. Polar coordinates of the
+    plane have an angle unless ``width=3`` asks for a unit vector; on a line there are none.
     """
     check_geometry(geometry)
     scale = 1.0 if geometry == "halfspace" else curvature_scale(curvature)
     X = check_coordinates(X, "lorentz")
+    if geometry == "polar":
+        return _polar_from_space(X[..., 1:], scale, has_angle=X.shape[-1] == 3 and width != 3)
     coordinates = _FROM_SPACE[geometry](X[..., 1:])
     if geometry in ("poincare", "klein") and np.any(euclidean_norm(coordinates) >= 1.0):
         raise ValueError(
@@ -146,10 +152,16 @@ def _halfspace_from_space(space: Array) -> Array:
     return np.concatenate([floor * height, height], axis=-1)
 
 
-def _tangent_to_space(v: Array, curvature: float) -> Array:
-    """``sinh(r) v/|v|`` with ``r^2 = c |v|^2``; the digits of r beyond a double count r times as much in sinh(r)."""
+def _scaled_length(v: Array, curvature: float) -> tuple[Array, Array]:
+    """``r = sqrt(c) |v|`` as a sum of two doubles; the digits beyond a double count r times as much in sinh(r)."""
     high, low = _scaled_squares(v, curvature)
     double_double.roots(high.ravel(), low.ravel())
+    return high, low
+
+
+def _tangent_to_space(v: Array, curvature: float) -> Array:
+    """``sinh(r) v/|v|``."""
+    high, low = _scaled_length(v, curvature)
     correction = np.where(high > 0.0, np.cosh(high) * low / np.where(high > 0.0, high, 1.0), 0.0)
     return np.sqrt(curvature) * v * (sinhc(high) + correction)
 
@@ -158,12 +170,35 @@ def _tangent_from_space(space: Array) -> Array:
     return space * arcsinhc(_norm(space))
 
 
+def _polar_to_space(x: Array, curvature: float) -> Array:
+    high, low = _scaled_length(x[..., :1], curvature)
+    direction = x[..., 1:]
+    if x.shape[-1] == 2:
+        direction = np.concatenate([np.cos(direction), np.sin(direction)], axis=-1)
+    return (np.sinh(high) + np.cosh(high) * low) * (direction / _norm(direction))
+
+
+def _polar_from_space(space: Array, scale: float, has_angle: bool) -> Array:
+    """The origin has the angle 0, or the first axis as its direction."""
+    if space.shape[-1] < 2:
+        raise ValueError("polar coordinates are for the plane and higher dimensions")
+    length = _norm(space)
+    if has_angle:
+        direction = np.arctan2(space[..., 1:], space[..., :1])
+    else:
+        direction = np.where(length > 0.0, space / np.where(length > 0.0, length, 1.0), np.eye(1, space.shape[-1])[0])
+    return np.concatenate([np.arcsinh(length) / scale, direction], axis=-1)
+
+
 _TO_SPACE: dict[str, Callable[[Array, float], Array]] = {
     "lorentz": lambda x, curvature: np.sqrt(curvature) * x[..., 1:],
     "poincare": _poincare_to_space,
     "klein": _klein_to_space,
     "halfspace": _halfspace_to_space,
     "tangent": _tangent_to_space,
+    "hyperboloid": lambda space, curvature: np.sqrt(curvature) * space,
+    "polar": _polar_to_space,
+    "lorentz-last": lambda x, curvature: np.sqrt(curvature) * x[..., :-1],
 }
 _FROM_SPACE: dict[str, Callable[[Array], Array]] = {
     "lorentz": lift,
@@ -171,4 +206,6 @@ _FROM_SPACE: dict[str, Callable[[Array], Array]] = {
     "klein": _klein_from_space,
     "halfspace": _halfspace_from_space,
     "tangent": _tangent_from_space,
+    "hyperboloid": lambda space: space,
+    "lorentz-last": lambda space: np.roll(lift(space), -1, axis=-1),
 }

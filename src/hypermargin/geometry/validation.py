@@ -13,7 +13,9 @@ from hypermargin.geometry.compiled import points as compiled_points
 from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm
 
 #: The coordinates there are; see `models` for what each means.
-GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent")
+GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent", "hyperboloid", "polar", "lorentz-last")
+#: Those with a column more than dimensions; polar coordinates of the plane have an angle, and two columns.
+WIDER = ("lorentz", "lorentz-last", "polar")
 
 #: Largest radius at which double precision still tells the hyperboloid from its neighbourhood.
 MAX_RADIUS = 18.0
@@ -43,17 +45,22 @@ def check_geometry(geometry: str) -> str:
     return geometry
 
 
+def dimension_of(width: int, geometry: str) -> int:
+    """The dimension of the space in which rows of `width` numbers are coordinates of points."""
+    return 2 if (geometry, width) == ("polar", 2) else width - (geometry in WIDER)
+
+
 def check_coordinates(X: ArrayLike, geometry: str, curvature: float = 1.0, *, atol: float = 1e-6) -> Array:
     """Return X, shape (..., width), as float64 in the domain of the model, or raise `ValueError`.
 
     Out of domain are: NaN and infinity; Lorentz vectors with ``|c x * x - 1| > atol c x0^2`` or ``x0 <= 0``; the edge
     and the outside of the Poincaré and Klein balls, ``sqrt(c) |p| >= 1``; height 0 and below in the half-space, whose
-    point at infinity has no coordinates.
+    point at infinity has no coordinates; polar coordinates with a radius below 0 or ``||u| - 1| > atol``.
     """
     check_geometry(geometry)
     scale = curvature_scale(curvature)
     X = np.asarray(X, dtype=np.float64)
-    least = 2 if geometry == "lorentz" else 1
+    least = 2 if geometry in WIDER else 1
     if X.ndim == 0 or X.shape[-1] < least:
         width = "d + 1 with d >= 1" if least == 2 else "d >= 1"
         raise ValueError(f"{geometry} coordinates need a last axis of length {width}, got shape {X.shape}")
@@ -67,7 +74,7 @@ def check_coordinates(X: ArrayLike, geometry: str, curvature: float = 1.0, *, at
     if np.any(outside):
         row = int(np.argmax(outside))
         # Where most rows are on the hyperboloid, the geometry is right and single rows are damaged.
-        damaged = geometry == "lorentz" and np.mean(outside) < 0.5
+        damaged = geometry in WIDER and np.mean(outside) < 0.5
         hint = "" if damaged else _hint(rows, geometry, scale, atol)
         count = int(np.sum(outside))
         others = f" ({count} of {len(rows)} rows are outside)" if 1 < count < len(rows) else ""
@@ -84,7 +91,7 @@ def check_points(X: ArrayLike, geometry: str = "lorentz", curvature: float = 1.0
     check_geometry(geometry)
     X = np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.asarray(X)
     if X.ndim != 2:
-        width = "d + 1" if geometry == "lorentz" else "d"
+        width = "d + 1" if geometry in WIDER else "d"
         raise ValueError(f"points must be an (n, {width}) array with d >= 1, got shape {X.shape}")
     if X.shape[0] == 0:
         raise ValueError("there are no points: X has 0 rows")
@@ -127,22 +134,32 @@ def _are_clearly_points(X: Array, atol: float) -> bool:
 
 def _outside(X: Array, geometry: str, scale: float, atol: float = 1e-6) -> NDArray[np.bool_]:
     """Which rows are outside the domain of the model; shape (n,)."""
+    if geometry == "lorentz-last":
+        return _outside(np.roll(X, 1, axis=1), "lorentz", scale, atol)
     if geometry == "lorentz":
         time, space = scale * X[:, 0], scale * euclidean_norm(X[:, 1:])
         residual = np.abs((time - space) * (time + space) - 1.0)
         return (time <= 0.0) | (residual > atol * np.maximum(time**2, 1.0))
+    if geometry == "polar":
+        lengths = euclidean_norm(X[:, 1:]) if X.shape[1] > 2 else np.ones(len(X))
+        return (X[:, 0] < 0.0) | (scale * X[:, 0] > np.arcsinh(_HUGE)) | (np.abs(lengths - 1.0) > atol)
     norm = euclidean_norm(X)
     if geometry in ("poincare", "klein"):
         return scale * norm >= 1.0
     if geometry == "halfspace":
         return (X[:, -1] <= 1.0 / _HUGE) | (norm > _HUGE * np.minimum(X[:, -1], 1.0))
+    if geometry == "hyperboloid":
+        return scale * norm > _HUGE
     return scale * norm > np.arcsinh(_HUGE)
 
 
 def _radius(X: Array, geometry: str, scale: float) -> Array:
     """Distance to the origin on the unit hyperboloid of points that are in the domain; shape (n,)."""
-    if geometry == "lorentz":
-        return np.arcsinh(scale * euclidean_norm(X[:, 1:]))
+    if geometry in ("lorentz", "lorentz-last", "hyperboloid"):
+        space = {"lorentz": X[:, 1:], "lorentz-last": X[:, :-1]}.get(geometry, X)
+        return np.arcsinh(scale * euclidean_norm(space))
+    if geometry == "polar":
+        return scale * X[:, 0]
     if geometry == "halfspace":
         offset = np.hypot(euclidean_norm(X[:, :-1]), X[:, -1] - 1.0)
         return 2.0 * np.arcsinh(0.5 * offset / np.sqrt(X[:, -1]))
@@ -157,8 +174,16 @@ def _radius(X: Array, geometry: str, scale: float) -> Array:
 
 def _complaint(row: Array, geometry: str, scale: float) -> str:
     """What is wrong with one row that is outside the domain."""
-    if geometry == "tangent" or (geometry == "halfspace" and row[-1] > 0.0):
+    if geometry in ("tangent", "hyperboloid") or (geometry == "halfspace" and row[-1] > 0.0):
         return "lies too far out for double precision"
+    if geometry == "polar":
+        if row[0] < 0.0:
+            return f"has the radius {row[0]:.6g}: polar coordinates begin with a radius, which is not negative"
+        length = np.linalg.norm(row[1:])
+        direction = f"has a direction of length {length:.6g}, which must be 1, in the columns after the radius"
+        return "lies too far out for double precision" if row.size == 2 or abs(length - 1.0) <= 1e-6 else direction
+    if geometry == "lorentz-last":
+        return _complaint(np.roll(row, 1), "lorentz", scale) + " with x0 in the last column"
     if geometry == "lorentz":
         level = "1" if scale == 1.0 else f"1/curvature = {1.0 / scale**2:.6g}"
         return (
@@ -181,8 +206,10 @@ def _hint(X: Array, geometry: str, scale: float, atol: float) -> str:
     if X.shape[1] >= 2:
         if geometry != "lorentz" and fits("lorentz"):
             return ": these look like Lorentz coordinates: pass geometry='lorentz'"
-        if geometry == "lorentz" and fits("lorentz", np.roll(X, 1, axis=1)):
-            return ": the time coordinate seems to be the last; put it first"
+        if fits("lorentz-last"):
+            return ": the time coordinate seems to be the last; put it first, or pass geometry='lorentz-last'"
+        if X.shape[1] > 2 and fits("polar"):
+            return ": these look like a radius and a unit vector: pass geometry='polar'"
         found = _curvature_of(X)
         if found is not None and fits("lorentz", factor=float(np.sqrt(found))):
             return f": these look like Lorentz coordinates of curvature -{found:.6g}: pass curvature={found:.6g}"
@@ -190,9 +217,10 @@ def _hint(X: Array, geometry: str, scale: float, atol: float) -> str:
         return ": these look like Poincaré coordinates: pass geometry='poincare' (or 'klein')"
     if geometry != "halfspace" and fits("halfspace"):
         return ": these may be half-space or tangent coordinates: pass geometry='halfspace' or 'tangent'"
-    if X.shape[1] >= 1:
-        return ": these may be tangent vectors at the origin: pass geometry='tangent'"
-    return ""
+    return (
+        ": these may be tangent vectors at the origin, or the space components of Lorentz coordinates: pass "
+        "geometry='tangent' or 'hyperboloid'"
+    )
 
 
 def _curvature_of(X: Array) -> float | None:

@@ -144,7 +144,8 @@ class PoincareDisplay:
             boundaries["curve" if curved else fitted.solver] = fitted.solutions_[0]
 
         def of_points(method: Callable[[Any], np.ndarray]) -> Callable[[Array], np.ndarray]:
-            return lambda points: method(in_columns_of(X, from_lorentz(points, geometry, curvature)))
+            width = np.shape(X)[1]
+            return lambda points: method(in_columns_of(X, from_lorentz(points, geometry, curvature, width)))
 
         return cls(
             to_lorentz(X, geometry, curvature),

@@ -180,7 +180,7 @@ class TreeEnsemble(PackedClassifier, BlockPredictor):
         Shapes (n, width) and (n,). Found by search along geodesics, so no nearer than `certified_radius`. Where none
         was found the row is NaN and the distance infinite.
         """
-        space = Coordinates(self.geometry, self.curvature)
+        space = Coordinates(self.geometry, self.curvature, self.n_features_in_)
 
         def as_seen(moved: Array) -> Array:
             return self._in_frame(space.written(move_from_origin(moved, self.frame_))[1])
