@@ -16,7 +16,7 @@ from hypermargin.certificates.core.objective import Enclosure
 from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
-from hypermargin.solvers.exact.asinh.solve import solve_asinh
+from hypermargin.solvers.exact.asinh.search import solve_asinh
 from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame, next_frame
@@ -151,9 +151,7 @@ class Exact(Solver):
     def _run_asinh(self, problem: MarginProblem, tol: float, starts: list[Array]) -> Outcome:
         if problem.uncertainty is not None:
             raise ValueError("loss='asinh' does not handle an uncertainty set; use loss='hinge'")
-        return solve_asinh(
-            problem, tol, starts, max_nodes=self.max_nodes, time_limit=self.time_limit, verify=self.verify
-        )
+        return solve_asinh(problem, tol, starts, self.max_nodes, self.time_limit, self.verify)
 
     def _hinge_starts(self, problem: MarginProblem, Cs: Sequence[float]) -> list[list[Array]]:
         """For every C the points that a search for the asinh optimum begins with: the hinge optimum, and `start`."""

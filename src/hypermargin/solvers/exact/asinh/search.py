@@ -1,7 +1,12 @@
-"""Branch and bound over boxes of w: the main loop of the exact method for the asinh loss.
+"""The asinh objective to proven global optimality: branch and bound over boxes of w (docs/asinh.md).
 
 A box is examined by settling samples and adding cuts. If its bound reaches the cutoff it is proved and becomes a leaf;
 if not, it is bisected, and its halves start with its settled samples. The box with the least bound is next.
+
+The frame of the search is where samples that bend the objective are near the origin, and its axes are theirs. Boxes are
+products of intervals, so what they cost depends on the coordinates. Samples matter through the curvature of their loss
+at the optimum: with their mean at the origin no coordinate of w is worth much more than another, and along the
+principal axes of their second moments a box is as long as the objective is flat.
 
 That nothing lies outside the first box is shown for directions of w, covered by cones whose far parts cost too much.
 Any w outside the cube ``|w_j| <= S`` is ``s v`` with s >= S and v on the surface of the unit cube. On a piece V of a
@@ -12,17 +17,28 @@ suffices.
 
 import heapq
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import AsinhCertificate, CertificateError
 from hypermargin.certificates.asinh.certificate import ends_of_chords
-from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf
+from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf, Frame
+from hypermargin.geometry.isometries import boost, inverse, rotation
+from hypermargin.geometry.lorentz import covector
+from hypermargin.geometry.mean import lorentz_centroid
+from hypermargin.problems.margin import MarginProblem
+from hypermargin.solvers.base import Outcome, Status
 from hypermargin.solvers.exact.asinh.compiled.model import Model
 from hypermargin.solvers.exact.asinh.compiled.samples import Samples
+from hypermargin.solvers.exact.compiled.search import bisected, faces
+from hypermargin.solvers.exact.finish import best_along_axes, checked_outcome, history_dict
+from hypermargin.solvers.exact.frames import first_frame
 
 #: Boxes that a search may hold with samples of their own, in numbers of samples: beyond it the newest box is next.
 MOST_HELD = 50_000_000
@@ -46,6 +62,20 @@ CONE = 0.1
 THINNEST = 1.0 / 32.0
 #: Cuts on one box at most, in a proof and in a step of local descent.
 MOST_CUTS, DESCENT_CUTS = 16, 8
+
+
+#: The share of the tolerance that the search aims at; the rest is room for the check, which rounds to the safe side.
+AIM = 0.9
+#: What the check of a certificate costs, and the last look at a box that is left open, in times of the search for it.
+CHECK_COST, CLOSE_COST = 1.0, 1.0
+#: Searches to make at most until the check proves the gap.
+MOST_SEARCHES = 3
+#: The share of the cost with which every sample counts, so that there is a mean where none bends the objective.
+EVERY = 1e-9
+#: Samples at the kink, up to the accuracy of the point, bend the objective as well.
+KINK = 1.0 + 1e-3
+#: Radians by which axes are turned off those of the samples: in few samples faces of boxes would meet zeros of margins.
+TURN = 0.01
 
 
 class Objective:
@@ -86,6 +116,18 @@ class Box:
     halves: tuple["Box", ...] = ()
     proof: BoxLeaf | None = None
 
+    @classmethod
+    def around(cls, centre: Array, half_side: float, point: Array, n_samples: int) -> "Box":
+        """A cube in which no sample is settled yet."""
+        k = centre.size
+        everything = np.arange(n_samples, dtype=np.intc)
+        return cls(centre, np.full(k, half_side), point, np.zeros(2 + k + k * k), everything)
+
+    def close(self, proof: BoxLeaf | None = None, bound: float | None = None) -> None:
+        """Let go of the arrays that only open boxes need; with a proof the box is a leaf of this bound."""
+        self.proof, self.bound = proof, self.bound if bound is None else bound
+        self.active, self.sums = self.active[:0], self.sums[:0]
+
 
 class Examiner:
     """Bounds boxes one after the other; `examined` counts them, `work` the samples looked at."""
@@ -104,12 +146,11 @@ class Examiner:
         `room` is the absolute gap aimed at. With `settle_for_less` the best bound is recorded as proof in any case.
         """
         self.examined += 1
-        if not self.objective.allow_timelike and _all_timelike(box):
-            self._prove_outright(box)
-            return
         model = self._model
-        if not self._settle(box, cutoff, room):
-            self._prove_outright(box)
+        infeasible = not self.objective.allow_timelike and _all_timelike(box)
+        if infeasible or not self._settle(box, cutoff, room):
+            k = box.centre.size
+            box.close(BoxLeaf(1.0, np.zeros((0, k)), np.zeros(0), np.zeros(k)), np.inf)
             return
         x = self._nearest(box, box.point)
         lowest, deepest = np.inf, x
@@ -146,7 +187,7 @@ class Examiner:
             centre[box.axis] += side * radius[box.axis]
             halves.append(Box(centre, radius, box.point, box.sums, box.active, box.lam, box.bound))
         box.halves = tuple(halves)
-        _release(box)
+        box.close()
         return box.halves
 
     def model_minimiser(self, box: Box, room: float) -> Array:
@@ -234,22 +275,10 @@ class Examiner:
         bound = model.bound()
         if bound < cutoff:
             return False
-        box.bound = bound
         x = np.rint(model.minimiser(GRID) * GRID)
         real = points[:, 0] < NOWHERE
-        box.proof = BoxLeaf(box.lam, np.rint(points[real] * GRID), weights[real], x)
-        _release(box)
+        box.close(BoxLeaf(box.lam, np.rint(points[real] * GRID), weights[real], x), bound)
         return True
-
-    def _prove_outright(self, box: Box) -> None:
-        k = box.centre.size
-        box.proof, box.bound = BoxLeaf(1.0, np.zeros((0, k)), np.zeros(0), np.zeros(k)), np.inf
-        _release(box)
-
-
-def _release(box: Box) -> None:
-    """Let go of the arrays that only open boxes need."""
-    box.active, box.sums = box.active[:0], box.sums[:0]
 
 
 def _form(w: Array) -> float:
@@ -267,7 +296,6 @@ class Search:
     """State of the search over the cube ``|w_j| <= half_side`` for the relative gap `tol`."""
 
     def __init__(self, objective: Objective, half_side: float, tol: float) -> None:
-        k = objective.best.size
         self.objective, self.tol = objective, tol
         self.examiner = Examiner(objective)
         self.history: list[float] = []
@@ -275,13 +303,7 @@ class Search:
         self._heap: list[tuple[float, int, Box]] = []
         self._held, self._weakest = 0, np.inf
         self._newest: list[Box] = []
-        self.root = Box(
-            centre=np.zeros(k),
-            radius=np.full(k, half_side),
-            point=objective.best,
-            sums=np.zeros(2 + k + k * k),
-            active=np.arange(objective.n_samples, dtype=np.intc),
-        )
+        self.root = Box.around(np.zeros(objective.best.size), half_side, objective.best, objective.n_samples)
         self._push(self.root)
 
     @property
@@ -302,12 +324,8 @@ class Search:
 
     @property
     def n_open(self) -> int:
+        """Boxes that are not proved. A bound that a half has from the whole is no proof of the half."""
         return len(self._heap) + len(self._newest)
-
-    @property
-    def finished(self) -> bool:
-        """Whether every box is proved. A bound that a half has from the whole is no proof of the half."""
-        return not self.n_open
 
     def step(self) -> None:
         """Examine the next box, and halve it unless it is proved."""
@@ -317,24 +335,17 @@ class Search:
         if box.proof is None:
             halves = self.examiner.halve(box)
             self._held += sum(half.active.size for half in halves)
-            if self._held > MOST_HELD:
-                self._newest.extend(halves)
-            else:
-                for half in halves:
-                    self._push(half)
+            for half in halves:
+                self._newest.append(half) if self._held > MOST_HELD else self._push(half)
         if self.examiner.examined % 64 == 1:
             self.history.extend((self.lower, self.objective.upper))
 
     def close(self) -> None:
         """Give every box that is left a proof of its own, however weak: the bound of a search that was ended early."""
-        for box in self._open():
+        for box in [*(box for _, _, box in self._heap), *self._newest]:
             self.examiner.examine(box, self.cutoff, self.tol * self.objective.upper, settle_for_less=True)
             self._weakest = min(self._weakest, box.bound)
         self._heap, self._newest = [], []
-
-    def _open(self) -> Iterator[Box]:
-        yield from (box for _, _, box in self._heap if box.proof is None)
-        yield from self._newest
 
     def _push(self, box: Box) -> None:
         heapq.heappush(self._heap, (box.bound, next(self._order), box))
@@ -346,9 +357,8 @@ def polish(objective: Objective, start: Array, tol: float) -> None:
     w, value = objective.offer(start)
     size = max(0.5 * float(np.abs(w).max()), 1e-3)
     smallest = max(1e-6, 0.01 * tol) * size  # the search itself finds the last digits
-    everything = np.arange(objective.n_samples, dtype=np.intc)
     while size > smallest:
-        box = Box(w, np.full(w.size, size), w, np.zeros(2 + w.size + w.size**2), everything)
+        box = Box.around(w, size, w, objective.n_samples)
         trial, trial_value = objective.offer(examiner.model_minimiser(box, 0.1 * tol * value))
         if trial_value < value * (1.0 - 0.01 * tol):
             w, value = trial, trial_value
@@ -369,37 +379,27 @@ def find_half_side(objective: Objective, cutoff: float) -> tuple[float, list[Pie
 
 
 def _cover(objective: Objective, half_side: float, cutoff: float) -> list[Pieces] | None:
-    samples, k = objective.samples, objective.best.size
-    faces, left = [], MOST_PIECES
-    for axis in range(k):
-        for side in (-1.0, 1.0):
-            pieces: Pieces = []
-            low, high = -np.ones(k), np.ones(k)
-            low[axis] = high[axis] = side
-            waiting = [(low, high, np.arange(objective.n_samples, dtype=np.intc))]
-            while waiting:
-                low, high, active = waiting.pop()
-                if len(pieces) > left:
-                    return None
-                least, most = form_range(low, high)
-                if most < -SURELY and not objective.allow_timelike:
-                    pieces.append(-1)
-                    continue
-                margin_term = 0.5 * half_side**2 * max(0.0, least)
-                if margin_term >= cutoff or margin_term + samples.outside(low, high, half_side, active) >= cutoff:
-                    pieces.append(-1)
-                    continue
-                active = samples.unsettled() if margin_term < cutoff else active
-                widest = int(np.argmax(high - low))
-                pieces.append(widest)
-                middle = 0.5 * (low[widest] + high[widest])
-                below, above = high.copy(), low.copy()
-                below[widest] = above[widest] = middle
-                waiting.append((above, high, active))
-                waiting.append((low, below, active))
-            left -= len(pieces)
-            faces.append(pieces)
-    return faces
+    """The pieces of the faces of the cube that prove what is outside; None if too many would be needed."""
+    samples, cover, left = objective.samples, [], MOST_PIECES
+    for face in faces(objective.best.size):
+        pieces: Pieces = []
+        waiting = [(face, np.arange(objective.n_samples, dtype=np.intc))]
+        while waiting:
+            if len(pieces) > left:
+                return None
+            piece, active = waiting.pop()
+            least, most = form_range(piece.low, piece.high)
+            margin_term = 0.5 * half_side**2 * max(0.0, least)
+            proved = (most < -SURELY and not objective.allow_timelike) or margin_term >= cutoff
+            if proved or margin_term + samples.outside(piece.low, piece.high, half_side, active) >= cutoff:
+                pieces.append(-1)
+                continue
+            active = samples.unsettled()
+            pieces.append(int(np.argmax(piece.high - piece.low)))
+            waiting.extend((half, active) for half in reversed(bisected(piece)))
+        left -= len(pieces)
+        cover.append(pieces)
+    return cover
 
 
 def form_range(low: Array, high: Array) -> tuple[float, float]:
@@ -407,3 +407,137 @@ def form_range(low: Array, high: Array) -> tuple[float, float]:
     largest = np.maximum(np.abs(low), np.abs(high)) ** 2
     least = np.where((low <= 0.0) & (high >= 0.0), 0.0, np.minimum(np.abs(low), np.abs(high))) ** 2
     return float(least[1:].sum() - largest[0]), float(largest[1:].sum() - least[0])
+
+
+# -- from the problem to the outcome ---------------------------------------------------------------------------------
+
+
+class Limits(NamedTuple):
+    """When to stop, and whether the certificate is checked then."""
+
+    max_nodes: int
+    time_limit: float
+    verify: bool
+    begin: float
+
+    def reached(self, search: Search) -> Status | None:
+        examined = search.examiner.examined
+        if examined >= self.max_nodes:
+            return Status.ITERATION_LIMIT
+        ahead = (CHECK_COST if self.verify else 0.0) + CLOSE_COST * search.n_open / examined
+        late = (time.perf_counter() - self.begin) * (1.0 + ahead) >= 0.9 * self.time_limit
+        return Status.TIME_LIMIT if late else None
+
+
+def solve_asinh(
+    problem: MarginProblem, tol: float, starts: Sequence[Array], max_nodes: int, time_limit: float, verify: bool
+) -> Outcome:
+    """Minimise the asinh objective, from the points `starts` (in the coordinates of the problem)."""
+    limits = Limits(max_nodes, time_limit, verify, time.perf_counter())
+    free = best_along_axes(problem, first_frame(problem, tol))
+    if free is not None and problem.objective(free[0], "asinh") == 0.0:
+        return _outcome(problem, free[0], _nothing_claimed(problem), None, verify, None)
+    costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
+    points = [np.zeros(problem.dim + 1), *starts]
+    # A search that ends with a better point than it began with has proofs for several cutoffs, of which the check knows
+    # the last only. Where that spoils the check another search, from the better point and in its frame, may not.
+    for _ in range(MOST_SEARCHES):
+        outwards, Z, doubt = _in_frame(problem, min(points, key=lambda w: problem.objective(w, "asinh")))
+        objective = Objective(Z, doubt, costs, problem.allow_timelike)
+        for point in points:
+            objective.offer(inverse(outwards) @ point)
+        polish(objective, objective.best, tol)
+        outcome = _search(problem, tol, objective, outwards, limits)
+        if outcome.status is not Status.CHECK_FAILED or outcome.status_at(objective.upper, tol) is Status.OPTIMAL:
+            break
+        points.append(outcome.w)
+    return outcome
+
+
+def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array, Array]:
+    """The frame around what matters at w, or that of the problem where doubles hold no such frame.
+
+    With it come the points there, and bounds on the errors of their entries.
+    """
+    outwards = frame_around(problem, w)
+    try:
+        frame = Frame(margins_matrix(outwards))
+    except CertificateError:
+        outwards = np.eye(problem.dim + 1)
+        frame = Frame(margins_matrix(outwards))
+    return outwards, *frame.samples(problem)
+
+
+def _search(problem: MarginProblem, tol: float, objective: Objective, outwards: Array, limits: Limits) -> Outcome:
+    """One search from the best point of the objective, with its certificate."""
+    gap = AIM * tol
+    outside = find_half_side(objective, objective.upper * (1.0 - gap))
+    limit = None
+    if outside is None:
+        return _outcome(
+            problem, outwards @ objective.best, _nothing_claimed(problem), None, limits.verify, Status.GAP_REMAINS
+        )
+    search = Search(objective, outside[0], gap)
+    while search.n_open and limit is None:
+        search.step()
+        limit = limits.reached(search)
+    search.close()
+    certificate = _certificate(margins_matrix(outwards), search, *outside)
+    return _outcome(problem, outwards @ objective.best, certificate, search, limits.verify, limit)
+
+
+def _certificate(frame: Array, search: Search, half_side: float, directions: list[Pieces]) -> AsinhCertificate:
+    allowed = SETTLED * search.tol * search.objective.upper / search.objective.total_cost
+    tree, leaves, waiting = [], [], [search.root]
+    while waiting:  # in preorder
+        box = waiting.pop()
+        tree.append(box.axis if box.halves else -1)
+        if box.proof is not None:
+            leaves.append(box.proof)
+        waiting.extend(reversed(box.halves))
+    return AsinhCertificate(
+        frame=frame,
+        half_side=half_side,
+        cutoff=search.cutoff,
+        settled=allowed,
+        leaf_settled=LEAF * allowed,
+        directions=tuple(map(tuple, directions)),
+        tree=tuple(tree),
+        leaves=tuple(leaves),
+        whole_intervals=True,
+    )
+
+
+def _nothing_claimed(problem: MarginProblem) -> AsinhCertificate:
+    """A certificate for the bound 0."""
+    return AsinhCertificate(np.eye(problem.dim + 1), 1.0, 0.0, 0.0, 0.0, (), (), ())
+
+
+def _outcome(
+    problem: MarginProblem, w: Array, proof: AsinhCertificate, search: Search | None, verify: bool, limit: Status | None
+) -> Outcome:
+    own, nodes, history = (search.proved, search.examiner.examined, search.history) if search else (0.0, 0, [])
+    outcome = checked_outcome(problem, w, proof, own, verify, limit)
+    info = {"nodes": nodes, "leaves": len(proof.leaves)}
+    return replace(outcome, n_iter=nodes, history=history_dict(history), info=info)
+
+
+def frame_around(problem: MarginProblem, w: Array) -> Array:
+    """An isometry, shape (d + 1, d + 1): normals of the frame times it are normals of the problem."""
+    m = problem.margins(w)
+    bend = problem.costs * (np.where(m < KINK, np.abs(m) * (1.0 + m * m) ** -1.5, 0.0) + EVERY)
+    axes = np.eye(problem.dim + 1)
+    with np.errstate(all="ignore"):
+        outwards = boost(lorentz_centroid(problem.X, bend))
+        space = (problem.X @ inverse(outwards).T)[:, 1:]
+    if not np.isfinite(space).all():  # so far out that doubles hold no such frame
+        return axes
+    axes[1:, 1:] = np.linalg.eigh((space * (bend / bend.sum())[:, None]).T @ space)[1]
+    for axis in range(2, problem.dim + 1):
+        axes = axes @ rotation(TURN, problem.dim, (axis - 1, axis))
+    return outwards @ axes
+
+
+def margins_matrix(outwards: Array) -> Array:
+    """F of ``margins = y x'Fw`` for normals w of the frame."""
+    return covector(outwards.T).T
