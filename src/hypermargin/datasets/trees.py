@@ -125,7 +125,7 @@ def embed_tree(parent: NDArray[np.int64], edge_length: float) -> Array:
     children: list[list[int]] = [[] for _ in range(n)]
     for v in range(1, n):
         children[parent[v]].append(v)
-    leaves = _count_leaves(children)
+    leaves = subtree_sums(parent, np.array([not below for below in children], dtype=np.float64))
     half_angle = np.full(n, np.pi)
     frames = np.empty((n, 3, 3))  # columns: position, direction away from the parent, direction to the left of it
     frames[0] = np.eye(3)
@@ -158,14 +158,6 @@ def _seen_one_edge_on(half_angle: float, length: float) -> float:
     if half_angle >= np.pi:
         return np.pi
     return 2.0 * float(np.arctan(np.exp(length) * np.tan(half_angle / 2.0)))
-
-
-def _count_leaves(children: list[list[int]]) -> Array:
-    leaves = np.ones(len(children))
-    for v in range(len(children) - 1, -1, -1):
-        if children[v]:
-            leaves[v] = leaves[children[v]].sum()
-    return leaves
 
 
 # -- taxonomies --------------------------------------------------------------------------------------------------------
@@ -298,10 +290,15 @@ def depths(parent: Parents) -> NDArray[np.int64]:
 
 def subtree_sizes(parent: Parents) -> NDArray[np.int64]:
     """Size of the subtree of each node, itself included, shape (n,)."""
-    size = np.ones(len(parent), dtype=np.int64)
+    return subtree_sums(parent, np.ones(len(parent), dtype=np.int64))
+
+
+def subtree_sums(parent: Parents, values: NDArray) -> NDArray:
+    """The sum of the values, shape (n,), over the subtree of each node."""
+    sums = values.copy()
     for v in range(len(parent) - 1, 0, -1):
-        size[parent[v]] += size[v]
-    return size
+        sums[parent[v]] += sums[v]
+    return sums
 
 
 def nearest_subtree(parent: Parents, fraction: float) -> int:

@@ -16,24 +16,12 @@ MOST_FOR_MEAN = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A totally geodesic plane of hyperbolic space: the image of ``span(axes)`` under the boost to `centre`.
+    """A totally geodesic plane of hyperbolic space: the image of ``span(axes)`` under the boost to `centre`."""
 
-    Parameters
-    ----------
-    centre : (d + 1,) array
-        The point of the space that becomes the origin of the plane.
-    axes : (d, 2) array
-        Orthonormal directions at `centre`, after the boost that moves it to the origin.
-    mean : (2,) array
-        Space coordinates, in the plane, of the mean of the data's shadows.
-    share : float
-        The share of the data's variance, in the tangent space at `centre`, along the axes; 1 in two dimensions.
-    """
-
-    centre: Array
-    axes: Array
-    mean: Array
-    share: float
+    centre: Array  # (d + 1,): the point of the space that becomes the origin of the plane
+    axes: Array  # (d, 2): orthonormal directions at the centre, after the boost that moves it to the origin
+    mean: Array  # (2,): space coordinates, in the plane, of the mean of the data's shadows
+    share: float  # of the data's variance in the tangent space at the centre along the axes; 1 in two dimensions
 
     @property
     def dim(self) -> int:

@@ -141,11 +141,10 @@ def _ids(samples: ShownPoints) -> list[str] | None:
     """Names of all points; None if none are given, and they are called by their numbers."""
     if samples.ids is None and samples.ids_test is None:
         return None
-    train = samples.ids if samples.ids is not None else range(samples.n_train)
-    test = (
-        samples.ids_test if samples.ids_test is not None else range(samples.n_train, samples.n_train + samples.n_test)
-    )
-    for given, expected, name in ((train, samples.n_train, "ids"), (test, samples.n_test, "ids_test")):
+    n, m = samples.n_train, samples.n_test
+    train = samples.ids if samples.ids is not None else range(n)
+    test = samples.ids_test if samples.ids_test is not None else range(n, n + m)
+    for given, expected, name in ((train, n, "ids"), (test, m, "ids_test")):
         if len(given) != expected:
             raise ValueError(f"{name} must name every point: there are {expected} points and {len(given)} names")
     return [str(name) for name in (*train, *test)]

@@ -35,10 +35,6 @@ class ShownModel:
         self.name, self.estimator, self._template = name, estimator, X
         self.classes = np.asarray(estimator.classes_)
 
-    def points(self, X: Any) -> Array:
-        """Unit Lorentz points, shape (n, d + 1), from coordinates of the model."""
-        return to_lorentz(np.asarray(X, dtype=np.float64), self.geometry, self.curvature)
-
     def coordinates(self, points: Array) -> Any:
         """Coordinates of the model from unit Lorentz points, as a data frame if `X` was one."""
         width = self._template.shape[1]
@@ -54,8 +50,8 @@ class ShownModel:
         """The regions of the classes in the plane, traced around `shadows`, shape (n, 3)."""
         return trace_regions(lambda y: self.predicted(plane.in_space(y)), shadows, lift(plane.mean), **options)
 
-    def level_lines(self, plane: Plane, shadows: Array, levels: Sequence[float] = MARGINS) -> list[Array]:
-        """Level lines of the decision function of two classes in the plane, as Lorentz points.
+    def level_lines(self, plane: Plane, shadows: Array) -> list[Array]:
+        """The margins, level lines of the decision function of two classes in the plane, as Lorentz points.
 
         Empty for more than two classes, and for estimators without a decision function.
         """
@@ -63,7 +59,7 @@ class ShownModel:
             return []
 
         def band(y: Array) -> np.ndarray:
-            return np.digitize(self.estimator.decision_function(self.coordinates(plane.in_space(y))), sorted(levels))
+            return np.digitize(self.estimator.decision_function(self.coordinates(plane.in_space(y))), MARGINS)
 
         return trace_regions(band, shadows, lift(plane.mean), ROUGH_EDGE).curves()
 
@@ -123,7 +119,7 @@ class ShownModel:
         there = np.flatnonzero(np.isfinite(far))
         angle, seen = np.full(len(far), np.nan), np.full(len(far), np.nan)
         if there.size:
-            other = plane.shadow(self.points(rivals[there]))
+            other = plane.shadow(to_lorentz(rivals[there], self.geometry, self.curvature))
             angle[there], seen[there] = polar_around(shadows[there], other)
         return {
             "rivalAngle": packed(angle, "float32"),
@@ -179,9 +175,8 @@ def named_models(models: Any) -> dict[str, Any]:
         return {}
     if isinstance(models, Mapping):
         return {str(name): model for name, model in models.items()}
-    listed = list(models) if isinstance(models, list | tuple) else [models]
     named: dict[str, Any] = {}
-    for model in listed:
+    for model in models if isinstance(models, list | tuple) else [models]:
         name = base = _own_name(model)
         number = 2
         while name in named:
@@ -192,7 +187,7 @@ def named_models(models: Any) -> dict[str, Any]:
 
 def _own_name(model: Any) -> str:
     solver, C = getattr(model, "solver", None), getattr(model, "C", getattr(model, "C_", None))
-    details = ([str(solver)] if isinstance(solver, str) else []) + (
-        [f"C = {C:g}"] if isinstance(C, float | int) else []
-    )
-    return type(model).__name__ + (f", {', '.join(details)}" if details else "")
+    parts = [type(model).__name__]
+    parts += [solver] if isinstance(solver, str) else []
+    parts += [f"C = {C:g}"] if isinstance(C, float | int) else []
+    return ", ".join(parts)

@@ -308,16 +308,9 @@ class PoincareDisplay:
         """Pale colours of the predicted classes, shape (resolution, resolution, 3)."""
         assert self.predict is not None
         predicted, index = np.unique(self.predict(self._grid(window, resolution)), return_inverse=True)
-        pale = (
-            np.array([to_rgb(colours[label]) for label in predicted.tolist()]) * REGION_STRENGTH + 1.0 - REGION_STRENGTH
-        )
+        own = np.array([to_rgb(colours[label]) for label in predicted.tolist()])
+        pale = REGION_STRENGTH * own + 1.0 - REGION_STRENGTH
         return pale[index].reshape(resolution, resolution, 3)
-
-    def _why_none(self, name: str) -> str:
-        w, _ = self.boundaries[name]
-        if not np.any(w):
-            return "w is zero"
-        return "w is timelike" if quadratic_form(w) < 0.0 else "w is lightlike"
 
     def _legend(self, colours: dict[Any, str]):
         """The legend to the right of the disk: classes, then train and test, then boundaries."""
@@ -327,8 +320,10 @@ class PoincareDisplay:
         for k, name in enumerate(self.boundaries):
             if name in self.lines_:
                 handles.append(Line2D([], [], label=name, **line_style(k)))
-            else:
-                handles.append(Line2D([], [], linestyle="none", label=f"{name}: no boundary,\n{self._why_none(name)}"))
+                continue
+            w, _ = self.boundaries[name]
+            kind = "timelike" if quadratic_form(w) < 0.0 else "lightlike" if np.any(w) else "zero"
+            handles.append(Line2D([], [], linestyle="none", label=f"{name}: no boundary,\nw is {kind}"))
         if self.score is not None:
             handles.append(Line2D([], [], color="#202020", linewidth=1.6, label="score 0"))
             handles.append(Line2D([], [], color="#202020", linewidth=0.9, linestyle="dashed", label="score -1 and 1"))

@@ -183,9 +183,8 @@ class ProofDisplay:
 
     def grid(self, low: float, high: float, size: int) -> Array:
         """Even positions, those near the optimum, t = 0 and the nodes: where the curves bend."""
-        near = self.w[0] + (high - low) * np.concatenate(
-            [-np.geomspace(1e-5, 0.1, 60), [0.0], np.geomspace(1e-5, 0.1, 60)]
-        )
+        steps = np.geomspace(1e-5, 0.1, 60)
+        near = self.w[0] + (high - low) * np.concatenate([-steps, [0.0], steps])
         nodes = np.concatenate([sign * self.curves.steps(sign)[0][:-1] for sign in (-1, 1)])
         grid = np.concatenate([np.linspace(low, high, size), near, nodes if nodes.size < size else [0.0]])
         return np.unique(grid[(grid >= low) & (grid <= high)])
@@ -225,18 +224,15 @@ class ProofDisplay:
             half = resolution // 2 + 1
             t = np.unique(np.concatenate([np.linspace(low, self.w[0], half), np.linspace(self.w[0], high, half)]))
         values = self.least.along(t, self.w)
-        label = (
-            f"least soft objective found at t, C = {self.problem.C:g}" if self.is_hard else "least objective found at t"
-        )
+        soft = f"least soft objective found at t, C = {self.problem.C:g}"
+        label = soft if self.is_hard else "least objective found at t"
         return self.ax_.plot(t, values, color=OBJECTIVE, linewidth=1.8, zorder=2.8, label=label)[0]
 
     def _draw_bound(self) -> Line2D | None:
         if not np.isfinite(self.lower_bound):
             return None
-        label = f"lower bound {self.lower_bound:.6g}"
-        return self.ax_.axhline(
-            self.lower_bound, color="black", linewidth=0.9, linestyle=(0, (5, 3)), zorder=2.2, label=label
-        )
+        style: dict[str, Any] = {"color": "black", "linewidth": 0.9, "linestyle": (0, (5, 3)), "zorder": 2.2}
+        return self.ax_.axhline(self.lower_bound, label=f"lower bound {self.lower_bound:.6g}", **style)
 
     def _draw_optimum(self) -> Line2D | None:
         if not np.isfinite(self.objective):
@@ -254,15 +250,10 @@ class ProofDisplay:
 
     def _legend(self) -> None:
         name = "minorants" if self.curves.n_regions <= 2 else f"envelopes of the {self.curves.n_regions} regions"
-        handles = [
-            self.objective_,
-            self.envelope_,
-            Line2D([], [], color=INTERVALS, marker="|", label="what each interval proves"),
-        ]
-        handles += [Line2D([], [], color=FAINT, linewidth=0.8, label=name), self.bound_, self.optimum_]
-        self.ax_.legend(
-            handles=[handle for handle in handles if handle is not None], fontsize="small", edgecolor="none"
-        )
+        proved = Line2D([], [], color=INTERVALS, marker="|", label="what each interval proves")
+        faint = Line2D([], [], color=FAINT, linewidth=0.8, label=name)
+        handles = [self.objective_, self.envelope_, proved, faint, self.bound_, self.optimum_]
+        self.ax_.legend(handles=[handle for handle in handles if handle], fontsize="small", edgecolor="none")
 
 
 def _faint_lines(t: Array, curves: Array) -> LineCollection:

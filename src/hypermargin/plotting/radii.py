@@ -61,8 +61,12 @@ def plot_certified_radii(
     picture = RadiiDisplay.from_estimator(estimator, X, y, **display)
     assert isinstance(picture, RadiiDisplay)
     scale = float(np.sqrt(estimator.curvature))
-    lorentz = to_lorentz(X, estimator.geometry, estimator.curvature)
-    disk = from_lorentz(move_to_origin(lorentz, picture.center), "poincare")
+
+    def on_disk(points: ArrayLike) -> Array:
+        lorentz = to_lorentz(points, estimator.geometry, estimator.curvature)
+        return from_lorentz(move_to_origin(lorentz, picture.center), "poincare")
+
+    disk = on_disk(X)
     shown = scale * radii <= LARGEST_RADIUS
     correct = np.asarray(estimator.predict(X)) == np.asarray(y)
     shade = (0.25, 0.25, 0.25, min(0.1, 2.0 / len(radii)))  # discs overlap: the more there are, the paler
@@ -75,8 +79,7 @@ def plot_certified_radii(
     if adversarial:
         rivals, distance = estimator.nearest_adversarial(X)
         there = np.isfinite(distance) & shown
-        ends = to_lorentz(rivals[there], estimator.geometry, estimator.curvature)
-        ends = from_lorentz(move_to_origin(ends, picture.center), "poincare")
+        ends = on_disk(rivals[there])
         for start, end in zip(disk[there], ends, strict=True):
             picture.ax_.plot(*np.stack([start, end]).T, color="#606060", linewidth=0.5, zorder=1.8)
         picture.ax_.scatter(ends[:, 0], ends[:, 1], s=12.0, marker="x", linewidths=0.8, color="#303030", zorder=2.2)

@@ -26,13 +26,6 @@ class TreeDisplay:
 
     The split of the root has the widest line; splits below end at those above them.
 
-    Parameters
-    ----------
-    tree : HyperbolicTreeClassifier
-        Fitted to points of the plane.
-    disk : PoincareDisplay
-        Points and regions, drawn.
-
     Attributes
     ----------
     ax_, figure_ : the axes and the figure.
@@ -43,9 +36,18 @@ class TreeDisplay:
         The node of each line.
     """
 
-    def __init__(self, tree: HyperbolicTreeClassifier, disk: PoincareDisplay) -> None:
+    def __init__(self, tree: HyperbolicTreeClassifier, disk: PoincareDisplay, max_depth: int | None = None) -> None:
         self.tree, self.disk_ = tree, disk
         self.ax_, self.figure_ = disk.ax_, disk.figure_
+        found = list(self._lines(max_depth))
+        self.nodes_ = np.array([node for node, _, _ in found], dtype=int)
+        self.lines_ = LineCollection(
+            [line for _, _, line in found],
+            colors=LINE_COLOUR,
+            linewidths=[max(FIRST_WIDTH * NARROWING**depth, LEAST_WIDTH) for _, depth, _ in found],
+            zorder=1.8,
+        )
+        self.ax_.add_collection(self.lines_, autolim=False)
 
     @classmethod
     def from_estimator(
@@ -76,18 +78,7 @@ class TreeDisplay:
         disk = PoincareDisplay.from_estimator(
             tree, X, y, center=center, ax=ax, regions=regions, zoom=zoom, resolution=resolution, legend=legend
         )
-        return cls(tree, disk)._draw_splits(max_depth)
-
-    def _draw_splits(self, max_depth: int | None) -> "TreeDisplay":
-        pieces, nodes, widths = [], [], []
-        for node, depth, line in self._lines(max_depth):
-            pieces.append(line)
-            nodes.append(node)
-            widths.append(max(FIRST_WIDTH * NARROWING**depth, LEAST_WIDTH))
-        self.nodes_ = np.array(nodes, dtype=int)
-        self.lines_ = LineCollection(pieces, colors=LINE_COLOUR, linewidths=widths, zorder=1.8)
-        self.ax_.add_collection(self.lines_, autolim=False)
-        return self
+        return cls(tree, disk, max_depth)
 
     def _lines(self, max_depth: int | None) -> Iterator[tuple[int, int, Array]]:
         """Node, depth and points on the disk, shape (m, 2), of every piece of a split."""

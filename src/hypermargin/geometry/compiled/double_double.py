@@ -5,7 +5,8 @@ Sums and products of two doubles have errors that are doubles themselves (Knuth;
 that. With u = 2^-53 each has a relative error of at most ``16 u^2``, cancellation included: 3 u^2 + 13 u^3 for sums,
 5 u^2 for products, 15 u^2 + 56 u^3 for quotients, 25/8 u^2 for square roots (Joldes, Muller and Popescu, Tight and
 rigorous error bounds for basic building blocks of double-word arithmetic, 2017; Lefevre, Louvet, Muller, Picot and
-Rideau for the root, 2023). Compiled without fused operations, which these algorithms do not expect.
+Rideau for the root, 2023). Compiled without fused operations, which these algorithms do not expect, with the C
+types of `double_double.pxd`.
 """
 
 import cython
@@ -21,85 +22,62 @@ SMALLEST = cython.declare(cython.double, 1e-160)
 LARGEST = cython.declare(cython.double, 1e60)
 ENOUGH = cython.declare(cython.double, 2.0**-60)  # errors of this share of the largest entry: doubles lose more
 
-Pair = cython.struct(h=cython.double, l=cython.double)
+if not cython.compiled:
+    Pair = cython.struct(h=cython.double, l=cython.double)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _sum_of(a: cython.double, b: cython.double) -> Pair:
+def _sum_of(a, b):
     """``a + b`` exactly (Knuth's two-sum)."""
-    s: cython.double = a + b
-    z: cython.double = s - a
+    s = a + b
+    z = s - a
     return Pair(h=s, l=(a - (s - z)) + (b - z))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _normalised(a: cython.double, b: cython.double) -> Pair:
+def _normalised(a, b):
     """``a + b`` exactly where ``|a| >= |b|`` or a is 0 (Dekker's fast two-sum)."""
-    s: cython.double = a + b
+    s = a + b
     return Pair(h=s, l=b - (s - a))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _product_of(a: cython.double, b: cython.double) -> Pair:
+def _product_of(a, b):
     """``a b`` exactly (Dekker's product)."""
-    p: cython.double = a * b
-    c: cython.double = SPLITTER * a
-    a_high: cython.double = c - (c - a)
-    a_low: cython.double = a - a_high
+    p = a * b
+    c = SPLITTER * a
+    a_high = c - (c - a)
+    a_low = a - a_high
     c = SPLITTER * b
-    b_high: cython.double = c - (c - b)
-    b_low: cython.double = b - b_high
+    b_high = c - (c - b)
+    b_low = b - b_high
     return Pair(h=p, l=((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _plus(x: Pair, y: Pair) -> Pair:
-    s: Pair = _sum_of(x.h, y.h)
-    t: Pair = _sum_of(x.l, y.l)
-    v: Pair = _normalised(s.h, s.l + t.h)
+def _plus(x, y):
+    s = _sum_of(x.h, y.h)
+    t = _sum_of(x.l, y.l)
+    v = _normalised(s.h, s.l + t.h)
     return _normalised(v.h, t.l + v.l)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _times(x: Pair, y: Pair) -> Pair:
-    p: Pair = _product_of(x.h, y.h)
+def _times(x, y):
+    p = _product_of(x.h, y.h)
     return _normalised(p.h, p.l + (x.h * y.l + x.l * y.h))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _over(x: Pair, y: Pair) -> Pair:
+def _over(x, y):
     """``x / y``: the quotient of the leading parts, and one correction from the exact remainder."""
-    q: cython.double = x.h / y.h
-    r: Pair = _plus(x, _times(Pair(h=-q, l=0.0), y))
+    q = x.h / y.h
+    r = _plus(x, _times(Pair(h=-q, l=0.0), y))
     return _normalised(q, (r.h + r.l) / y.h)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _root(x: Pair) -> Pair:
+def _root(x):
     """The root of a positive number: that of the leading part, and one step of Newton's method."""
-    s: cython.double = sqrt(x.h)
-    p: Pair = _product_of(s, s)
+    s = sqrt(x.h)
+    p = _product_of(s, s)
     return _normalised(s, (((x.h - p.h) - p.l) + x.l) / (2.0 * s))
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _exact(a: cython.double) -> Pair:
+def _exact(a):
     return Pair(h=a, l=0.0)
 
 
@@ -118,9 +96,9 @@ def move_space_parts(
     ``(256 d + 1024) u^2 T x0`` in every coordinate: each of x0, c.v and T has one of (d + 4) 16 u^2 relative to the
     size of its terms, those are at most ``T x0``, and no more than six operations follow.
     """
-    n: cython.Py_ssize_t = space.shape[0]
-    dim: cython.Py_ssize_t = space.shape[1]
-    top: Pair = _exact(1.0)
+    n = space.shape[0]
+    dim = space.shape[1]
+    top = _exact(1.0)
     for j in range(dim):
         top = _plus(top, _product_of(centre[j], centre[j]))
     top = _root(top)
@@ -156,12 +134,12 @@ def move_normal(
     follow; in all less than ``(64 d + 512) u^2 (T + |c|) |w|`` in sums of sizes, with room for underflow where
     these sums are not tiny.
     """
-    dim: cython.Py_ssize_t = centre.shape[0]
-    size: cython.double = fabs(w[0])
-    length: cython.double = 0.0
-    along: Pair = _exact(0.0)
-    top: Pair = _exact(1.0)
-    time: Pair = _exact(w[0]) if low.shape[0] == 0 else _sum_of(w[0], low[0])
+    dim = centre.shape[0]
+    size = fabs(w[0])
+    length = 0.0
+    along = _exact(0.0)
+    top = _exact(1.0)
+    time = _exact(w[0]) if low.shape[0] == 0 else _sum_of(w[0], low[0])
     for j in range(dim):
         top = _plus(top, _product_of(centre[j], centre[j]))
         entry = _exact(w[j + 1]) if low.shape[0] == 0 else _sum_of(w[j + 1], low[j + 1])
@@ -203,12 +181,12 @@ def move_jacobians(
     ``(512 d + 4096) u^2 T (x0 + stretch)`` in every coordinate, besides what `stretches`, (n,), the numbers
     ``r/asinh(r)``, err themselves.
     """
-    dim: cython.Py_ssize_t = space.shape[1]
-    top: Pair = _exact(1.0)
+    dim = space.shape[1]
+    top = _exact(1.0)
     for j in range(dim):
         top = _plus(top, _product_of(centre[j], centre[j]))
     top = _root(top)
-    share: Pair = _over(_exact(1.0), _plus(_exact(1.0), top))
+    share = _over(_exact(1.0), _plus(_exact(1.0), top))
     for i in range(space.shape[0]):
         square, along = _exact(0.0), _exact(0.0)
         for j in range(dim):
@@ -243,18 +221,12 @@ def move_jacobians(
                 out[i, k, j + 1] += stretches[i] * (entry.h + entry.l)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _negative(x: Pair) -> Pair:
+def _negative(x):
     return Pair(h=-x.h, l=-x.l)
 
 
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _rounded_product(x: Pair, y: Pair) -> cython.double:
-    p: Pair = _times(x, y)
+def _rounded_product(x, y):
+    p = _times(x, y)
     return p.h + p.l
 
 

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Frames of small and large data without the cost of array calls: the middle of points, and points moved to a frame.
 
 Compiled by Cython at installation, with the C types of `frames.pxd`, without fused operations; without a compiler the
@@ -19,9 +19,8 @@ LEAST = cython.declare(cython.double, 2.2250738585072014e-308)  # the least norm
 
 def onto_hyperboloid(total: cython.const[cython.double][:]):
     """A sum of points, shape (d + 1,), scaled to be a point."""
-    j: cython.Py_ssize_t
-    square: cython.double = total[0] * total[0]
-    space: cython.double = 0.0
+    square = total[0] * total[0]
+    space = 0.0
     point = np.empty(total.shape[0])
     entries: cython.double[::1] = point
     for j in range(1, total.shape[0]):
@@ -39,10 +38,8 @@ def sum_of_points(
     X: cython.const[cython.double][:, :], weights: cython.const[cython.double][:], largest: cython.double
 ):
     """``sum_i weights_i x_i / largest``, shape (d + 1,), block by block; no weights are weights of 1."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    width: cython.Py_ssize_t = X.shape[1]
-    weight: cython.double = 1.0
+    width = X.shape[1]
+    weight = 1.0
     total = np.zeros(width)
     sums: cython.double[::1] = total
     block: cython.double[::1] = np.zeros(width)
@@ -63,10 +60,8 @@ def frame_entry(space: cython.const[cython.double][:], most: cython.Py_ssize_t):
 
     That is a matrix in up to `most` dimensions, and beyond that the point itself, shape (1, d + 1).
     """
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    width: cython.Py_ssize_t = space.shape[0] + 1
-    square: cython.double = 1.0
+    width = space.shape[0] + 1
+    square = 1.0
     point = np.empty(width)
     p: cython.double[::1] = point
     for j in range(1, width):
@@ -88,8 +83,7 @@ def frame_entry(space: cython.const[cython.double][:], most: cython.Py_ssize_t):
 
 def normal_out_of_frame(w: cython.const[cython.double][::1], point: cython.const[cython.double][::1]):
     """The normal w of a frame in the coordinates around it: ``boost(point) @ w`` by the formula of a boost."""
-    j: cython.Py_ssize_t
-    along: cython.double = 0.0
+    along = 0.0
     moved = np.empty(w.shape[0])
     out: cython.double[::1] = moved
     for j in range(1, w.shape[0]):
@@ -108,7 +102,6 @@ def signed_covectors(
     Z: cython.double[:, ::1],
 ):
     """Write to the first n columns of Z the covectors of n points in a frame, times the label."""
-    i: cython.Py_ssize_t
     room: cython.double[:, ::1] = np.empty((X.shape[1], BLOCK))
     for i in range(0, X.shape[0], BLOCK):
         covector_columns(X, y, i, entry, room, Z, i)
@@ -128,13 +121,8 @@ def covector_columns(
     As many as `points` has room for, or there are. `entry` is the `frame_entry` of the frame's centre. All sums are
     made in the order of the coordinates, as by `isometries.covectors_around`.
     """
-    e: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    width: cython.Py_ssize_t = Z.shape[0]
-    m: cython.Py_ssize_t = min(points.shape[1], X.shape[0] - first)
-    factor: cython.double
+    width = Z.shape[0]
+    m = min(points.shape[1], X.shape[0] - first)
     total = cython.declare(cython.double[8])
     if not cython.compiled:
         total = [0.0] * 8

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Points over their space parts, and a first look at points that are given: one pass over the rows, no copies.
 
 Compiled by Cython at installation, without fused operations. Squares are summed in the order of the coordinates, so
@@ -15,9 +15,6 @@ else:
 
 def lift_rows(space: cython.const[cython.double][:, :], points: cython.double[:, ::1]):
     """Write ``(sqrt(1 + |xr|^2), xr)`` to the rows of `points`, (n, d + 1), for the rows xr of `space`, (n, d)."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    square: cython.double
     for i in range(space.shape[0]):
         square = 0.0
         for j in range(space.shape[1]):
@@ -28,9 +25,6 @@ def lift_rows(space: cython.const[cython.double][:, :], points: cython.double[:,
 
 def all_lifted(X: cython.const[cython.double][:, ::1]) -> cython.bint:
     """Whether the time coordinates are those of `lift_rows`, bit for bit."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    square: cython.double
     for i in range(X.shape[0]):
         square = 0.0
         for j in range(1, X.shape[1]):
@@ -47,10 +41,6 @@ def all_on_hyperboloid(
 
     Not so where a number is none. What rounding may change is a few ``2^-53 x0^2``.
     """
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    square: cython.double
-    time: cython.double
     for i in range(X.shape[0]):
         square = 0.0
         for j in range(1, X.shape[1]):

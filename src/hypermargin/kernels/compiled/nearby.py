@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, infer_types=True
 """Which points are near: ``S = sinh^2(d/2)`` of one point with all others, those below a limit kept.
 
 The formula is that of `kernels/chords.py`. Compiled by Cython at installation; without a compiler the interpreter runs
@@ -24,20 +24,10 @@ def near_points(
     `point` is like a column of `table`. Rows of `table`: high and low part of ``e^r - 1``, ``e^-r/2``, ``sinh(r)/2``,
     then high and low part of the direction along each axis; a column for each point.
     """
-    n: cython.Py_ssize_t = table.shape[1]
-    axes: cython.Py_ssize_t = (table.shape[0] - 4) // 2
-    start: cython.Py_ssize_t
-    stop: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    axis: cython.Py_ssize_t
-    count: cython.Py_ssize_t = 0
-    high: cython.double = point[0]
-    low: cython.double = point[1]
-    inverse: cython.double = point[2]
-    sinh: cython.double = point[3]
-    difference: cython.double
-    axis_high: cython.double
-    axis_low: cython.double
+    n = table.shape[1]
+    axes = (table.shape[0] - 4) // 2
+    count = 0
+    high, low, inverse, sinh = point[0], point[1], point[2], point[3]
     S: cython.double[::1] = np.empty(BLOCK)
     with cython.nogil:
         start = 0
@@ -46,8 +36,7 @@ def near_points(
             for k in range(start, stop):
                 S[k - start] = 0.0
             for axis in range(axes):
-                axis_high = point[4 + 2 * axis]
-                axis_low = point[5 + 2 * axis]
+                axis_high, axis_low = point[4 + 2 * axis], point[5 + 2 * axis]
                 for k in range(start, stop):
                     difference = (axis_high - table[4 + 2 * axis, k]) + (axis_low - table[5 + 2 * axis, k])
                     S[k - start] += difference * difference

@@ -165,15 +165,11 @@ class _SmoothedObjective:
             self.w += share * dw
             self.b += share * db
             self.excess += share * change
-            if step % 8 == 7:
-                self._refresh()
+            if step % 8 == 7:  # anew, before rounding adds up
+                self.excess = 1.0 - self.y * (self.Z @ self.w + self.b)
             if enough:
                 return step + 1
         return most_steps
-
-    def _refresh(self) -> None:
-        """Compute what steps have added up to anew."""
-        self.excess = 1.0 - self.y * (self.Z @ self.w + self.b)
 
     def _newton(self, slope_w: Array, slope_b: float) -> tuple[Array, float]:
         """The step ``-H^-1 slope`` with the second derivatives of the samples in the band."""
@@ -289,8 +285,7 @@ def draw_landmarks(problem: KernelProblem, n_landmarks: int, rng: np.random.Rand
     """
     n = problem.n_samples
     pool = np.sort(rng.permutation(n)[:POOL]) if n > POOL else np.arange(n)
-    diagonal = np.array([problem.values(slice(i, i + 1), slice(i, i + 1))[0, 0] for i in pool[:1]])
-    left = np.full(pool.size, float(diagonal[0]))
+    left = np.full(pool.size, float(problem.values(pool[:1], pool[:1])[0, 0]))  # kernels of the distance: all the same
     columns = np.empty((pool.size, n_landmarks), order="F")
     chosen: list[int] = []
     threshold = EXPLAINED * left[0]
