@@ -20,7 +20,7 @@ from typing import Any
 
 from flint import arb
 
-from .certificates.reference import check
+from .certificates.reference import check, objective
 from .certificates.reference.exact import Problem, digits, dot
 from .certificates.reference.fields import Refused, entry
 
@@ -28,6 +28,8 @@ from .certificates.reference.fields import Refused, entry
 MOST_BYTES = 2**28
 #: A bound below the stated one by less than this share is the stated one: what bounds of doubles lose to rounding.
 ROUNDING = 1e-9
+#: The same for an objective that is above the stated one: those of the asinh loss are stated in doubles.
+OBJECTIVE_ROUNDING = 1e-6
 #: From coordinates p, the square root s of c and ``s |p|`` to the space part of the unit hyperboloid.
 SPACE = {
     "lorentz": lambda p, s, size: [s * v for v in p[1:]],
@@ -63,17 +65,35 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         certificate = read_certificate(options.proof)
         stated = entry(certificate, "statement")
-        name, bound, C = best_verdict(certificate, stated, read_points(options))
+        name, bound, problem = best_verdict(certificate, stated, read_points(options))
     except (OSError, UnicodeDecodeError, Refused) as error:
         print(f"hypermargin.check: {error}", file=sys.stderr)
         return 2
-    if isinstance(bound, Refused):
+    if isinstance(bound, Refused) or problem is None:
         print(f"{options.proof} proves nothing about {options.points}: {bound}")
         return 1
     what = "nothing separates the classes" if bound == math.inf else f"lower bound  {bound!r}"
-    print(f"{options.proof}: holds for {options.points}, {name}, C = {C:g}\n{what}")
+    print(f"{options.proof}: holds for {options.points}, {name}, C = {problem.C:g}\n{what}")
     if _falls_short(bound, stated):
         print(f"which is less than it states: {stated['bound']!r}")
+        return 1
+    return 0 if bound == math.inf else say_gap(certificate, stated, problem, bound)
+
+
+def say_gap(certificate: Any, stated: Any, problem: Problem, bound: float) -> int:
+    """Print the objective of the answer in the file and the gap; 1 if it is more than the file states."""
+    if "answer" not in certificate and "coefficients" not in certificate:
+        print("objective    unknown: the file holds no answer, as files of old")
+        return 0
+    try:
+        reached = objective(certificate, problem)
+    except Refused as error:
+        print(f"the answer in the file is none for this problem: {error}")
+        return 1
+    print(f"objective    {reached!r} of the answer in the file")
+    print(f"gap          {(reached - bound) / max(abs(reached), 1e-12):.3g}")
+    if isinstance(stated.get("objective"), float) and not reached <= stated["objective"] * (1.0 + OBJECTIVE_ROUNDING):
+        print(f"which is more than it states: {stated['objective']!r}")
         return 1
     return 0
 
@@ -140,7 +160,7 @@ def _falls_short(bound: float, stated: dict[str, Any]) -> bool:
 # -- the binary problems that a table may stand for -------------------------------------------------------------------
 
 
-def best_verdict(certificate: Any, stated: Any, samples: list[Sample]) -> tuple[str, float | Refused, float]:
+def best_verdict(certificate: Any, stated: Any, samples: list[Sample]) -> tuple[str, float | Refused, Problem | None]:
     """The binary problem of the data about which the certificate proves most, and what it proves or why nothing.
 
     What a certificate states about itself says where to look, and is no part of what is proved.
@@ -148,7 +168,7 @@ def best_verdict(certificate: Any, stated: Any, samples: list[Sample]) -> tuple[
     C = math.inf if entry(stated, "C") == "inf" else stated["C"]
     if type(C) not in (int, float):
         raise Refused("the certificate does not state the C of its problem")
-    text, best = stated.get("uncertainty"), list[tuple[float, str, float | Refused]]()
+    text, best = stated.get("uncertainty"), list[tuple[float, str, float | Refused, Problem | None]]()
     found = re.fullmatch(r"(GeodesicBall|Box|CrossPolytope|Ball)\(rho=([^,()]+)\)", str(text))
     if text is not None and not (found and _is_number(found[2])):
         raise Refused(f"the uncertainty set {text!r:.80} is not one of a single size; use the library to check it")
@@ -160,14 +180,14 @@ def best_verdict(certificate: Any, stated: Any, samples: list[Sample]) -> tuple[
         try:
             problem = Problem(space, y, float(C), weight, noise, stated.get("allow_timelike") is True)
             bound = check(certificate, problem)
-            best.append((bound, name, bound))
+            best.append((bound, name, bound, problem))
             if not _falls_short(bound, stated):
                 break
         except Refused as error:
-            best.append((-math.inf, name, error))
+            best.append((-math.inf, name, error, None))
     if not best:
         raise Refused(f"no two classes of the points make the {stated.get('n_samples')} samples that it is about")
-    return (*max(best, key=lambda one: one[0])[1:], C)
+    return max(best, key=lambda one: one[0])[1:]
 
 
 def _binary_problems(samples: list[Sample]) -> Iterator[tuple[str, set[str], list[Sample]]]:

@@ -7,7 +7,7 @@ are plugged into it: other kinds of certificate, fast sums over the samples, and
 from hypermargin.certificates import blocks, identity  # noqa: F401 (they register what they offer to the core)
 from hypermargin.certificates.asinh.certificate import AsinhCertificate
 from hypermargin.certificates.asinh.proof import BoxLeaf, BoxProof
-from hypermargin.certificates.core.certificate import Certificate, CertificateError
+from hypermargin.certificates.core.certificate import Answer, Certificate, CertificateError
 from hypermargin.certificates.core.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.core.soft_margin import SoftMarginCertificate
 from hypermargin.certificates.core.statement import Statement
@@ -21,6 +21,7 @@ from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.certificates.moment import MomentCertificate
 
 __all__ = [
+    "Answer",
     "AsinhCertificate",
     "BoxLeaf",
     "BoxProof",

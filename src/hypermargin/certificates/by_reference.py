@@ -21,12 +21,17 @@ def bound_by_reference(certificate: Certificate, problem: Any) -> float:
     return _asked(reference.check, certificate, problem)
 
 
+def objective_by_reference(certificate: Certificate, problem: Any) -> float:
+    """The objective that it finds the answer of the certificate to have, from above."""
+    return _asked(reference.objective, certificate, problem)
+
+
 def kernel_bounds_by_reference(certificate: Certificate, problem: Any) -> tuple[float, float]:
     """Its bounds of both objectives of a kernel classifier."""
     return _asked(kernel_bounds, certificate, problem)
 
 
-second_opinion_by(bound_by_reference)
+second_opinion_by(bound_by_reference, objective_by_reference)
 
 
 def _asked(check: Callable[..., Any], certificate: Certificate, problem: Any) -> Any:

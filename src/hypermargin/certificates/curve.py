@@ -65,6 +65,10 @@ class CurveCertificate(Certificate):
             bound = float((total - _length_squared([P0, *Pr], problem.centre) / 2).lower())
         return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
 
+    def _objective(self, problem: Any) -> float:
+        assert self.answer is not None
+        return objective_above(problem, self.answer.w, self.answer.intercept)
+
     def require_about(self, problem: Any) -> None:
         """As for other certificates; but a centre is a mean, whose last digits depend on the machine."""
         if isinstance(problem, CurveProblem) and problem.centre.shape == self.centre.shape:

@@ -9,6 +9,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.by_reference import bound_by_reference
 from hypermargin.certificates.core.certificate import Certificate, CertificateError, require_hard_margin
+from hypermargin.certificates.core.objective import answer_above
 from hypermargin.certificates.core.soft_margin import SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.safe_io import as_numbers
@@ -37,6 +38,11 @@ class HardMarginCertificate(Certificate):
         if self.equal_weights:
             problem = problem.with_equal_weights()
         return self.soft.bound_for(problem.with_C(self.C))
+
+    def _objective(self, problem: MarginProblem) -> float:
+        require_hard_margin(problem)
+        assert self.answer is not None
+        return answer_above(self.answer, problem, self.soft.centre, self.soft.precise)
 
     def _content(self) -> dict[str, Any]:
         equal = {"equal_weights": True} if self.equal_weights else {}

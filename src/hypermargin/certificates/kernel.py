@@ -41,6 +41,7 @@ class KernelCertificate(Certificate):
 
     FORMAT: ClassVar[str] = "hypermargin-kernel-1"
     PROVES: ClassVar[str] = "no function of the kernel's space has a smaller objective than the lower bound"
+    IS_ANSWER: ClassVar[bool] = True
 
     n_samples: int
     samples: NDArray[np.intp]
@@ -67,6 +68,9 @@ class KernelCertificate(Certificate):
         with their rounding errors.
         """
         return self.enclosure(problem)[0]
+
+    def _objective(self, problem: Any) -> float:
+        return self.enclosure(problem)[1]
 
     def enclosure(self, problem: DualProblem, *, by_arb: bool = False) -> tuple[float, float]:
         """A rigorous lower bound for the least objective, and a rigorous upper bound for that of this classifier."""

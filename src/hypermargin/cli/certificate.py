@@ -21,6 +21,7 @@ from hypermargin.estimators import (
 )
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.kernels.base import kernel_from_text
+from hypermargin.solvers.base import relative_gap
 
 #: Classifiers whose answers come with proofs.
 Classifier = HyperbolicSVC | HyperbolicKernelSVC
@@ -37,8 +38,8 @@ EXAMPLES = """examples:
   hypermargin certificate show proofs/problem-1.json
       which problem it is about, what it proves, who wrote it
   hypermargin certificate check proofs/problem-1.json points.csv
-      recompute the bound from the data, by code that shares nothing with the solvers; C is read from the certificate,
-      and which classes of points.csv it is about is found out
+      recompute the bound, and the objective of the answer in the file, from the data, by code that shares nothing with
+      the solvers; C is read from the certificate, and which classes of points.csv it is about is found out
   hypermargin certificate check proofs/problem-1.json points.csv --model model.npz
       with geometry, weights and uncertainty set of the model
 """
@@ -177,8 +178,15 @@ def _check(args: argparse.Namespace) -> None:
     say(f"{args.file}: {verdict} {args.data}, {sides}, C = {problem.C:g}")
     say(f"proved now: {certificate.PROVES}")
     say(f"lower bound  {bound:.10g}")
-    if certificate.statement is not None and not args.another_problem:
-        say(f"objective    {certificate.statement.objective:.10g} (stated)")
+    try:
+        objective = certificate.objective_for(problem, by_arb=args.by_arb)
+    except CertificateError as error:
+        raise CommandError(f"the answer of {args.file} is none for {args.data} ({sides}): {error}") from error
+    if objective is not None:
+        say(f"objective    {objective:.10g} of the answer in the file")
+        say(f"gap          {relative_gap(objective, bound):.3g}")
+    elif bound < np.inf:
+        say("objective    unknown: the file holds no answer, as files of old")
 
 
 def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[tuple[str, Problem]]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from hypermargin.arithmetic import exact_form
 from hypermargin.arrays import Array
-from hypermargin.certificates import Certificate
+from hypermargin.certificates import Answer, Certificate
 from hypermargin.certificates.core.objective import Enclosure, enclose_objective
 from hypermargin.certificates.core.statement import Problem
 from hypermargin.problems.margin import BinaryProblem
@@ -266,7 +266,8 @@ def make_solution(
         status, bound, certificate = Status.FAILED, -np.inf, None
     if certificate is not None:
         proved = bound if outcome.checked else None
-        certificate = certificate.stating(problem, loss=loss, objective=objective, bound=proved)
+        answer = Answer(np.asarray(outcome.w, dtype=np.float64), outcome.w_low, outcome.intercept)
+        certificate = certificate.stating(problem, loss=loss, objective=objective, bound=proved, answer=answer)
     return Solution(
         w=np.asarray(outcome.w, dtype=np.float64),
         objective=objective,

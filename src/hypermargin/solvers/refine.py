@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
+from hypermargin.certificates import Answer
 from hypermargin.geometry.isometries import boost, move_to_origin, transform_normal, translation_to_origin
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.mean import frechet_mean
@@ -118,7 +119,8 @@ def refine_solution(problem: MarginProblem, solution: Solution, loss: str | None
         return replace(solution, info=info)
     certificate = solution.certificate
     if certificate is not None and certificate.statement is not None:
-        certificate = replace(certificate, statement=replace(certificate.statement, objective=objective))
+        statement = replace(certificate.statement, objective=objective)
+        certificate = replace(certificate, statement=statement, answer=Answer(w))
     status = Status.CONVERGED if solution.status is Status.TIMELIKE else solution.status
     return replace(solution, w=w, w_low=None, objective=objective, certificate=certificate, status=status, info=info)
 

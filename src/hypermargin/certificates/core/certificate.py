@@ -3,13 +3,17 @@
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
+from hypermargin.arrays import Array
 from hypermargin.certificates.core.statement import Problem, Statement
-from hypermargin.safe_io import FileError, read_json, reason
+from hypermargin.safe_io import FileError, as_numbers, read_json, reason
 
 #: What may be wrong where a proof names samples by their rows.
 OTHER_ORDER = (
@@ -27,12 +31,39 @@ class CertificateFileError(CertificateError, FileError):
     """A file that should hold a certificate does not; the message begins with its name."""
 
 
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The classifier ``x -> sign(x * (w + w_low) + intercept)``; the sum of the two vectors is meant exactly."""
+
+    w: Array
+    w_low: Array | None = None
+    intercept: float = 0.0
+
+    def require_for(self, problem: Problem) -> None:
+        for vector in (self.w,) if self.w_low is None else (self.w, self.w_low):
+            if vector.shape != (problem.dim + 1,):
+                raise CertificateError(f"the answer of the certificate is not for dimension {problem.dim}")
+            if not (np.isfinite(vector).all() and math.isfinite(self.intercept)):
+                raise CertificateError("the answer of the certificate holds numbers that are not finite")
+
+    def to_dict(self) -> dict[str, Any]:
+        low = {} if self.w_low is None else {"w_low": self.w_low.tolist()}
+        return {"w": self.w.tolist(), **low, **({"intercept": self.intercept} if self.intercept else {})}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Answer":
+        low = None if data.get("w_low") is None else as_numbers(data["w_low"], ndim=1)
+        return cls(as_numbers(data["w"], ndim=1), low, float(data.get("intercept", 0.0)))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate(ABC):
     """Base of certificates. `Certificate.load` reads any of them, `load` of a subclass those of its kind.
 
-    A certificate is a proof (what a subclass holds) and a `statement` of what is proved, about which problem. Those
-    that were just made, and files of old, have no statement; a solver's certificate is given one with its `Solution`.
+    A certificate is a proof (what a subclass holds), a `statement` of what is proved, about which problem, and the
+    `answer` whose objective the bound is to be compared with. Those that were just made, and files of old, have no
+    statement and no answer; a solver's certificate is given both with its `Solution`. Proofs that there is no answer
+    have none, and neither have those that are one themselves (`IS_ANSWER`).
     """
 
     FORMAT: ClassVar[str]
@@ -40,8 +71,11 @@ class Certificate(ABC):
     PROVES: ClassVar[str]
     #: The loss whose objective it bounds.
     LOSS: ClassVar[str] = "hinge"
+    #: Whether the proof itself is the answer, as the coefficients of a kernel classifier are.
+    IS_ANSWER: ClassVar[bool] = False
 
     statement: Statement | None = None
+    answer: Answer | None = None
 
     def __init_subclass__(cls) -> None:
         _FORMATS[cls.FORMAT] = cls
@@ -50,12 +84,15 @@ class Certificate(ABC):
         """A rigorous lower bound for the objective of the problem that the certificate states.
 
         A `CertificateError` says what is wrong: `problem` is another one than the certificate states, the proof does
-        not hold, or it proves less than is stated. With `by_arb` the reference checker is asked, which shares no code
-        with the fast one and does everything in Arb: slower, and the definition of what is valid.
+        not hold, it proves less than is stated, or its answer has a larger objective than is stated. With `by_arb` the
+        reference checker is asked, which shares no code with the fast one and does everything in Arb: slower, and the
+        definition of what is valid.
         """
         self.require_about(problem)
         bound = self.bound_for(problem, by_arb=by_arb)
-        contradiction = None if self.statement is None else self.statement.contradiction(bound)
+        contradiction = None
+        if self.statement is not None:
+            contradiction = self.statement.contradiction(bound, self.objective_for(problem, by_arb=by_arb))
         if contradiction is not None:
             order = OTHER_ORDER if self.goes_by_row else ""
             raise CertificateError(f"the certificate does not hold what it states: {contradiction}{order}")
@@ -91,16 +128,28 @@ class Certificate(ABC):
         The cuts of a soft margin hold for every C and for similar data, so a bound for one problem may be a good one
         for another; it may as well be 0. A `CertificateError` if the proof is none for such a problem, or damaged.
         """
-        try:
-            return _reference(self, problem) if by_arb else self._bound(problem)
-        except CertificateError:
-            raise
-        except (ArithmeticError, BufferError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-            raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
+        with _damage_named():
+            return _reference.bound(self, problem) if by_arb else self._bound(problem)
+
+    def objective_for(self, problem: Any, *, by_arb: bool = False) -> float | None:
+        """The objective of the answer in the certificate, from above, recomputed from the data; None if it has none.
+
+        Infinite where the answer is not feasible. That of an asinh loss is always computed by the reference checker.
+        """
+        if self.answer is None and not self.IS_ANSWER:
+            return None
+        with _damage_named():
+            if self.answer is not None:
+                self.answer.require_for(problem)
+            return _reference.objective(self, problem) if by_arb else self._objective(problem)
 
     @abstractmethod
     def _bound(self, problem: Any) -> float:
         """`bound_for` by the fast check of this kind."""
+
+    def _objective(self, problem: Any) -> float:
+        """`objective_for` by the fast code of this kind; that of the reference checker where there is no other."""
+        return _reference.objective(self, problem)
 
     def holds(self, problem: Problem) -> bool:
         """Whether `verify` accepts the certificate for `problem`."""
@@ -110,9 +159,16 @@ class Certificate(ABC):
             return False
         return True
 
-    def stating(self, problem: Problem, *, loss: str, objective: float, bound: float | None) -> Self:
-        """The certificate with a statement about `problem`; `bound` is what a check of it proved, if there was one."""
-        return replace(self, statement=Statement.about(problem, loss=loss, objective=objective, bound=bound))
+    def stating(
+        self, problem: Problem, *, loss: str, objective: float, bound: float | None, answer: Answer | None = None
+    ) -> Self:
+        """The certificate with a statement about `problem`; `bound` is what a check of it proved, if there was one.
+
+        The answer has the stated objective; one that is not feasible is left out.
+        """
+        kept = None if self.IS_ANSWER or not math.isfinite(objective) else answer
+        statement = Statement.about(problem, loss=loss, objective=objective, bound=bound)
+        return replace(self, statement=statement, answer=kept)
 
     @abstractmethod
     def _content(self) -> dict[str, Any]:
@@ -126,7 +182,8 @@ class Certificate(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; floats survive JSON exactly."""
         stated = {} if self.statement is None else {"statement": self.statement.to_dict()}
-        return {"format": self.FORMAT, **stated, **self._content()}
+        answer = {} if self.answer is None else {"answer": self.answer.to_dict()}
+        return {"format": self.FORMAT, **stated, **answer, **self._content()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -136,8 +193,12 @@ class Certificate(ABC):
             known = sorted(name for name, other in _FORMATS.items() if issubclass(other, cls))
             raise CertificateError(f"this is not a certificate in the format {' or '.join(known)}")
         try:
-            proof, stated = kind._from_content(data), data.get("statement")
-            return proof if stated is None else replace(proof, statement=Statement.from_dict(stated))
+            proof, stated, answer = kind._from_content(data), data.get("statement"), data.get("answer")
+            return replace(
+                proof,
+                statement=None if stated is None else Statement.from_dict(stated),
+                answer=None if answer is None else Answer.from_dict(answer),
+            )
         except CertificateError:
             raise
         except Exception as error:  # whatever it is, the content of `data` has raised it
@@ -157,17 +218,37 @@ class Certificate(ABC):
             raise CertificateFileError(f"{path}: {error}") from error
 
 
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    """What a check of a damaged certificate may raise becomes a `CertificateError`."""
+    try:
+        yield
+    except CertificateError:
+        raise
+    except (ArithmeticError, BufferError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
+
+
 def _no_reference(certificate: Certificate, problem: Any) -> float:
     raise CertificateError("no reference checker is plugged in")
 
 
-_reference: Callable[[Certificate, Any], float] = _no_reference
+class _Reference(NamedTuple):
+    """What `by_arb` asks for the bound, and for the objective of the answer."""
+
+    bound: Callable[[Certificate, Any], float] = _no_reference
+    objective: Callable[[Certificate, Any], float] = _no_reference
 
 
-def second_opinion_by(check: Callable[[Certificate, Any], float]) -> None:
+_reference = _Reference()
+
+
+def second_opinion_by(
+    bound: Callable[[Certificate, Any], float], objective: Callable[[Certificate, Any], float]
+) -> None:
     """Plug in what `by_arb` asks."""
     global _reference
-    _reference = check
+    _reference = _Reference(bound, objective)
 
 
 def require_hard_margin(problem: Problem) -> None:

@@ -14,6 +14,7 @@ from flint import fmpq
 
 from hypermargin.arithmetic import UNIT_ROUNDOFF, above, below, exact_form, rounding_factor
 from hypermargin.arrays import Array
+from hypermargin.certificates.core.certificate import Answer
 from hypermargin.certificates.core.sums import risk_of_block
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
@@ -55,6 +56,13 @@ def enclose_objective(problem: Any, w: Array, low: Array | None, centre: Array, 
         objective_above(form, upper, problem.n_samples),
         least,
     )
+
+
+def answer_above(answer: Answer, problem: Any, centre: Array, precise: bool) -> float:
+    """The objective of the answer of a certificate, from above: in the frame of its proof or in that of the data."""
+    frames = ((centre, precise), (problem.centre[1:], False))
+    with np.errstate(all="ignore"):  # what overflows bounds nothing
+        return min(enclose_objective(problem, answer.w, answer.w_low, *frame).upper for frame in frames)
 
 
 def objective_above(form: Enclosure, risk: float, n_samples: int) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hypermargin.certificates.core.certificate import Certificate, CertificateError
 from hypermargin.certificates.core.compiled import intervals
+from hypermargin.certificates.core.objective import answer_above
 from hypermargin.certificates.core.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
 from hypermargin.certificates.core.sums import cut_sums, is_in_memory
 from hypermargin.safe_io import as_numbers
@@ -34,6 +35,10 @@ class SoftMarginCertificate(EnvelopeProof, Certificate):
         A `CertificateError` if the proof does not cover all hyperplanes or does not fit the problem.
         """
         return verified_lower_bound(self, problem)
+
+    def _objective(self, problem: Any) -> float:
+        assert self.answer is not None
+        return answer_above(self.answer, problem, self.centre, self.precise)
 
     @property
     def goes_by_row(self) -> bool:

@@ -95,13 +95,18 @@ class Statement:
         samples = [name for name in ("points", "labels", "weights") if name in different][1:]
         return [_CLAUSES[name](stated[name], given[name]) for name in different if name not in samples]
 
-    def contradiction(self, proved: float) -> str | None:
-        """What is wrong with the bound and the objective stated, if `proved` is a lower bound; None if nothing is."""
+    def contradiction(self, proved: float, reached: float | None = None) -> str | None:
+        """What is wrong with the bound and the objective stated, if `proved` is a lower bound; None if nothing is.
+
+        `reached` is the objective of the answer, from above, if that is known.
+        """
         size = max((abs(v) for v in (self.objective, self.bound or 0.0) if math.isfinite(v)), default=0.0)
         if self.bound is not None and not proved >= self.bound - BOUND_ROUNDING * size:
             return f"it states the lower bound {self.bound:.10g}, and proves {proved:.10g}"
         if not self.objective >= proved - OBJECTIVE_ROUNDING * size:
             return f"it states the objective {self.objective:.10g}, below the bound {proved:.10g} that it proves"
+        if reached is not None and not reached <= self.objective + OBJECTIVE_ROUNDING * size:
+            return f"it states the objective {self.objective:.10g}, and its answer has {reached:.10g}"
         return None
 
     def to_dict(self) -> dict[str, Any]:

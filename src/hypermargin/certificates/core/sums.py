@@ -2,18 +2,16 @@
 
 Samples may lie in memory, on a device or on a cluster, and sums are made where they are: `map_blocks` of the problem
 calls a function for every block. `summed_by` says what sums blocks of a type. It has to return numbers with bounds on
-their errors; what follows from them is up to the core. Blocks that nothing was registered for are summed here from the
-definition: slowly, in Arb, from their ``X``, ``y`` and ``costs``.
+their errors; what follows from them is up to the core.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
-from hypermargin.arithmetic import dot, in_arb, middle_and_radius, rounding_factor
+from hypermargin.arithmetic import rounding_factor
 from hypermargin.arrays import Array
 from hypermargin.certificates.core.certificate import CertificateError
 from hypermargin.certificates.core.proof import EnvelopeProof
@@ -36,28 +34,25 @@ class CutSums(NamedTuple):
 RiskBounds = tuple[float, float, float]
 
 
-class _Summer(NamedTuple):
-    cuts: Callable[[Any, EnvelopeProof, float], CutSums]
-    risk: Callable[..., RiskBounds]
+_CutsOfBlock = Callable[[Any, EnvelopeProof, float], CutSums]
+_SUMMERS: dict[type, tuple[_CutsOfBlock, Callable[..., RiskBounds]]] = {}
 
 
-_SUMMERS: dict[type, _Summer] = {}
-
-
-def summed_by(
-    kind: type, cuts: Callable[[Any, EnvelopeProof, float], CutSums], risk: Callable[..., RiskBounds]
-) -> None:
+def summed_by(kind: type, cuts: _CutsOfBlock, risk: Callable[..., RiskBounds]) -> None:
     """Let `cuts` and `risk` sum blocks of this type, with the arguments of `cuts_of_block` and `risk_of_block`."""
-    _SUMMERS[kind] = _Summer(cuts, risk)
+    _SUMMERS[kind] = cuts, risk
 
 
-def _summer(block: Any) -> _Summer:
-    return next((_SUMMERS[kind] for kind in type(block).__mro__ if kind in _SUMMERS), _Summer(plain_cuts, plain_risk))
+def _summers(block: Any) -> tuple[_CutsOfBlock, Callable[..., RiskBounds]]:
+    for kind in type(block).__mro__:
+        if kind in _SUMMERS:
+            return _SUMMERS[kind]
+    raise CertificateError(f"nothing sums the samples of a {type(block).__name__}")
 
 
 def cuts_of_block(block: Any, proof: EnvelopeProof, farthest: float) -> CutSums:
     """The sums over one block; no sample of the problem has an x0 above `farthest`."""
-    return _summer(block).cuts(block, proof, farthest)
+    return _summers(block)[0](block, proof, farthest)
 
 
 def risk_of_block(
@@ -67,7 +62,7 @@ def risk_of_block(
 
     They may be computed in the frame around `centre`, in doubles or (`precise`) in double-double arithmetic.
     """
-    return _summer(block).risk(block, centre, precise, w, low, form)
+    return _summers(block)[1](block, centre, precise, w, low, form)
 
 
 def is_in_memory(problem: Any) -> bool:
@@ -104,72 +99,3 @@ def together(parts: Sequence[CutSums]) -> CutSums:
     signs = np.where(empty, 0.0, np.sign(middles[:, :, 1]))
     agree = np.abs(signs.sum(axis=0)) == np.abs(signs).sum(axis=0)
     return CutSums(middles.sum(axis=0), errors, alone.all(axis=0) & agree)
-
-
-# -- the definition --------------------------------------------------------------------------------------------------
-
-
-def plain_cuts(block: Any, proof: EnvelopeProof, farthest: float = np.inf) -> CutSums:
-    """The sums in Arb, from the definition of the cuts in `EnvelopeProof`."""
-    if block.uncertainty is not None or any(cut.named for cut in proof.shared):
-        raise CertificateError("the core alone knows neither uncertainty sets nor names of samples")
-    with in_arb():
-        rows = [_in_frame(z, proof.centre) for z in _covectors(block)]
-        costs = [arb(cost) for cost in block.costs.tolist()]
-        cuts = [_below_threshold(w, rows, costs, proof.threshold) for w in proof.points.tolist()]
-        for dual in [] if proof.duals is None else proof.duals.tolist():
-            weights = [arb(2).sqrt() * a for a in dual]
-            cuts.append([a.max(arb(0)).min(cost) for a, cost in zip(weights, costs, strict=True)])
-        for cut in proof.shared:
-            weights = list(cuts[cut.point])
-            for i, share in zip(cut.samples.tolist(), cut.shares.tolist(), strict=True):
-                weights[i] = share * costs[i]
-            cuts.append(weights)
-        sums = [
-            [sum(weights, arb(0)), *(dot(weights, column) for column in zip(*rows, strict=True))] for weights in cuts
-        ]
-        balls = np.array([[middle_and_radius(value) for value in row] for row in sums]).reshape(len(cuts), -1, 2)
-        middles, radii = np.ascontiguousarray(np.moveaxis(balls, 2, 0))
-    one_class = [len({y for y, a in zip(block.y.tolist(), weights, strict=True) if a != 0}) <= 1 for weights in cuts]
-    return CutSums(middles, radii, np.array(one_class, dtype=bool))
-
-
-def plain_risk(
-    block: Any, centre: Array, precise: bool, w: Array, low: Array | None, form: tuple[float, float]
-) -> RiskBounds:
-    """The risk in Arb, which needs no frame."""
-    if block.uncertainty is not None:
-        raise CertificateError("the core alone knows no uncertainty sets")
-    with in_arb():
-        normal = [arb(a) + (0.0 if low is None else b) for a, b in zip(w.tolist(), _or_zeros(low, w), strict=True)]
-        margins = [dot(z, normal) for z in _covectors(block)]
-        costs = [1.0 if block.is_hard and cost > 0.0 else cost for cost in block.costs.tolist()]
-        risk = dot([(1 - m).max(arb(0)) for m in margins], costs)
-        least = min((float(m.lower()) for m, cost in zip(margins, costs, strict=True) if cost > 0.0), default=np.inf)
-        return float(risk.lower()), float(risk.upper()), float(np.nextafter(least, -np.inf))
-
-
-def _or_zeros(low: Array | None, w: Array) -> list[float]:
-    return [0.0] * w.size if low is None else low.tolist()
-
-
-def _covectors(block: Any) -> list[list[arb]]:
-    """``z_i = y_i (sqrt(1 + |xr|^2), -xr)`` for the doubles xr of the samples."""
-    rows = []
-    for label, row in zip(block.y.tolist(), block.X[:, 1:].tolist(), strict=True):
-        space = [arb(value) for value in row]
-        rows.append([label * (1 + dot(space, space)).sqrt(), *(-label * value for value in space)])
-    return rows
-
-
-def _in_frame(z: list[arb], centre: Array) -> list[arb]:
-    """The covector after the boost that takes ``(T, c)`` to the origin."""
-    space = [arb(value) for value in centre.tolist()]
-    time = (1 + dot(space, space)).sqrt()
-    along = dot(space, z[1:])
-    return [time * z[0] + along, *(v + c * (along / (1 + time) + z[0]) for v, c in zip(z[1:], space, strict=True))]
-
-
-def _below_threshold(w: list[float], rows: list[list[arb]], costs: list[arb], threshold: float) -> list[arb]:
-    """The costs of the samples whose margin is below the threshold, and 0 for others; any choice is valid."""
-    return [cost if float(dot(row, w).mid()) < threshold else arb(0) for row, cost in zip(rows, costs, strict=True)]

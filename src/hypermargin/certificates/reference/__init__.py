@@ -2,11 +2,12 @@
 
 It is written from the mathematics, for a reader and not for speed, believes no field of a file, and is the definition
 of validity: whatever faster code accepts, this must accept with the same bound but for rounding. `check` takes the
-parsed JSON of a certificate and a `Problem`.
+parsed JSON of a certificate and a `Problem`; `objective` bounds that of the answer in it from above.
 """
 
 from typing import Any
 
+from .answer import objective
 from .boxes import asinh_lower_bound
 from .dual import curve_lower_bound, kernel_lower_bound
 from .envelope import hard_lower_bound, lower_bound
@@ -15,7 +16,7 @@ from .fields import Malformed, Refused
 from .moment import moment_lower_bound
 from .overlap import check_overlap, check_robust_overlap
 
-__all__ = ["Malformed", "Problem", "Refused", "check"]
+__all__ = ["Malformed", "Problem", "Refused", "check", "objective"]
 
 CHECKS = {
     "hypermargin-certificate-1": lower_bound,

@@ -121,8 +121,7 @@ class _Boxes:
         lam, points, weights, minimiser = leaf
         k, offset, slope, curved = self.k, arb(0), [arb(0)] * self.k, [[lam * v for v in row] for row in self.Q]
         rows = [points[i : i + k] for i in range(0, len(points), k)]
-        rows = [[min(1.0, max(-1.0, v / GRID)) for v in row] for row in rows]
-        at = [[float(c) + float(r) * p for c, r, p in zip(centre, radius, row, strict=True)] for row in rows]
+        at = [[float(c) + float(r) * p / GRID for c, r, p in zip(centre, radius, row, strict=True)] for row in rows]
         for i, (left, right) in ends.items():
             z, cost = self.Z[i], self.costs[i]
             left = self.least[i].lower().max(left) if self.least[i] > left else left
@@ -136,7 +135,7 @@ class _Boxes:
             else:
                 wished = 0.0
                 for row, weight in zip(at, weights, strict=True):
-                    there = max(float(left), float(dot(z, row)))
+                    there = min(max(float(left), float(dot(z, row))), float(right))
                     wished += weight / WEIGHTS * _slope_of_envelope(there, float(left), float(right))
                 own = arb(min(0.0, max(-1.0, wished)))
                 offset += cost * _offset(own, left, right)
@@ -203,7 +202,7 @@ def _offset(slope: arb, left: arb, right: arb) -> arb:
 
 def _slope_of_envelope(m: float, left: float, right: float) -> float:
     """The slope at m of the convex envelope of l on the interval, nearly."""
-    if left < 0.0:
+    if left < min(0.0, right):
         low, high = 0.0, 1.0  # a chord from the left end touches l at the point between
         for _ in range(40):
             middle = 0.5 * (low + high)

@@ -16,32 +16,28 @@ class Malformed(Refused):
     """A field of the certificate is not of its kind: text where a number should be, or a number where a list should."""
 
 
+def anything(value: Any) -> Any:
+    return value
+
+
 def real(least: float = -math.inf, most: float = math.inf) -> Reader:
     """A finite double between two others."""
-
-    def read(value: Any) -> float:
-        if type(value) not in (int, float):
-            raise Malformed(f"{value!r:.40} stands where a number should be")
-        if not abs(value) <= sys.float_info.max:
-            raise Refused("the certificate holds numbers that are not finite")
-        if not least <= value <= most:
-            raise Refused(f"the number {value!r:.40} is out of its range")
-        return float(value)
-
-    return read
+    return lambda value: float(_number(value, "number", (int, float), least, most))
 
 
 def whole(least: int, most: int) -> Reader:
     """A whole number between two others, both included."""
+    return lambda value: _number(value, "whole number", (int,), least, most)
 
-    def read(value: Any) -> int:
-        if type(value) is not int:
-            raise Malformed(f"{value!r:.40} stands where a whole number should be")
-        if not least <= value <= most:
-            raise Refused(f"a whole number is not between {least} and {most}")
-        return value
 
-    return read
+def _number(value: Any, name: str, kinds: tuple[type, ...], least: float, most: float) -> Any:
+    if type(value) not in kinds:
+        raise Malformed(f"{value!r:.40} stands where a {name} should be")
+    if not abs(value) <= sys.float_info.max:
+        raise Refused("the certificate holds numbers that are not finite")
+    if not least <= value <= most:
+        raise Refused(f"the {name} {value!r:.40} is not between {least} and {most}")
+    return value
 
 
 def array(item: Reader, size: int | None = None) -> Reader:
@@ -60,10 +56,6 @@ def array(item: Reader, size: int | None = None) -> Reader:
 def record(*items: Reader) -> Reader:
     """A list of fields of their own kinds."""
     return lambda values: [item(v) for item, v in zip(items, array(anything, len(items))(values), strict=True)]
-
-
-def anything(value: Any) -> Any:
-    return value
 
 
 def entry(data: Any, key: str, item: Reader = anything) -> Any:

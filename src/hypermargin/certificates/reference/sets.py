@@ -15,6 +15,7 @@ set's convex hull. Whichever p is taken, the cut holds; the closer p is to the w
       1 - k, 1 + k               for a set that holds all z of length k: |J'c| >= sqrt(q + m^2) >= |m|
 """
 
+from functools import reduce
 from typing import Any
 
 from flint import arb
@@ -71,6 +72,22 @@ class Set:
         for column, shape in zip(self.J, self.S, strict=True):
             row = plus(row, column, self.rho * dot(shape, z))
         return row
+
+    def worst_margin(self, W: Vector) -> arb:
+        """The least margin at W of a point of the set, or less: ``cosh(rho) m - sinh(rho) T`` of a ball that does not
+        hold the point ``y W / sqrt(-q)``, and ``m - rho |J'c|`` in the dual norm of a linearised set."""
+        m, q = dot(covector(self.x, self.y), W), form(W)
+        if self.kind == "GeodesicBall":
+            T = (q + m * m).nonnegative_part().sqrt()
+            worst = self.rho.cosh() * m - self.rho.sinh() * T
+            apart = q >= 0 or m <= 0 or self.rho.tanh() * m <= T
+            return worst if apart else worst.min((-q).nonnegative_part().sqrt())
+        slopes = [dot(column, W) for column in self.J]
+        turned = [dot(column, slopes) for column in zip(*self.S, strict=True)]
+        sizes = list(map(abs, turned))
+        if self.kind == "CrossPolytope":
+            return m - self.rho * reduce(arb.max, sizes)
+        return m - self.rho * (sum(sizes, arb(0)) if self.kind == "Box" else dot(turned, turned).sqrt())
 
     def _of_ball(self, W: Vector) -> Vector:
         x, cosh = self.x, self.rho.cosh()
