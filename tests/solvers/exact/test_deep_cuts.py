@@ -14,7 +14,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers import Status, solve, solve_path
 from hypermargin.solvers.exact.cut_sources import FixedTimeOptimum
-from hypermargin.solvers.exact.working_sets import around_margin, first_look
+from hypermargin.solvers.exact.working_sets import Margins, SamplesInMemory
 
 
 def overlapping(d, n, seed=0, share=0.5, separation=0.6, scale=0.8, **options):
@@ -219,14 +219,15 @@ def test_other_shares_prove_other_bounds_never_too_large(proved):
 def test_a_first_look_keeps_the_total_of_each_class():
     problem = overlapping(4, 4000, share=0.03, sample_weight=np.random.default_rng(0).uniform(0.1, 2.0, 4000))
     columns = np.ascontiguousarray(problem.covectors_around(problem.centre).T)
-    look = first_look(columns, problem.costs)
+    look = SamplesInMemory(columns, problem.costs, 1.0).first_look()
     assert look.samples.size < 1000
     for side in (1.0, -1.0):
         assert look.costs[problem.y[look.samples] == side].sum() == pytest.approx(
             problem.costs[problem.y == side].sum(), rel=1e-12
         )
     few = overlapping(4, 200)
-    assert first_look(np.ascontiguousarray(few.covectors_around(few.centre).T), few.costs) is None
+    columns = np.ascontiguousarray(few.covectors_around(few.centre).T)
+    assert SamplesInMemory(columns, few.costs, 1.0).first_look() is None
 
 
 @pytest.mark.parametrize("share", [0.5, 0.03])
@@ -234,7 +235,7 @@ def test_a_working_set_and_its_affine_term_stand_for_all_samples(share):
     problem = overlapping(4, 4000, share=share, sample_weight=np.random.default_rng(1).uniform(0.1, 2.0, 4000))
     columns, costs = np.ascontiguousarray(problem.covectors_around(problem.centre).T), problem.costs
     w = np.array([-1.2, 0.8, 0.1, 0.0, 0.0])
-    chosen = around_margin(columns, costs, w @ columns, 0.2)
+    chosen = SamplesInMemory(columns, costs, 1.0).around(Margins(w, w @ columns), 0.2)
     assert 200 <= chosen.samples.size < 2000
     b, g = chosen.affine
 

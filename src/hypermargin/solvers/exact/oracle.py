@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from functools import cached_property
 from math import sqrt
-from typing import NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.compiled import robust_passes
 from hypermargin.solvers.exact.compiled.passes import LANES, Pass
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.working_sets import Cut, Samples, SamplesInMemory
+from hypermargin.solvers.exact.working_sets import SamplesInMemory, classes_of, random_part
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -41,6 +41,8 @@ CHECK_TIME = 5e-9
 BLOCK = 65_536
 NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
 
+#: ``(risk, b, g)`` at one w.
+Cut = tuple[float, float, Array]
 #: Points as columns, costs and threshold.
 Data = tuple[Array, Array, float]
 
@@ -56,7 +58,7 @@ class Oracle(ABC):
         Whether cuts at timelike points are those that hold for spacelike normals only.
     arrays : tuple, optional
         Points, costs, their factor and the threshold, if the compiled search can make the passes itself.
-    samples : Samples, optional
+    samples : SamplesInMemory or BlockedWorkingSets, optional
         The samples for the interior-point method, if it can be used.
     """
 
@@ -64,7 +66,7 @@ class Oracle(ABC):
     cone_cuts = False
 
     def __init__(self, frame: Frame, factor: float):
-        self.frame, self._factor = frame, factor
+        self.frame, self.factor = frame, factor
 
     @abstractmethod
     def __call__(self, w: Array) -> Cut:
@@ -84,17 +86,17 @@ class Oracle(ABC):
         return None
 
     @property
-    def samples(self) -> Samples | None:
+    def samples(self) -> Any:
         return None
 
     def scaled(self, factor: float) -> Self:
         """The oracle of the risk times `factor`; the data is shared, not copied."""
         other = copy(self)
-        other._factor *= factor
+        other.factor *= factor
         return other
 
     def _times_factor(self, risk: float, b: float, g: Array) -> Cut:
-        return self._factor * risk, self._factor * b, self._factor * g
+        return self.factor * risk, self.factor * b, self.factor * g
 
     @cached_property
     def _outwards(self) -> Array:
@@ -133,7 +135,7 @@ class HingeOracle(Oracle):
 
     @property
     def arrays(self) -> tuple[Array, Array, float, float] | None:
-        return self._columns, self._costs, self._factor, self.threshold
+        return self._columns, self._costs, self.factor, self.threshold
 
     @property
     def framed(self) -> tuple[Array, Array]:
@@ -141,24 +143,17 @@ class HingeOracle(Oracle):
         return self._columns[:, : self._costs.size], self._costs
 
     @property
-    def samples(self) -> Samples | None:
+    def samples(self) -> SamplesInMemory | None:
         columns, costs = self.framed
-        return SamplesInMemory(columns, self._factor * costs, self.threshold)
+        return SamplesInMemory(columns, self.factor * costs, self.threshold)
 
     def part(self, share: float) -> Self:
         """The oracle of a random part of each class, with costs scaled to the total of the class."""
-        n = self._costs.size
-        rng, chosen, costs = np.random.default_rng(0), [], []  # the same part every time
-        for side in (self._columns[0, :n] > 0.0, self._columns[0, :n] <= 0.0):  # z_i0 has the sign of y_i
-            members = np.flatnonzero(side & (self._costs > 0.0))
-            size = min(members.size, max(LEAST_PART, int(share * members.size)))
-            part = np.sort(rng.choice(members, size, replace=False))
-            chosen.append(part)
-            costs.append(self._costs[part] * (self._costs[members].sum() / max(self._costs[part].sum(), 1e-300)))
-        other, samples = copy(self), np.concatenate(chosen)
-        other._columns = np.zeros((len(self._columns), -(-samples.size // LANES) * LANES))
-        other._columns[:, : samples.size] = self._columns[:, samples]
-        other._costs = np.concatenate(costs)
+        columns, costs = self.framed
+        classes = [members[costs[members] > 0.0] for members in classes_of(columns)]
+        sizes = [min(members.size, max(LEAST_PART, int(share * members.size))) for members in classes]
+        other, (samples, other_costs) = copy(self), random_part(classes, sizes, costs)
+        other._columns, other._costs = _padded(columns[:, samples]), other_costs
         return other
 
 
