@@ -7,29 +7,19 @@ for all w with a given t; the search closes the gap between the least of these b
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.certificates.core.objective import Enclosure
-from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.solvers.base import Outcome, Solver, Status, register, relative_gap
+from hypermargin.solvers.base import Outcome, Solver, register
 from hypermargin.solvers.exact.asinh.search import solve_asinh
-from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.finish import QuickResult
-from hypermargin.solvers.exact.frames import MOST_FRAMES, Frame, between, first_frame, foot_frame, next_frame
-from hypermargin.solvers.exact.hard import LIMITS, solve_hard_margin
+from hypermargin.solvers.exact.frames import first_frame
+from hypermargin.solvers.exact.restarts import solve_hard_margin, solve_soft_margin
 from hypermargin.solvers.exact.runs import CUTS, Runner, is_small
-from hypermargin.solvers.exact.separators import ALL, Costs, clipped_costs, first_separator, scale_to_unit_margin
 
-#: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged.
-CLEARLY = 0.9
-#: A problem that needs less than this share of its C is solved with that share.
-LESS_OF_C = 0.01
-#: The same where there is no other frame to try.
-MUCH_OF_C = 0.5
 #: The gap to which the hinge is solved before a search for the asinh optimum.
 ROUGH_START = 1e-4
 
@@ -163,105 +153,3 @@ class Exact(Solver):
         deadline = time.perf_counter() + 0.95 * self.time_limit
         limits = self.max_iter, self.max_regions
         return Runner(tol, deadline, *limits, self.verify, self.cuts, self.start, self.checkpoint)
-
-
-# -- restarts ----------------------------------------------------------------------------------------------------------
-
-
-class Restart(NamedTuple):
-    """Where to search again, and with which of the costs."""
-
-    frame: Frame
-    costs: Costs
-
-
-class Trial(NamedTuple):
-    """What a search in a frame came to: the best of its answers, and the objective of that."""
-
-    frame: Frame
-    outcome: Outcome
-    enclosure: Enclosure
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.enclosure.upper, self.outcome.lower_bound)
-
-    def next_frame(self) -> Frame | None:
-        """Around the foot of the answer; that of one that separates is known to all digits."""
-        if self.enclosure.least_margin >= 1.0:
-            return foot_frame(self.frame, self.outcome.w, self.outcome.w_low)
-        return next_frame(self.frame, self._normal_in(self.frame))
-
-    def hint_for(self, search: Search) -> Search:
-        """The search, beginning with the answer if that separates."""
-        if self.enclosure.least_margin >= 1.0:
-            search.hint = self._normal_in(search.oracle.frame)
-        return search
-
-    def with_answer(self, other: Outcome, enclosure: Enclosure) -> "Trial":
-        """The same with the answer of another outcome if that is better."""
-        if not enclosure.upper < self.enclosure.upper:
-            return self
-        return Trial(self.frame, replace(self.outcome, w=other.w, w_low=other.w_low, frame=other.frame), enclosure)
-
-    def _normal_in(self, frame: Frame) -> Array:
-        return normal_to_frame(self.outcome.w, self.outcome.w_low, frame.centre[1:])[0]
-
-
-def solve_soft_margin(problem: MarginProblem, runner: Runner, search: Search) -> Outcome:
-    """Run a search, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
-    costs, separator = ALL, None
-    if runner.verify and search.oracle.frame.precise:  # far out the objective may be smaller than C by many orders
-        separator = first_separator(problem, search.oracle, at_any_price=False)
-        if separator is not None:
-            known, less = Trial(search.oracle.frame, *separator), clipped_costs(problem, separator[1])
-            if less.largest(problem) < LESS_OF_C:
-                costs, frame = less, known.next_frame() or known.frame
-                search = known.hint_for(runner.search(costs.of(problem), frame))
-    outcome = runner.run(problem, search, costs)
-    if not runner.verify or not (costs is not ALL or _lacks_digits(problem, outcome, search, runner.tol)):
-        return outcome
-    best = last = Trial(search.oracle.frame, *scale_to_unit_margin(problem, outcome))
-    if separator is None and best.gap > runner.tol:
-        separator = first_separator(problem, search.oracle)
-    if separator is not None:
-        best = last = best.with_answer(*separator)
-    tried = 1
-    while tried < MOST_FRAMES and best.gap > runner.tol and last.outcome.status not in LIMITS:
-        restart = _next_restart(problem, best, last, costs)
-        if restart is None:
-            break
-        before, (frame, costs) = search.evaluator, restart
-        search = best.hint_for(runner.search(costs.of(problem), frame))
-        search.evaluator.passes, search.evaluator.work = before.passes, before.work
-        outcome = runner.run(problem, search, costs)
-        last = Trial(frame, *scale_to_unit_margin(problem, outcome)).with_answer(best.outcome, best.enclosure)
-        best, tried = last if last.gap < best.gap else best.with_answer(last.outcome, last.enclosure), tried + 1
-    counts = {"passes": search.n_passes, "full_passes": search.full_passes, "attempts": tried}
-    return replace(best.outcome, n_iter=search.n_passes, info={**best.outcome.info, **counts})
-
-
-def _next_restart(problem: MarginProblem, best: Trial, last: Trial, before: Costs) -> Restart | None:
-    """Where to try next: between the best frame and one that was no better, else around the best answer's foot."""
-    costs = clipped_costs(problem, best.enclosure) if problem.in_memory else ALL
-    less = costs.largest(problem) / before.largest(problem)
-    halfway = None if last is best else between(best.frame, last.frame)
-    frame = halfway or best.next_frame() or between(best.frame, Frame(problem.centre, precise=True))
-    if less < LESS_OF_C or (frame is None and less < MUCH_OF_C):
-        frame = best.frame  # the same once more, with costs that the objective is not lost beside
-    return None if frame is None else Restart(frame, costs)
-
-
-def _lacks_digits(problem: MarginProblem, outcome: Outcome, search: Search, tol: float) -> bool:
-    """Whether an outcome may be short of a proof although no limit was reached: what is left is rounding.
-
-    The objective is not computed again for that. It surely has digits enough where the most that rounding can do to
-    margins in the frame, times the costs, is little beside it.
-    """
-    if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
-        return False
-    if not relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol:
-        return True
-    most = search.oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
-    noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
-    return noise > search.aim_share * tol * search.upper

@@ -43,8 +43,6 @@ NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L
 
 #: ``(risk, b, g)`` at one w.
 Cut = tuple[float, float, Array]
-#: Points as columns, costs and threshold.
-Data = tuple[Array, Array, float]
 
 
 class Oracle(ABC):
@@ -157,27 +155,22 @@ class HingeOracle(Oracle):
         return other
 
 
-class RobustOracle(HingeOracle, ABC):
+class RobustOracle(HingeOracle):
     """``w -> (risk, b, g)`` for worst-case margins; subclasses make the compiled pass, and say what it needs of w.
 
     There is no interior-point method where the worst points depend on w, and the compiled loop has plain passes only.
     """
 
+    arrays = samples = None
+
     def __init__(self, problem: MarginProblem, frame: Frame):
         super().__init__(problem, frame)
         self.cone_cuts = has_cone_cuts(problem)
-        self._pass = self._make_pass(problem, (self._columns, self._costs, self.threshold))
-
-    @property
-    def arrays(self) -> None:
-        return None
-
-    @property
-    def samples(self) -> None:
-        return None
+        self._pass = self._make_pass(problem)
 
     def __call__(self, w: Array) -> Cut:
-        risk, b, g = self._times_factor(*self._worst_case(w, self.cone_cuts and bool(in_cone(w))))
+        cone = self.cone_cuts and bool(in_cone(w))
+        risk, b, g = self._times_factor(*self._worst_case(w, cone))
         if abs(w[0]) == 1.0 and not np.any(w[1:]):
             _, b, g = super().__call__(w)
         return risk, b, g
@@ -192,8 +185,7 @@ class RobustOracle(HingeOracle, ABC):
         return risk, b, g + self._slope(h, w)
 
     @abstractmethod
-    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.RobustPass:
-        """The pass over the data."""
+    def _make_pass(self, problem: MarginProblem) -> robust_passes.RobustPass: ...
 
     @abstractmethod
     def _normal(self, w: Array) -> Array:
@@ -207,9 +199,14 @@ class RobustOracle(HingeOracle, ABC):
 class BallOracle(RobustOracle):
     """Geodesic balls: invariant, so all of it happens in the frame around the centre."""
 
-    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.BallPass:
+    def _worst_case(self, w: Array, cone: bool) -> Cut:
+        risk, b, g = super()._worst_case(w, cone)
+        return (super()._worst_case(w, False)[0] if cone and quadratic_form(w) >= 0.0 else risk), b, g
+
+    def _make_pass(self, problem: MarginProblem) -> robust_passes.RobustPass:
         rho = np.asarray(cast(GeodesicBall, problem.uncertainty).rho)
-        return robust_passes.BallPass(*data, *map(_sizes, (np.cosh(rho), np.sinh(rho), np.exp(-rho))))
+        sizes = map(_sizes, (np.cosh(rho), np.sinh(rho), np.exp(-rho)))
+        return robust_passes.BallPass(self._columns, self._costs, self.threshold, *sizes)
 
     def _normal(self, w: Array) -> Array:
         return np.append(w, quadratic_form(w))
@@ -217,28 +214,17 @@ class BallOracle(RobustOracle):
     def _slope(self, h: Array, w: Array) -> Array:
         return -h[0] * covector(w)
 
-    def _worst_case(self, w: Array, cone: bool) -> Cut:
-        risk, b, g = super()._worst_case(w, cone)
-        return (super()._worst_case(w, False)[0] if cone and quadratic_form(w) >= 0.0 else risk), b, g
-
 
 class LinearisedOracle(RobustOracle):
-    """Sets in the tangent space at the origin: nominal margins in the frame, noise in the coordinates of the data."""
+    """Sets in the tangent space at the origin: nominal margins in the frame, noise in the coordinates of the data.
 
-    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.LinearisedPass:
-        return robust_passes.LinearisedPass(*data, _jacobian_columns(problem.X), _noise_of(problem))
+    In a precise frame, far from the origin, the Jacobians are moved to the frame in double-double arithmetic.
+    """
 
-    def _normal(self, w: Array) -> Array:
-        return covector(self._outwards @ w)
-
-    def _slope(self, h: Array, w: Array) -> Array:
-        return self._outwards @ h  # the boost is its own transpose
-
-
-class ImageOracle(LinearisedOracle):
-    """Linearised sets far from the origin, their Jacobians moved to the frame in double-double arithmetic."""
-
-    def _make_pass(self, problem: MarginProblem, data: Data) -> robust_passes.LinearisedPass:
+    def _make_pass(self, problem: MarginProblem) -> robust_passes.RobustPass:
+        data = self._columns, self._costs, self.threshold
+        if not self.frame.precise:
+            return robust_passes.LinearisedPass(*data, _jacobian_columns(problem.X), _noise_of(problem))
         X = problem.X
         columns = np.empty((X.shape[1] * X.shape[1], X.shape[0]))
         step = max(1, BLOCK // X.shape[1])
@@ -248,10 +234,10 @@ class ImageOracle(LinearisedOracle):
         return robust_passes.ImagePass(*data, _padded(columns), _noise_of(problem))
 
     def _normal(self, w: Array) -> Array:
-        return w
+        return w if self.frame.precise else covector(self._outwards @ w)
 
     def _slope(self, h: Array, w: Array) -> Array:
-        return h
+        return h if self.frame.precise else self._outwards @ h  # the boost is its own transpose
 
 
 def has_cone_cuts(problem: BinaryProblem) -> bool:
@@ -266,7 +252,7 @@ def oracle_in_memory(problem: MarginProblem, frame: Frame) -> HingeOracle:
     if isinstance(problem.uncertainty, GeodesicBall):
         return BallOracle(problem, frame)
     if isinstance(problem.uncertainty, LinearisedSet):
-        return (ImageOracle if frame.precise else LinearisedOracle)(problem, frame)
+        return LinearisedOracle(problem, frame)
     raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
 
 

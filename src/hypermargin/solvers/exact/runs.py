@@ -1,7 +1,6 @@
 """One run of the method: a search that suits the problem, the loop that closes its gap, and the outcome.
 
-What follows on a run that rounding ended (other frames, other costs) is in `method.py`, and the hard margin, which is a
-sequence of soft ones, in `hard.py`.
+What follows on a run that rounding ended is in `restarts.py`.
 """
 
 import time

@@ -191,10 +191,12 @@ def _class_sums(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
 
 def _used_rows(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
     """The covectors z_i of samples with positive weight in the frame."""
-    parts = [
-        problem.covectors_around(frame.centre, precise=frame.precise)[problem.costs > 0.0] for problem in on_host(piece)
-    ]
-    return np.concatenate(parts)
+    used = (p.covectors_around(frame.centre, precise=frame.precise)[p.costs > 0.0] for p in on_host(piece))
+    return np.concatenate(list(used))
+
+
+def _is_blurred(enclosure: Enclosure) -> bool:
+    return enclosure.upper - enclosure.lower > BLURRED * enclosure.upper
 
 
 def reevaluate_in_dd(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
@@ -206,10 +208,6 @@ def reevaluate_in_dd(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome,
         if other.upper < enclosure.upper:
             return sharp, other
     return outcome, enclosure
-
-
-def _is_blurred(enclosure: Enclosure) -> bool:
-    return enclosure.upper - enclosure.lower > BLURRED * enclosure.upper
 
 
 def scale_to_unit_margin(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
