@@ -1,5 +1,6 @@
 """`hypermargin explore`: from files to a page."""
 
+import base64
 import json
 import re
 
@@ -52,6 +53,22 @@ def test_points_alone(folder):
     made = scene()
     assert made["labels"] is None
     assert made["models"] == []
+
+
+def test_rows_without_a_label_and_the_edges_of_a_graph(folder, capsys):
+    (folder / "few.csv").write_text("node,x,y,label\nann,0.1,0.2,1\nbob,0.3,-0.2,\ncat,-0.4,0.1,0\n", encoding="utf-8")
+    (folder / "edges.csv").write_text("source,target\nann,cat\ncat,bob\nann,dan\n", encoding="utf-8")
+    arguments = ["few.csv", "--geometry", "poincare", "--edges", "edges.csv"]
+    assert main(["explore", *arguments, "-o", "page.html"]) == 0
+    assert "1 edges to nodes that are no points are left out" in capsys.readouterr().err
+    made = scene()
+    assert (made["unlabelled"], made["classes"]) == (2, ["0", "1"])
+    assert list(base64.b64decode(made["labels"]["data"])) == [1, 2, 0]
+    assert list(base64.b64decode(made["edges"]["data"])) == [0, 2, 2, 1]
+    assert main(["plot", *arguments, "-o", "points.png"]) == 0
+    assert main(["explore", *arguments[:-2], "--skip-unlabelled", "-o", "page.html"]) == 0
+    assert "1 rows have no label and are left out" in capsys.readouterr().err
+    assert (scene()["count"], scene()["unlabelled"]) == (2, None)
 
 
 @pytest.mark.parametrize(

@@ -352,3 +352,40 @@ def test_seventy_thousand_points(browser, tmp_path, capsys):
         print(
             f"\n70,000 points by software rendering: {frames:.1f} frames per second, {path.stat().st_size / 1e6:.1f} MB"
         )
+
+
+def test_points_without_a_label_have_no_verdict_and_edges_are_geodesics(browser, tmp_path):
+    """The colours are those of the model's classes, whatever the labels at hand are."""
+    disk = np.array([[-0.6, 0.0], [-0.5, 0.4], [0.6, 0.0], [0.5, 0.4], [0.0, 0.7], [0.1, -0.65]])
+    X = to_lorentz(disk, "poincare")
+    model = HyperbolicSVC().fit(X, ["a", "a", "b", "b", "b", "a"])
+    ends = np.array([[4, 5], [0, 2]])
+    made = explore(model, X, ["", "", "b", "b", None, "b"], edges=ends, center="origin")
+    assert made.scene["classes"] == ["a", "b"]
+    browser.open(made.save(tmp_path / "page.html"))
+    browser.evaluate(f"{EXPLORER}.setRegions(false)")
+    browser.settle()
+    picture, at = seen(browser), disk_to_pixels(browser, disk)
+    assert colour_near(picture, at[3], CLASS_COLOURS[1]) < 0.02
+    assert colour_near(picture, at[1], made.scene["noColour"], reach=8) < 0.05  # a ring around what is not grey
+    assert colour_near(picture, at[1], made.scene["noColour"], reach=0) > 0.2
+    names = browser.evaluate("[...document.querySelectorAll('.hm-legend .hm-name')].map(e => e.textContent)")
+    assert names == ["a", "b", "no label"]
+    texts = []
+    for k in (1, 4, 5):
+        browser.mouse("mouseMoved", *at[k])
+        browser.settle()
+        texts.append(browser.evaluate("document.querySelector('.hm-hint').innerText"))
+    assert "wrong" in texts[2]
+    assert not any(sign in text for text in texts[:2] for sign in ("wrong", "\u2713"))
+    # The middle of an edge is the middle of its geodesic: darker than the ground, as nothing is beside it.
+    middle = from_lorentz(geodesic_middle(X[4], X[5])[None], "poincare")
+    beside = middle + np.array([0.03, 0.0])
+    on, off = (picture[tuple(np.round(disk_to_pixels(browser, p)[0][::-1]).astype(int))] for p in (middle, beside))
+    assert on.sum() < off.sum() - 0.1
+
+
+def geodesic_middle(x, y):
+    """``(x + y)/|x + y|``."""
+    total = x + y
+    return total / np.sqrt(total[0] ** 2 - total[1:] @ total[1:])

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
@@ -17,7 +17,7 @@ from hypermargin.datasets import make_gaussian_mixture, make_tree
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.geometry import from_lorentz, signed_distance
 from hypermargin.plotting import PoincareDisplay
-from hypermargin.plotting.palette import CLASS_COLOURS
+from hypermargin.plotting.palette import CLASS_COLOURS, UNLABELLED
 
 
 @pytest.fixture(autouse=True)
@@ -330,3 +330,21 @@ def test_labels_must_fit(two):
     many = make_gaussian_mixture(1, 21, random_state=0)
     with pytest.raises(ValueError, match="at most 20 classes"):
         PoincareDisplay.from_solutions({}, many.X, many.y)
+
+
+def test_points_without_a_label_are_rings_in_the_colour_of_no_class():
+    X, y = make_gaussian_mixture(20, 3, random_state=0, return_X_y=True)
+    model = HyperbolicSVC().fit(X, y)
+    partly = np.where(y == 0, None, y)  # no point of the first class has a label: the others keep their colours
+    display = PoincareDisplay.from_estimator(model, X, partly, regions=False)
+    rings = display.points_.pop(None)
+    np.testing.assert_allclose(rings.get_offsets(), from_lorentz(X[y == 0], "poincare"), atol=1e-12)
+    assert rings.get_facecolor().size == 0
+    assert to_hex(rings.get_edgecolor()[0]).upper() == UNLABELLED
+    assert {k: to_hex(dots.get_facecolor()[0]).upper() for k, dots in display.points_.items()} == {
+        1: CLASS_COLOURS[1],
+        2: CLASS_COLOURS[2],
+    }
+    assert "no label" in [text.get_text() for text in display.legend_.get_texts()]
+    with pytest.raises(ValueError, match="edges must join rows from 0 to 59, got 0 to 60"):
+        PoincareDisplay(X, y, edges=[[0, 60]]).plot()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from hypermargin.cli.console import CommandError, check_output, say, warn, write_csv
 from hypermargin.embedding import embed_graph
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     output = check_output(args.output, (".csv",), inputs=(args.graph,))
-    graph, weight = _read(args.graph, args.weight)
+    graph, weight = read_graph(args.graph, args.weight)
     say(f"{args.graph}: {graph.number_of_nodes()} nodes, {graph.number_of_edges()} edges")
     labels = None if args.label is None else nx.get_node_attributes(graph, args.label)
     if labels is not None and not labels:
@@ -75,7 +76,20 @@ def run(args: argparse.Namespace) -> None:
         say(f"next: hypermargin fit {output} --label {args.label}{geometry}{skip} --output model.npz")
 
 
-def _read(path: str, weight: str | None) -> tuple[Any, str | None]:
+def edges_among(path: str, ids: Sequence[Any] | None, n_points: int) -> np.ndarray:
+    """The edges of a graph as pairs of rows of points, shape (m, 2): nodes are called by ids, or by row numbers."""
+    graph, _ = read_graph(path, None)
+    row_of = {str(name): row for row, name in enumerate(range(n_points) if ids is None else ids)}
+    joined = [(str(one), str(other)) for one, other in graph.edges()]
+    pairs = [(row_of[one], row_of[other]) for one, other in joined if one in row_of and other in row_of]
+    if joined and not pairs:
+        raise CommandError(f"{path}: no edge joins two of the points; its nodes must be called as they are")
+    if len(pairs) < len(joined):
+        warn(f"{path}: {len(joined) - len(pairs)} edges to nodes that are no points are left out")
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
+
+def read_graph(path: str, weight: str | None) -> tuple[Any, str | None]:
     """The graph, and the name of the edges' attribute that holds lengths."""
     if not Path(path).is_file():
         raise CommandError(f"there is no file {path}")

@@ -17,6 +17,8 @@ EXAMPLES = """examples:
       a page with everything in it: open it in a browser, send it to a colleague
   hypermargin explore points.csv --model model.npz --test more.csv --output page.html
       test points as triangles
+  hypermargin explore points.csv --edges graph.gml --output page.html
+      the edges of the graph whose nodes the points are
   hypermargin explore points.csv --path --output page.html
       fit the exact method for nine values of C, with the proof of each
   hypermargin explore points.csv --geometry poincare --output page.html
@@ -25,7 +27,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_shared_arguments(parser, "data")
+    add_shared_arguments(parser, "data", "unlabelled", "edges")
     parser.add_argument("--output", "-o", required=True, metavar="PAGE", help="the page to write (.html)")
     parser.add_argument(
         "--model",
@@ -54,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     # The pictures of proofs need matplotlib, which takes half a second to load; `--help` does not.
+    from hypermargin.cli.embed import edges_among
     from hypermargin.explorer import explore
 
     output = check_output(args.output, (".html", ".htm"))
@@ -66,26 +69,30 @@ def run(args: argparse.Namespace) -> None:
     for model in models.values():
         drop_names(model)
     test = read_points(args.test, Wanted(args.label, width=width)) if args.test else Points(None, None)  # type: ignore[arg-type]
+    if args.test and args.skip_unlabelled:
+        test = test.labelled()
     if args.test and (test.y is None) != (points.y is None):
         raise CommandError(f"{args.data} and {args.test} must both have labels, or neither")
     if args.path is not None and not models:
         if points.y is None:
             raise CommandError(f"--path fits a model, and {args.data} holds no labels; give them with --labels FILE")
-        models = {"exact": make_classifier(args, "exact").fit(points.X, points.y)}
+        known = points.labelled()
+        models = {"exact": make_classifier(args, "exact").fit(known.X, known.y)}
     ids = _names(args.ids, len(points.X)) if args.ids else points.ids
     with Progress("making the page", None):
         page = explore(
             models,
             points.X,
-            points.y,
+            points.partial_labels,
             X_test=test.X,
-            y_test=test.y,
+            y_test=None if test.y is None else test.partial_labels,
             ids=ids,
             path=args.path,
             geometry=None if models else args.geometry,
             curvature=None if models else args.curvature,
             center=args.center,
             title=args.title or Path(args.data).name,
+            edges=edges_among(args.edges, ids, len(points.X)) if args.edges else None,
         ).save(output)
     say(f"wrote {page} ({page.stat().st_size / 1e6:.1f} MB); open it in a browser")
 

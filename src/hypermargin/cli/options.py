@@ -146,6 +146,9 @@ ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
         ),
         "--obsm": dict(metavar="NAME", help="the coordinates of a .h5ad file, such as X_poincare"),
     },
+    "edges": {
+        "--edges": dict(metavar="GRAPH", help="draw the edges of a graph, whose nodes are called by the points' ids")
+    },
     "unlabelled": {"--skip-unlabelled": dict(action="store_true", help="leave rows without a label out")},
     "chunks": {
         "--chunks": dict(
@@ -223,14 +226,14 @@ def add_shared_arguments(parser: argparse._ActionsContainer, *groups: str) -> No
 def points_of(args: argparse.Namespace, model: HyperbolicClassifier | None = None, *, labelled: bool = False) -> Points:
     """Read the points of the file that the arguments name, and check them.
 
-    A model expects its own coordinates, and its own columns if it has their names. With `labelled`, rows without
-    a label are an error, or left out if ``--skip-unlabelled`` was given.
+    A model expects its own coordinates, and its own columns if it has their names. Rows without a label are left out if
+    ``--skip-unlabelled`` was given, and otherwise an error with `labelled`.
     """
     points = read_points(args.data, Wanted.of(args, model))
+    if getattr(args, "skip_unlabelled", False) and points.y is not None and points.missing.any():
+        warn(f"{args.data}: {points.missing.sum()} rows have no label and are left out")
+        points = points.labelled()
     if labelled:
-        if getattr(args, "skip_unlabelled", False) and points.y is not None and points.missing.any():
-            warn(f"{args.data}: {points.missing.sum()} rows have no label and are left out")
-            points = points.labelled()
         points.labels  # noqa: B018 - raises if one is missing
     return checked(points, args, model)
 

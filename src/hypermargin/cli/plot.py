@@ -2,6 +2,8 @@
 
 import argparse
 
+import numpy as np
+
 from hypermargin.cli.console import CommandError, check_output, say, with_progress
 from hypermargin.cli.options import (
     add_shared_arguments,
@@ -32,7 +34,7 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_shared_arguments(parser, "data", "unlabelled")
+    add_shared_arguments(parser, "data", "unlabelled", "edges")
     parser.add_argument("--output", "-o", required=True, metavar="PICTURE", help="the picture (.png, .pdf or .svg)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--model", help="a model file to show")
@@ -53,13 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     # matplotlib takes half a second to load, and `--help` does not need it.
+    from hypermargin.cli.embed import edges_among
     from hypermargin.cli.pictures import FORMATS, PoincareDisplay, TreeDisplay, plot_proof, save_figure, save_picture
 
     output = check_output(args.output, FORMATS)
     if args.zoom == "boundary" and not (args.model or args.methods):
         raise CommandError("--zoom boundary needs a boundary: give --model or --methods")
-    if args.proof and (args.zoom, args.center) != ("disk", "origin"):
-        raise CommandError("--zoom and --center are for pictures of the disk; --proof draws curves")
+    if args.proof and (args.zoom, args.center, args.edges) != ("disk", "origin", None):
+        raise CommandError("--zoom, --center and --edges are for pictures of the disk; --proof draws curves")
+    if args.tree is not None and args.edges:
+        raise CommandError("--edges does not go with --tree, whose lines are its splits")
     zoom = None if args.zoom == "disk" else args.zoom
     center = None if args.center == "origin" else args.center
     model = load_model(args.model, certificates=False) if args.model else None
@@ -69,8 +74,10 @@ def run(args: argparse.Namespace) -> None:
             f"the model has {n_trees} trees, numbered from 0" if n_trees else "--tree needs a forest: give its --model"
         )
         raise CommandError(f"there is no tree {args.tree}: {what}")
-    points = points_of(args, model, labelled=True)
-    y = points.labels
+    points = points_of(args, model, labelled=bool(args.proof or args.methods))
+    y = points.partial_labels
+    if y is None:
+        y = np.full(len(points.X), None)
     if args.proof:
         if len(set(y.tolist())) != 2:
             raise CommandError("--proof draws the proof of one binary problem: give points of two classes")
@@ -79,11 +86,12 @@ def run(args: argparse.Namespace) -> None:
         say(f"wrote {output}")
         return
     display: PoincareDisplay | TreeDisplay
-    if model is not None and (args.tree is not None or n_trees == 1):
+    edges = edges_among(args.edges, points.ids, len(points.X)) if args.edges else None
+    if model is not None and (args.tree is not None or (n_trees == 1 and edges is None)):
         drop_names(model)
         display = TreeDisplay.from_estimator(model, points.X, y, index=args.tree or 0, zoom=zoom, center=center)
     elif model is not None:
-        display = PoincareDisplay.from_estimator(drop_names(model), points.X, y, zoom=zoom, center=center)
+        display = PoincareDisplay.from_estimator(drop_names(model), points.X, y, zoom=zoom, center=center, edges=edges)
     else:
         X = to_lorentz(points.X, args.geometry, args.curvature)
         solutions = {}
@@ -103,6 +111,6 @@ def run(args: argparse.Namespace) -> None:
                 method, colon, loss = label.partition(":")
                 fitted = make_classifier(args, method, loss=loss if colon else args.loss).fit(points.X, y)
                 solutions[label] = fitted.solutions_[0]
-        display = PoincareDisplay.from_solutions(solutions, X, y, zoom=zoom, center=center)
+        display = PoincareDisplay.from_solutions(solutions, X, y, zoom=zoom, center=center, edges=edges)
     save_picture(display, output)
     say(f"wrote {output}")

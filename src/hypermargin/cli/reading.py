@@ -98,6 +98,15 @@ class Points:
             )
         return self.y
 
+    @property
+    def partial_labels(self) -> np.ndarray | None:
+        """The labels, with None where one is missing; None where the file has none at all."""
+        if self.y is None or not self.missing.any():
+            return self.y
+        labels = np.full(len(self.X), None)
+        labels[~self.missing] = as_labels(self.y[~self.missing].tolist())
+        return labels
+
     def labelled(self) -> "Points":
         """The rows that have a label, which keep their places in the file."""
         if self.y is None or not self.missing.any():

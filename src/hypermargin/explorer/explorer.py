@@ -76,6 +76,7 @@ def explore(
     curvature: float | None = None,
     center: str = "mean",
     title: str = "hypermargin explorer",
+    edges: ArrayLike | None = None,
 ) -> Explorer:
     """A page to look at a fitted classifier: drag the plane, zoom, see the prediction of each point and how sure it is.
 
@@ -86,7 +87,8 @@ def explore(
         ``decision_function``, ``certified_radius``, ``nearest_adversarial``) are shown for each point. None shows the
         points alone.
     X, y : points and labels
-        In the coordinates that the model takes. Without `y`, points have no colour and no margin.
+        In the coordinates that the model takes. Points without a label (None, NaN or "", or no `y` at all) are grey
+        rings: they are never called right or wrong.
     X_test, y_test : arrays, optional
         Test points, drawn as triangles.
     ids, ids_test : sequences, optional
@@ -99,6 +101,8 @@ def explore(
     center : {"mean", "origin"}
         The point in the middle at first.
     title : str
+    edges : (m, 2) array of int, optional
+        Pairs of rows of X, and then of X_test, to join by geodesics, as in a graph.
 
     Returns
     -------
@@ -122,7 +126,9 @@ def explore(
         None if y_test is None else np.asarray(y_test),
         ids_test,
     )
-    scene = make_scene(model, samples, title=title, path=path, geometry=geometry, curvature=curvature, center=center)
+    scene = make_scene(
+        model, samples, title=title, path=path, geometry=geometry, curvature=curvature, center=center, edges=edges
+    )
     return Explorer(scene)
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
 
 from hypermargin.arrays import Array
 from hypermargin.explorer.encoding import index_dtype, packed, packed_points
@@ -13,7 +15,8 @@ from hypermargin.explorer.plane import Plane, best_plane
 from hypermargin.explorer.shown_model import ShownModel, named_models, packed_curves, packed_regions
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.models import to_lorentz
-from hypermargin.plotting.palette import CLASS_COLOURS, LINE_STYLES
+from hypermargin.plotting.disk import missing_labels, pairs_of_rows
+from hypermargin.plotting.palette import CLASS_COLOURS, LINE_STYLES, UNLABELLED
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,7 @@ def make_scene(
     geometry: str | None = None,
     curvature: float | None = None,
     center: str = "mean",
+    edges: ArrayLike | None = None,
 ) -> dict[str, Any]:
     """The scene of models and points; parameters as in `explore`."""
     shown = [ShownModel(name, model, samples.X, geometry, curvature) for name, model in named_models(models).items()]
@@ -55,10 +59,13 @@ def make_scene(
     plane = best_plane(points[: samples.n_train])
     shadows = plane.shadow(points)
     labels = _labels(samples)
-    classes = _classes(labels, shown)
-    if labels is not None:
-        labels = _comparable(labels, [labels, classes])
-    number = np.full(len(points), -1) if labels is None else np.searchsorted(classes, labels)
+    if labels is None:
+        labels = np.full(len(points), None)
+    known = ~missing_labels(labels)
+    own = np.array(labels[known].tolist())
+    classes = _classes(own, shown)
+    number = np.full(len(points), len(classes))  # after the last class: no label
+    number[known] = _index_in(classes, own)
     scene: dict[str, Any] = {
         "title": title,
         "dim": plane.dim,
@@ -69,35 +76,39 @@ def make_scene(
         "count": len(points),
         "classes": [f"{name:g}" if isinstance(name, float) else str(name) for name in classes.tolist()],
         "palette": list(CLASS_COLOURS),
+        "noColour": UNLABELLED,
         "lineStyles": [_line_style(*style) for style in LINE_STYLES],
         "points": packed_points(shadows),
-        "labels": None if labels is None else packed(number, index_dtype(len(classes))),
+        "labels": packed(number, index_dtype(len(classes))) if len(classes) else None,
+        "unlabelled": None if known.all() or not len(classes) else len(classes),
+        "edges": None if edges is None else packed(pairs_of_rows(edges, len(points)), index_dtype(len(points))),
         "test": packed(np.arange(len(points)) >= samples.n_train, "uint8") if samples.n_test else None,
         "ids": _ids(samples),
-        "models": [_model(model, plane, points, shadows, labels, classes) for model in shown],
+        "models": [_model(model, plane, points, shadows, number, classes) for model in shown],
         "path": None,
     }
     if path is not None:
-        if samples.y is None or not shown:
+        rows = np.flatnonzero(known[: samples.n_train])
+        if not rows.size or not shown:
             raise ValueError("a path over C needs a model and labels to fit it to")
-        first = shown[0]
-        scene["path"] = certified_path(
-            first.estimator, path, samples.X, samples.y, plane, shadows[: samples.n_train], geometry, curvature
-        )
+        X, y = _safe_indexing(samples.X, rows), np.array(labels[rows].tolist())
+        scene["path"] = certified_path(shown[0].estimator, path, X, y, plane, shadows[rows], geometry, curvature)
     return scene
 
 
 def _model(
-    model: ShownModel, plane: Plane, points: Array, shadows: Array, labels: np.ndarray | None, classes: np.ndarray
+    model: ShownModel, plane: Plane, points: Array, shadows: Array, number: np.ndarray, classes: np.ndarray
 ) -> dict[str, Any]:
-    names = _comparable(model.classes, [model.classes, classes])
-    own = np.full(len(points), -1) if labels is None else _index_in(names, labels)
+    """One model; `number` is the place of each point's label among the classes of the page."""
+    its_own = _index_in(classes, model.classes)
+    place = np.full(len(classes) + 1, -1)
+    place[its_own] = np.arange(len(its_own))
     regions = model.regions(plane, shadows)
     boundary = model.boundary(plane)
     return {
         "name": model.name,
-        "classes": np.searchsorted(classes, names).tolist(),
-        "answers": model.answers(plane, points, shadows, own),
+        "classes": its_own.tolist(),
+        "answers": model.answers(plane, points, shadows, place[number]),
         "regions": packed_regions(regions),
         "curves": None if boundary else packed_curves(regions.curves()),
         "levels": None if boundary else packed_curves(model.level_lines(plane, shadows)),
@@ -116,25 +127,22 @@ def _labels(samples: ShownPoints) -> np.ndarray | None:
     return np.concatenate(parts)
 
 
-def _classes(labels: np.ndarray | None, shown: list[ShownModel]) -> np.ndarray:
-    """All classes of labels and models, in the order of their colours."""
-    parts = [model.classes for model in shown] + ([labels] if labels is not None else [])
-    if not parts:
-        return np.array([], dtype=str)
-    return np.unique(np.concatenate([_comparable(part, parts) for part in parts]))
+def _classes(labels: np.ndarray, shown: list[ShownModel]) -> np.ndarray:
+    """All classes in the order of their colours: those of the first model, as in other pictures of it, then others.
 
-
-def _comparable(labels: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
-    """Labels as text if some of the others are text and some numbers, as in a file and a model."""
-    mixed = len({other.dtype.kind in "biuf" for other in others}) > 1
-    return labels.astype(str) if mixed or labels.dtype.kind == "O" else labels
+    They are text if some are text and some numbers, as in a file and a model.
+    """
+    parts = [part for part in (*(model.classes for model in shown), np.unique(labels)) if len(part)]
+    mixed = len({part.dtype.kind in "biuf" for part in parts}) > 1
+    names = [part.astype(str) if mixed or part.dtype.kind == "O" else part for part in parts]
+    together = np.concatenate(names) if names else np.array([], dtype=str)
+    return together[np.sort(np.unique(together, return_index=True)[1])]
 
 
 def _index_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Indices of labels among classes in any order, -1 for labels that are not among them."""
+    """Indices of labels, all of which are there, among the classes."""
     order = np.argsort(classes)
-    at = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
-    return np.where(classes[at] == labels, at, -1)
+    return order[np.searchsorted(classes, labels.astype(classes.dtype), sorter=order)]
 
 
 def _ids(samples: ShownPoints) -> list[str] | None:

@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
@@ -18,7 +18,7 @@ from hypermargin.geometry.lorentz import origin
 from hypermargin.geometry.mean import frechet_mean
 from hypermargin.geometry.metric import exp_origin, log_origin
 from hypermargin.geometry.models import from_lorentz, to_lorentz
-from hypermargin.plotting.palette import LINE_STYLES
+from hypermargin.plotting.palette import LINE_STYLES, UNLABELLED
 from hypermargin.solvers.base import Solution
 
 
@@ -98,12 +98,9 @@ def grid_in_window(window: Window, resolution: int, max_radius: float) -> Array:
 
 def geodesic_segments(X: Array, edges: ArrayLike, n_points: int = 24) -> LineCollection:
     """Geodesics between pairs of Lorentz points, X of shape (n, 3), `edges` of shape (m, 2), as lines on the disk."""
-    pairs = np.asarray(edges)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
-        raise ValueError(f"edges must be an (m, 2) array of integers, got shape {pairs.shape} of {pairs.dtype}")
     steps = np.linspace(0.0, 1.0, n_points)[:, None]
     lines = []
-    for start, end in pairs:
+    for start, end in pairs_of_rows(edges, len(X)):
         direction = log_origin(move_to_origin(X[end], X[start]))
         lines.append(from_lorentz(move_from_origin(exp_origin(steps * direction), X[start]), "poincare"))
     return LineCollection(lines, colors="#A0A0A0", linewidths=0.6, zorder=1.5)
@@ -115,11 +112,18 @@ def geodesic_segments(X: Array, edges: ArrayLike, n_points: int = 24) -> LineCol
 def scatter_classes(
     ax: Axes, points: Array, y: np.ndarray, colours: dict[Any, str], marker: str
 ) -> dict[Any, PathCollection]:
-    """Draw disk points, shape (n, 2), one collection for each class that occurs; many points are drawn smaller."""
+    """Draw disk points, shape (n, 2), one collection for each class that occurs; many points are drawn smaller.
+
+    Points without a label are grey rings, under the key None.
+    """
     size = float(np.clip(12000.0 / len(points), 9.0, 36.0))
     edge = "black" if marker == "^" else "white"
     style: dict[str, Any] = {"marker": marker, "s": size, "linewidths": 0.06 * np.sqrt(size), "edgecolors": edge}
-    drawn = {}
+    drawn: dict[Any, PathCollection] = {}
+    missing = missing_labels(y)
+    if missing.any():
+        rings = style | {"facecolors": "none", "edgecolors": UNLABELLED, "linewidths": 0.2 * np.sqrt(size)}
+        drawn[None] = ax.scatter(*points[missing].T, zorder=1.9, **rings)
     for label, colour in colours.items():
         if np.any(y == label):
             drawn[label] = ax.scatter(*points[y == label].T, color=colour, zorder=2.0, **style)
@@ -132,9 +136,9 @@ def line_style(k: int) -> dict[str, Any]:
     return {"color": colour, "linestyle": dashes, "linewidth": width}
 
 
-def marker_handle(label: str, colour: str, marker: str) -> Line2D:
+def marker_handle(label: str, colour: str, marker: str, edge: str | None = None) -> Line2D:
     """A point for the legend."""
-    edge = "black" if marker == "^" else "white"
+    edge = edge or ("black" if marker == "^" else "white")
     return Line2D(
         [], [], linestyle="none", marker=marker, color=colour, markeredgecolor=edge, markersize=8, label=label
     )
@@ -186,6 +190,23 @@ def coordinates_of(estimator: Any, geometry: str | None, curvature: float | None
     if geometry is None:
         raise ValueError(f"{type(fitted).__name__} does not say what its coordinates are: pass geometry=...")
     return geometry, float(curvature if curvature is not None else getattr(fitted, "curvature", 1.0))
+
+
+def missing_labels(y: np.ndarray) -> NDArray[np.bool_]:
+    """Which labels are missing, shape (n,): None, NaN or empty text."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    return np.array([label is None or label != label or label == "" for label in y.tolist()], dtype=bool)
+
+
+def pairs_of_rows(edges: ArrayLike, n_points: int) -> NDArray[np.intp]:
+    """Edges of a graph, shape (m, 2), as rows of the points that they join; a `ValueError` where they are not."""
+    pairs = np.asarray(edges)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+        raise ValueError(f"edges must be an (m, 2) array of integers, got shape {pairs.shape} of {pairs.dtype}")
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < n_points:
+        raise ValueError(f"edges must join rows from 0 to {n_points - 1}, got {pairs.min()} to {pairs.max()}")
+    return pairs.astype(np.intp)
 
 
 def in_columns_of(X: Any, coordinates: Array) -> Any:

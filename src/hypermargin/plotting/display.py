@@ -28,13 +28,14 @@ from hypermargin.plotting.disk import (
     line_style,
     make_room_for,
     marker_handle,
+    missing_labels,
     new_axes,
     normal_and_intercept,
     plane_points,
     scatter_classes,
     window_around,
 )
-from hypermargin.plotting.palette import class_colours
+from hypermargin.plotting.palette import UNLABELLED, class_colours
 from hypermargin.solvers.base import Solution
 
 #: Regions are evaluated up to this hyperbolic radius: less than the 18 that every coordinate model can represent.
@@ -50,7 +51,8 @@ class PoincareDisplay:
     Parameters
     ----------
     X, y : (n, 3) array and (n,) array
-        Training points in Lorentz coordinates, and their labels.
+        Training points in Lorentz coordinates, and their labels. Where a label is None, NaN or "" the point is a grey
+        ring.
     X_test, y_test : arrays, optional
         Test points, drawn as triangles.
     boundaries : mapping of name to (w, intercept), optional
@@ -70,7 +72,7 @@ class PoincareDisplay:
     Attributes
     ----------
     ax_, figure_ : the axes and the figure.
-    points_, test_points_ : dict of label to PathCollection.
+    points_, test_points_ : dict of label to PathCollection; None is the label of those that have none.
     lines_ : dict of name to Line2D; a method without a boundary is left out.
     regions_ : AxesImage or None.
     levels_ : ContourSet or None.
@@ -103,6 +105,7 @@ class PoincareDisplay:
         self.center = center_point(center, self.X)
         self.edges = edges
         labels = self.y if self.y_test is None else np.concatenate([self.y, self.y_test])
+        labels = np.array(labels[~missing_labels(labels)].tolist())
         self.classes = np.unique(labels) if classes is None else np.asarray(classes)
         unknown = np.setdiff1d(labels, self.classes)
         if unknown.size:
@@ -315,6 +318,8 @@ class PoincareDisplay:
     def _legend(self, colours: dict[Any, str]):
         """The legend to the right of the disk: classes, then train and test, then boundaries."""
         handles = [marker_handle(str(label), colour, "o") for label, colour in colours.items()]
+        if None in self.points_ or None in self.test_points_:
+            handles.append(marker_handle("no label", "none", "o", UNLABELLED))
         if self.X_test is not None:
             handles += [marker_handle("train", "#808080", "o"), marker_handle("test", "#808080", "^")]
         for k, name in enumerate(self.boundaries):

@@ -26,6 +26,9 @@ CLASS_COLOURS = (
     "#884455",  # mauve
 )
 
+#: The colour of points without a label, which are drawn as rings.
+UNLABELLED = "#808080"
+
 #: Colour, dashes and width of boundaries. Later lines are thinner, so that the lines below them remain visible.
 LINE_STYLES = (
     ("#000000", "solid", 2.4),

@@ -7,7 +7,7 @@ import { make } from "./dom.js";
 export function makeHeading(explorer) {
   const { scene } = explorer;
   const facts = [`${scene.count.toLocaleString("en")} points`];
-  if (scene.hasLabels) facts.push(`${scene.classes.length} classes`);
+  if (scene.hasLabels) facts.push(`${scene.classes.length - (scene.unlabelled !== null)} classes`);
   if (scene.dim !== 2) facts.push(`${scene.dim} dimensions`);
   const parts = [make("h1", {}, scene.title), make("p", { class: "hm-note" }, facts.join(" · "))];
   if (scene.dim > 2) {

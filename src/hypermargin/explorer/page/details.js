@@ -22,7 +22,7 @@ export function describePoint(scene, index, model) {
 
 function answerRows(scene, index, model, label) {
   const answer = answerAt(model, index);
-  const right = scene.hasLabels && (answer.predicted === label ? " ✓" : " ✗ wrong");
+  const right = scene.hasLabels && label !== scene.unlabelled && (answer.predicted === label ? " ✓" : " ✗ wrong");
   const parts = row("predicted", markIcon(scene, answer.predicted, false, 12), " ", scene.classes[answer.predicted], right || "");
   const unit = scene.lengthUnit;
   if (answer.margin !== undefined && !Number.isNaN(answer.margin)) parts.push(...row("margin", shortNumber(answer.margin)));

@@ -58,7 +58,7 @@ class Explorer extends Painter {
       card("Point", makeSearch(this), this.point),
       this.path && card("Path over C", this.path.element),
       this.models && card(scene.models.length > 1 ? "Models" : "Model", this.models.element),
-      scene.hasLabels && card(`Classes (${scene.classes.length})`, this.legend.element),
+      scene.hasLabels && card(`Classes (${scene.classes.length - (scene.unlabelled !== null)})`, this.legend.element),
       makeHelp(),
     );
     this.root.replaceChildren(this.stage, this.panel);

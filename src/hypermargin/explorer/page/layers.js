@@ -8,6 +8,7 @@ import { OUTLINES } from "./marks.js";
 const RINGS = [1, 2, 3, 4, 6, 8, 10, 12];
 const RAYS = 8;
 const CURVE_WIDTH = 0.65; // of a line: regions have many boundaries
+const MANY_EDGES = 4000; // twice as many numbers as edges: from here on each is drawn with fewer points
 
 /** The plane itself: its edge, and rings and rays around the origin of the data, which move along. */
 export function groundLayer(view, theme) {
@@ -113,6 +114,25 @@ function geodesicPoint(from, to, share) {
   return apply(boost(from), [seen[0] * step, seen[1] * step]);
 }
 
+/** The edges of a graph as geodesics between points that are shown; while the plane moves, a share of them will do. */
+export function edgesLayer(view, content, palette, theme, share = 1) {
+  const { edges, points, labels } = content;
+  if (!edges) return [];
+  const drawn = 2 * Math.ceil((share * edges.length) / 2);
+  const steps = drawn > MANY_EDGES ? 4 : 16;
+  const paths = [];
+  const line = new Float64Array(2 * (steps + 1));
+  for (let e = 0; e < drawn; e += 2) {
+    const [from, to] = [edges[e], edges[e + 1]];
+    if (!palette[labels[from]][3] || !palette[labels[to]][3]) continue;
+    const start = apply(view.isometry, [points[2 * from], points[2 * from + 1]]);
+    const end = apply(view.isometry, [points[2 * to], points[2 * to + 1]]);
+    for (let k = 0; k <= steps; k++) line.set(geodesicPoint(start, end, k / steps), 2 * k);
+    paths.push(...toPaths(view, line));
+  }
+  return [{ paths, stroke: theme.ink, width: 0.8, opacity: 0.3 }];
+}
+
 /** All points as marks, for SVG and for browsers without WebGL2. */
 export function pointsLayer(view, content, palette, size, theme) {
   const items = [];
@@ -131,8 +151,10 @@ export function pointsLayer(view, content, palette, size, theme) {
       width: 0.6,
       ...(alpha < 255 && { opacity: alpha / 255 }),
     };
-    const outline = OUTLINES[content.markNames[content.marks[k]]];
-    if (outline) items.push({ paths: [outline.flatMap(([u, v]) => [x + u * radius, y + v * radius])], closed: true, ...style });
+    const mark = content.markNames[content.marks[k]];
+    const outline = OUTLINES[mark];
+    if (mark === "ring") items.push({ circle: [x, y, 0.68 * radius], stroke: style.fill, width: 0.4 * radius, ...(alpha < 255 && { opacity: style.opacity }) });
+    else if (outline) items.push({ paths: [outline.flatMap(([u, v]) => [x + u * radius, y + v * radius])], closed: true, ...style });
     else items.push({ circle: [x, y, radius], ...style });
   }
   return items;

@@ -3,11 +3,13 @@ import { make, makeSvg } from "./dom.js";
 import { MARKS, OUTLINES, classStyle, markOf } from "./marks.js";
 
 export function markIcon(scene, index, isTest = false, size = 14) {
-  const outline = OUTLINES[MARKS[markOf(scene, index, isTest)]];
+  const mark = MARKS[markOf(scene, index, isTest)];
+  const outline = OUTLINES[mark];
+  const ring = { fill: "none", stroke: classStyle(scene, index), "stroke-width": 0.4 };
   const style = { fill: classStyle(scene, index), stroke: "var(--hm-ink-soft)", "stroke-width": 0.15 };
   const shape = outline
     ? makeSvg("polygon", { points: outline.map((corner) => corner.join(",")).join(" "), ...style })
-    : makeSvg("circle", { r: 0.9, ...style });
+    : makeSvg("circle", mark === "ring" ? { r: 0.7, ...ring } : { r: 0.9, ...style });
   return makeSvg("svg", { viewBox: "-1.2 -1.2 2.4 2.4", width: size, height: size, "aria-hidden": "true" }, shape);
 }
 

@@ -2,21 +2,23 @@
 
 export const TRAIN_MARKS = ["circle", "square", "diamond"];
 export const TEST_MARKS = ["triangle", "kite", "plus"];
-export const MARKS = [...TRAIN_MARKS, ...TEST_MARKS];
+export const MARKS = [...TRAIN_MARKS, ...TEST_MARKS, "ring"]; // the ring is for points without a label
 
 export function colourOf(scene, index) {
-  return scene.palette[Math.max(index, 0) % scene.palette.length];
+  return index === scene.unlabelled ? scene.noColour : scene.palette[Math.max(index, 0) % scene.palette.length];
 }
 
 /** The number in MARKS of a class's mark. */
 export function markOf(scene, index, isTest) {
+  if (index === scene.unlabelled) return MARKS.indexOf("ring");
   const round = Math.floor(Math.max(index, 0) / scene.palette.length) % TRAIN_MARKS.length;
   return isTest ? TRAIN_MARKS.length + round : round;
 }
 
-/** Corners of a mark of radius 1 with y downwards; null for the circle. */
+/** Corners of a mark of radius 1 with y downwards; null for the circle and the ring. */
 export const OUTLINES = {
   circle: null,
+  ring: null,
   square: [[-0.75, -0.75], [0.75, -0.75], [0.75, 0.75], [-0.75, 0.75]],
   diamond: [[0, -1], [1, 0], [0, 1], [-1, 0]],
   triangle: [[0, -1.05], [0.95, 0.62], [-0.95, 0.62]],
@@ -42,5 +44,5 @@ export function liftedColour(colour) {
 
 /** The colour of a class as a style: it follows the theme. */
 export function classStyle(scene, index) {
-  return `var(--hm-class-${Math.max(index, 0) % scene.palette.length})`;
+  return index === scene.unlabelled ? scene.noColour : `var(--hm-class-${Math.max(index, 0) % scene.palette.length})`;
 }

@@ -4,7 +4,7 @@ import { View } from "./view.js";
 import { GlRenderer, paletteEntry } from "./webgl.js";
 import { CanvasRenderer } from "./canvas_points.js";
 import { drawOnCanvas } from "./display_list.js";
-import { boundaryLayer, groundLayer, pointLayer, pointsLayer, rimLayer, rivalPoint } from "./layers.js";
+import { boundaryLayer, edgesLayer, groundLayer, pointLayer, pointsLayer, rimLayer, rivalPoint } from "./layers.js";
 import { answerAt, readRegions } from "./scene.js";
 import { make } from "./dom.js";
 import { colourOf, liftedColour, rgb } from "./marks.js";
@@ -150,6 +150,11 @@ export class Painter {
     return !this.scene.path || this.pathStep === this.scene.path.start;
   }
 
+  /** What lies below the points. */
+  below(share = 1) {
+    return [...groundLayer(this.view, this.theme), ...edgesLayer(this.view, this.scene, this.palette, this.theme, share)];
+  }
+
   overlay() {
     return [...rimLayer(this.view, this.theme), ...this.boundaries(), ...this.marked()];
   }
@@ -177,7 +182,7 @@ export class Painter {
   }
 
   draw(share = 1) {
-    this.drawLayer(this.ground, groundLayer(this.view, this.theme));
+    this.drawLayer(this.ground, this.below(share));
     this.renderer.draw(this.view, { ...this.pointStyle(), share });
     this.drawAbove();
   }
@@ -207,7 +212,7 @@ export class Painter {
     this.draw();
     return svgText(this.view, this.theme, {
       title: this.scene.title,
-      ground: groundLayer(this.view, this.theme),
+      ground: this.below(),
       image,
       points: () => pointsLayer(this.view, this.scene, this.palette, this.pointSize, this.theme),
       count: this.scene.count,

@@ -44,7 +44,7 @@ flat out float pixels;
 void main() {
   colour = colourAt(int(label));
   shape = int(mark);
-  pixels = size * (shape >= 3 ? 1.25 : 1.0);
+  pixels = size * (shape >= 3 && shape < 6 ? 1.25 : 1.0);
   gl_Position = colour.a == 0.0 ? vec4(2.0, 2.0, 2.0, 1.0) : placed(point);
   gl_PointSize = pixels;
 }`;
@@ -64,6 +64,7 @@ float outside(vec2 p) {   // about the distance to the mark's outline, negative 
   if (shape == 2) return (q.x + q.y - 0.98) * 0.707;
   if (shape == 3) return max(q.x * 0.87 - p.y * 0.5, p.y) - 0.47;
   if (shape == 4) return max(q.x * 0.87 + p.y * 0.5, -p.y) - 0.47;
+  if (shape == 6) return abs(length(p) - 0.68) - 0.2;
   return max(min(q.x, q.y) - 0.3, max(q.x, q.y) - 0.9);
 }
 void main() {
@@ -71,7 +72,7 @@ void main() {
   float d = outside(gl_PointCoord * 2.0 - 1.0);
   float cover = clamp(0.5 - d / soft, 0.0, 1.0);
   if (cover == 0.0) discard;
-  vec4 edge = shape >= 3 ? edgeOfTest : edgeOfTraining;
+  vec4 edge = shape == 6 ? vec4(0.0) : shape >= 3 ? edgeOfTest : edgeOfTraining;
   float rim = clamp(0.5 + (d + soft) / soft, 0.0, 1.0) * edge.a * smoothstep(4.0, 9.0, pixels);
   result = vec4(mix(colour.rgb, edge.rgb, rim), 1.0) * cover * colour.a;
 }`;
