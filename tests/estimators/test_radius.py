@@ -11,7 +11,7 @@ from hypermargin.estimators.multiclass import TwoClasses
 from hypermargin.estimators.radius import (
     Coordinates,
     Hyperplanes,
-    flip_distance,
+    flip_distances,
     move_towards_flip,
     nearest_adversarial,
 )
@@ -42,11 +42,11 @@ def positive(points, w, b):
 
 @pytest.mark.parametrize("normal", NORMALS)
 @pytest.mark.parametrize("b", [0.0, 0.5, -0.5, -1.2, 3.0])
-def test_flip_distance_is_where_circles_first_see_the_other_sign(normal, b):
+def test_flip_distances_are_where_circles_first_see_the_other_sign(normal, b):
     X = lift(np.random.default_rng(0).normal(size=(12, 2)))
     w = np.array(NORMALS[normal])
     angles = np.linspace(0.0, 2 * np.pi, 4000)
-    distances = flip_distance(X, w, b)
+    distances = flip_distances(X, w[None], np.array([b]))[:, 0]
     for x, r in zip(X, distances, strict=True):
         own = positive(x[None], w, b)[0]
         if np.isinf(r):

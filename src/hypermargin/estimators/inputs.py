@@ -12,8 +12,8 @@ from hypermargin.data.ingest import unit_points
 from hypermargin.estimators.calibration import FlatSamples
 from hypermargin.problems.margin import MarginProblem
 
-#: Scores of a block of rows of a training set in one of the binary problems, by its number.
-Score = Callable[[int, slice], Array]
+#: Scores of the samples of a binary problem, by its number, class by class.
+Score = Callable[[int], Array]
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,39 @@ class TrainingSet:
 
     def problem(self, code: np.ndarray, C: float, allow_timelike: bool) -> MarginProblem:
         """The binary problem in which class k is on the side ``code[k]``, or sits out where that is 0."""
-        used = code.nonzero()[0]
-        X, y = self._rows(self.X, used), code[used].repeat(self.sizes[used])
-        weight = None if self.weight is None else self._rows(self.weight, used)
+        X, (y, weight) = self.rows(self.X, code), self.sides(code)
         if self.uncertainty is None:
             return MarginProblem.unchecked(X, y, C, weight, None, allow_timelike)
         uncertainty = self.uncertainty
-        if used.size < code.size and hasattr(uncertainty, "take"):
-            uncertainty = uncertainty.take(self._rows(np.arange(self.X.shape[0]), used))
+        if not code.all() and hasattr(uncertainty, "take"):
+            uncertainty = uncertainty.take(self.rows(np.arange(self.X.shape[0]), code))
         return MarginProblem(X, y, C, weight, uncertainty, allow_timelike)
+
+    def problem_of_row(self, code: np.ndarray, C: float, allow_timelike: bool, k: int) -> MarginProblem:
+        """The binary problem of row k of a code matrix."""
+        return self.problem(code[k], C, allow_timelike)
+
+    def blocks(self, code: np.ndarray) -> list[slice]:
+        """The rows of each class that has a side in a problem."""
+        return [slice(self.bounds[k], self.bounds[k + 1]) for k in code.nonzero()[0].tolist()]
+
+    def rows(self, values: np.ndarray, code: np.ndarray) -> np.ndarray:
+        """The values of the samples of a problem, class by class; not a copy if these are all samples."""
+        return values if code.all() else np.concatenate([values[block] for block in self.blocks(code)])
+
+    def sides(self, code: np.ndarray) -> tuple[Array, Array | None]:
+        """The sides and the weights of the samples of a problem."""
+        weight = None if self.weight is None else self.rows(self.weight, code)
+        return code[code != 0.0].repeat(self.sizes[code != 0.0]), weight
 
     def scored(self, code: np.ndarray, run: slice, score: Score) -> FlatSamples:
         """Scores, whether the label is +1, and weights of the samples of a run of problems, one after the other.
 
-        Each problem has a row of `code`, shape (n_problems, n_classes); `score` gives the scores of some rows in it.
+        Each problem has a row of `code`, shape (n_problems, n_classes).
         """
-        problem, used = code[run].nonzero()
-        places = zip(problem + run.start, used.tolist(), strict=True)
-        scores = np.concatenate([score(p, self._block(k)) for p, k in places])
-        positive = (code[run][problem, used] > 0.0).repeat(self.sizes[used])
-        return scores, positive, None if self.weight is None else self._rows(self.weight, used)
-
-    def _block(self, k: int) -> slice:
-        return slice(self.bounds[k], self.bounds[k + 1])
-
-    def _rows(self, values: np.ndarray, used: np.ndarray) -> np.ndarray:
-        """The rows of the classes `used`, one class after the other; not a copy if that is all there are."""
-        blocks = used.tolist()
-        if blocks == list(range(self.sizes.size)):
-            return values
-        return np.concatenate([values[self._block(k)] for k in blocks])
+        scores = np.concatenate([score(k) for k in range(run.start, run.stop)])
+        sides, weights = zip(*(self.sides(row) for row in code[run]), strict=True)
+        return scores, np.concatenate(sides) > 0.0, None if self.weight is None else np.concatenate(weights)
 
 
 def training_set(

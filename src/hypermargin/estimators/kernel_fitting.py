@@ -15,7 +15,7 @@ from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint
 from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.estimators.inputs import TrainingSet
-from hypermargin.estimators.solved import LazyResults, calibrate
+from hypermargin.estimators.solved import LazyResults
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.mean import mean_and_spread
 from hypermargin.kernels import KERNELS, CoshKernel, DistanceKernel, HeatKernel, Kernel, LaplacianKernel
@@ -63,35 +63,28 @@ class KernelSpreadWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class BatchedResult:
-    """Problem number `number` of those solved in one call, with the attributes of a `Solution` that a fit needs."""
+    """The answer to one of the problems that were solved in one call, with what a fit needs of a `Solution`."""
 
-    batch: FamilyAnswers
-    number: int
+    w: Array
+    scores: Array
+    intercept: float
     gap: float
+    n_iter: int
+    bounds: tuple[float, float]
+    seconds: float
     status: ClassVar[Status] = Status.OPTIMAL  # others are solved again one by one
 
-    @property
-    def w(self) -> Array:
-        return self.batch.own(self.batch.beta, self.number)
-
-    @property
-    def scores(self) -> Array:
-        return self.batch.own(self.batch.scores, self.number)
-
-    @property
-    def intercept(self) -> float:
-        return float(self.batch.intercepts[self.number])
-
-    @property
-    def n_iter(self) -> int:
-        return int(self.batch.n_iter[self.number])
+    @classmethod
+    def of(cls, found: FamilyAnswers, p: int, gap: float) -> "BatchedResult":
+        """The answer to problem number p, with its share of a time that was measured for all."""
+        w, scores = found.own(found.beta, p), found.own(found.scores, p)
+        bounds = float(found.lower_bounds[p]), float(found.objectives[p])
+        share = found.seconds / len(found.intercepts)
+        return cls(w, scores, float(found.intercepts[p]), gap, int(found.n_iter[p]), bounds, share)
 
     def solution(self, problem: Any) -> Solution:
-        found, p = self.batch, self.number
-        bounds = float(found.lower_bounds[p]), float(found.objectives[p])
-        outcome = outcome_of(KernelCertificate.of(self.w, self.intercept), bounds, self.status, self.n_iter)
-        share = found.seconds / len(found.intercepts)  # of a time that was measured for all
-        return make_solution(problem, outcome, bounds[1], np.inf, method="kernel", seconds=share)
+        outcome = outcome_of(KernelCertificate.of(self.w, self.intercept), self.bounds, self.status, self.n_iter)
+        return make_solution(problem, outcome, self.bounds[1], np.inf, method="kernel", seconds=self.seconds)
 
 
 @dataclass(eq=False)
@@ -107,15 +100,8 @@ class KernelResults(LazyResults):
         matrix[used] = np.concatenate([result.w for result in self.results])
         return matrix
 
-    @cached_property
-    def platt(self) -> tuple[Array, Array]:
-        return calibrate(self.samples, self.code, self._score)
-
-    def _score(self, k: int, rows: slice) -> Array:
-        """Scores of some training points in a problem; they are in the order of its classes."""
-        before = np.asarray(self.samples.bounds[:-1]) < rows.start
-        start = int(self.samples.sizes[before & (self.code[k] != 0.0)].sum())
-        return self.scores[k][start : start + rows.stop - rows.start]
+    def scores_of(self, k: int) -> Array:
+        return self.scores[k]
 
 
 @dataclass(eq=False)
@@ -168,28 +154,18 @@ class KernelProblems:
         kernel = repr(self.kernel) if isinstance(self.kernel, Kernel) else "a kernel of the user's own"
         return f"{kernel} seen from the {self.landmarks.chosen.size} landmarks {seen_from}"
 
-    @cached_property
-    def runs(self) -> list[tuple[tuple[int, int], ...]]:
-        """The samples of every problem, as the first and one past the last row of each of its classes."""
-        bounds = self.samples.bounds
-        return [tuple((bounds[c], bounds[c + 1]) for c in row.nonzero()[0].tolist()) for row in self.code]
-
     def rows_of(self, k: int) -> np.ndarray:
         """The samples of problem k."""
-        return np.concatenate([np.arange(first, past) for first, past in self.runs[k]])
+        return self.samples.rows(np.arange(len(self.samples.X)), self.code[k])
 
     def problem(self, k: int, C: float) -> KernelProblem | FeatureProblem:
         """Binary problem k."""
-        used = self.code[k].nonzero()[0]
-        y = self.code[k, used].repeat(self.samples.sizes[used])
-        everything = used.size == self.code.shape[1]
-        weight = self.samples.weight
-        if not everything and weight is not None:
-            weight = weight[self.rows_of(k)]
+        code = self.code[k]
+        y, weight = self.samples.sides(code)
         if self.features is not None:
-            rows = slice(None) if everything else self.rows_of(k)
-            return FeatureProblem(self.features[rows], y, C, weight, self.samples.X[rows, 1:], self.origin)
-        runs = None if everything else self.runs[k]
+            features, space = (self.samples.rows(values, code) for values in (self.features, self.samples.X[:, 1:]))
+            return FeatureProblem(features, y, C, weight, space, self.origin)
+        runs = None if code.all() else tuple((rows.start, rows.stop) for rows in self.samples.blocks(code))
         problem = KernelProblem(self.points, y, self.kernel, C, weight, self.gram, self.cache_bytes, runs)
         if self.method != "matrices":
             return problem
@@ -215,7 +191,7 @@ class KernelProblems:
             found: dict[int, tuple[Any, Array]] = {k: path[i] for k, path in paths.items()}
             for p, k in enumerate(batched.tolist()):
                 if proved[p]:
-                    answer = BatchedResult(batches[i], p, float(gaps[i][p]))
+                    answer = BatchedResult.of(batches[i], p, float(gaps[i][p]))
                     found[k] = answer, answer.scores
             answers, scores = zip(*(found[k] for k in range(len(self.code))), strict=True)
             problem_of = partial(bare.problem, C=float(C))
@@ -359,8 +335,6 @@ def _some_values(kernel: Kernel, points: Array) -> Array | None:
 
 def checked_callable(kernel: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """The callable with its matrices checked: their shape, and that all entries are finite."""
-    if isinstance(kernel, Kernel):
-        return kernel
 
     def checked(X: Array, Y: Array) -> Array:
         values = np.asarray(kernel(X, Y), dtype=np.float64)
@@ -381,8 +355,6 @@ def require_definite(kernel: Callable[[Array, Array], Array], points: Array) -> 
 
     Conditionally definite kernels will do, since coefficients have sum 0.
     """
-    if isinstance(kernel, Kernel):
-        return
     some = points[np.linspace(0, len(points) - 1, min(len(points), LOOKED_AT)).astype(int)]
     K = kernel(some, some)
     size = max(float(np.abs(K).max()), 1e-300)

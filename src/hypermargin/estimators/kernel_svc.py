@@ -263,8 +263,8 @@ class HyperbolicKernelSVC(SolvedClassifier):
             "solutions": solutions,
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._restore_solutions(state, state["dual_coef_"])
+    def _restore(self, state: dict[str, Any], *beside: Array) -> None:
+        super()._restore(state, state["dual_coef_"], *beside)
         if state["dual_coef_"].shape[1] != len(state["support_vectors_"]):
             raise ValueError("the coefficients do not fit the support vectors")
         name, parameters = state["kernel"]

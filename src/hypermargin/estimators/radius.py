@@ -6,6 +6,7 @@ classes and one-vs-rest need nothing else: the other class is ahead on one side 
 the nearest is exact. One-vs-one votes are bounded: from below by which pairs would have to flip, from above by points.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,16 +52,12 @@ class Hyperplanes:
         return self.scheme.winner(self.scores(X))
 
 
-def flip_distance(X: Array, w: Array, intercept: float = 0.0) -> Array:
-    """Distance of points, shape (n, d + 1), to where ``x * w + intercept > 0`` changes, shape (n,); inf where never."""
-    return flip_distances(X, np.asarray(w)[None], np.array([intercept]))[:, 0]
-
-
 def flip_distances(X: Array, normals: Array, intercepts: Array) -> Array:
-    """`flip_distance` of n points for m normals, shape (m, d + 1), and intercepts, shape (m,) or (n, m); shape (n, m).
+    """Distances of points, shape (n, d + 1), to where ``x * w + intercept > 0`` changes; inf where never; shape (n, m).
 
-    With ``E = e^r`` the equation ``m(r) = level`` is quadratic, and its first root is taken in a form without
-    cancellation. For a spacelike w it is the difference of two signed distances.
+    Normals have shape (m, d + 1), intercepts (m,) or (n, m). With ``E = e^r`` the equation ``m(r) = level`` is
+    quadratic, and its first root is taken in a form without cancellation. For a spacelike w it is the difference of two
+    signed distances.
     """
     product = X @ covector(normals).T
     sign = np.where(product + intercepts > 0.0, 1.0, -1.0)
@@ -96,32 +93,28 @@ def _sizes(X: Array, normals: Array, intercepts: Array, growth: Array | float = 
 
 def move_towards_flip(X: Array, w: Array, intercept: float, reach: Array) -> Array:
     """Points at distance `reach`, shape (n,), along the geodesics on which the score changes sign first; (n, d + 1)."""
-    m, _, sign = _towards(X, w, intercept)
-    tangent = np.sqrt(np.maximum(float(quadratic_form(w)) + m * m, 0.0))
-    unit = (sign[:, None] * w - m[:, None] * X) / np.where(tangent > 0.0, tangent, 1.0)[:, None]
+    product = minkowski_dot(X, w)
+    sign = np.where(product + intercept > 0.0, 1.0, -1.0)
+    tangent = np.sqrt(np.maximum(float(quadratic_form(w)) + product * product, 0.0))
+    unit = sign[:, None] * (w - product[:, None] * X) / np.where(tangent > 0.0, tangent, 1.0)[:, None]
     return lift((np.cosh(reach)[:, None] * X + np.sinh(reach)[:, None] * unit)[:, 1:])
 
 
-def _towards(X: Array, w: Array, intercept: float) -> tuple[Array, Array, Array]:
-    """Margin and level with signs such that the margin has to fall to the level, and that sign."""
-    product = minkowski_dot(X, w)
-    sign = np.where(product + intercept > 0.0, 1.0, -1.0)
-    return sign * product, -sign * intercept, sign
+def _by_winner(X: Array, planes: Hyperplanes) -> Iterator[tuple[np.ndarray, Array, Array]]:
+    """For each class that is predicted the rows, and normals (m, d + 1) and intercepts (m,) of its duels.
 
-
-def _duels(planes: Hyperplanes, winner: int) -> list[tuple[Array, float]]:
-    """Normals and intercepts of affine functions of which one changes sign where `winner` loses its place.
-
-    Two classes: the score itself. One-vs-rest: differences of Platt-scaled log-odds.
+    These are affine functions of which one changes sign where the class loses its place. Two classes: the score itself.
+    One-vs-rest: differences of Platt-scaled log-odds.
     """
-    if not isinstance(planes.scheme, OneVsRest):
-        return [(planes.coef[0], float(planes.intercept[0]))]
-    A, B = planes.scheme.platt()
-    normals = -A[:, None] * planes.coef
-    offsets = -(A * planes.intercept + B)
-    return [
-        (normals[j] - normals[winner], float(offsets[j] - offsets[winner])) for j in range(len(offsets)) if j != winner
-    ]
+    winners = planes.winner(X)
+    for winner in np.unique(winners).tolist():
+        normals, intercepts = planes.coef, planes.intercept
+        if isinstance(planes.scheme, OneVsRest):
+            A, B = planes.scheme.platt()
+            normals, intercepts = -A[:, None] * normals, -(A * intercepts + B)
+            others = np.arange(len(A)) != winner
+            normals, intercepts = (normals - normals[winner])[others], (intercepts - intercepts[winner])[others]
+        yield np.flatnonzero(winners == winner), normals, intercepts
 
 
 def certified_radius(X: Array, planes: Hyperplanes) -> Array:
@@ -132,9 +125,8 @@ def certified_radius(X: Array, planes: Hyperplanes) -> Array:
     if isinstance(planes.scheme, OneVsOne):
         return _votes_radius(X, planes)
     radius = np.full(len(X), np.inf)
-    for _, rows, duels in _by_winner(X, planes):
-        for w, intercept in duels:
-            radius[rows] = np.minimum(radius[rows], safe_distances(X[rows], w[None], np.array([intercept]))[:, 0])
+    for rows, normals, intercepts in _by_winner(X, planes):
+        radius[rows] = safe_distances(X[rows], normals, intercepts).min(axis=1)
     return radius
 
 
@@ -220,23 +212,16 @@ def nearest_adversarial(X: Array, planes: Hyperplanes, space: Coordinates) -> tu
     return attack.coordinates, attack.distances
 
 
-def _by_winner(X: Array, planes: Hyperplanes):
-    """For each class that is predicted: its index, the rows, and what it has to fear."""
-    winners = planes.winner(X)
-    for winner in np.unique(winners).tolist():
-        yield winner, np.flatnonzero(winners == winner), _duels(planes, winner)
-
-
 def _attack_duels(attack: Attack) -> None:
     """Go straight to the nearest boundary and a little beyond; to the next one where that is out of reach."""
-    for _, rows, duels in _by_winner(attack.X, attack.planes):
-        table = np.stack([flip_distance(attack.X[rows], w, intercept) for w, intercept in duels], axis=1)
-        order = np.argsort(table, axis=1)
-        for place in range(len(duels)):
-            for k, (w, intercept) in enumerate(duels):
-                own = (order[:, place] == k) & np.isfinite(table[:, k]) & np.isinf(attack.distances[rows])
+    for rows, normals, intercepts in _by_winner(attack.X, attack.planes):
+        lengths = flip_distances(attack.X[rows], normals, intercepts)
+        order = np.argsort(lengths, axis=1)
+        for nearest in order.T:
+            for k in range(len(normals)):
+                own = (nearest == k) & np.isfinite(lengths[:, k]) & np.isinf(attack.distances[rows])
                 if own.any():
-                    _go_beyond(attack, rows[own], w, intercept, table[own, k])
+                    _go_beyond(attack, rows[own], normals[k], float(intercepts[k]), lengths[own, k])
 
 
 def _go_beyond(attack: Attack, rows: np.ndarray, w: Array, intercept: float, lengths: Array) -> None:

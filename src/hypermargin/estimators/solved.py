@@ -31,7 +31,7 @@ WORTH_A_WARNING = (
 )
 #: Entries of the largest array that prediction makes at a time: 16 MiB beside the cache.
 CHUNK_ENTRIES = 1 << 21
-#: Attributes that some fits leave to be computed when they are first read (`LazyAttribute`).
+#: Attributes that are read off the results, which some fits leave to be computed then (`LazyAttribute`).
 LAZY = {"solutions_", "probA_", "probB_"}
 
 
@@ -72,10 +72,24 @@ class LazyResults:
     @cached_property
     def platt(self) -> tuple[Array, Array]:
         """Platt coefficients of the scores of the training points, each shape (n_problems,)."""
-        normals = covector(np.stack([result.w for result in self.results]))
-        return calibrate(
-            self.samples, self.code, lambda k, rows: self.samples.X[rows] @ normals[k] + self.results[k].intercept
-        )
+        return calibrate(self.samples, self.code, self.scores_of)
+
+    def scores_of(self, k: int) -> Array:
+        """Scores of the training points of problem k, class by class."""
+        normal, intercept, X = covector(self.results[k].w), self.results[k].intercept, self.samples.X
+        return np.concatenate([X[rows] @ normal + intercept for rows in self.samples.blocks(self.code[k])])
+
+
+@dataclass(eq=False)
+class KnownResults:
+    """Solutions and Platt coefficients that are there already."""
+
+    solutions: list[Solution]
+    platt: tuple[Array, Array]
+
+    @property
+    def results(self) -> list[Solution]:
+        return self.solutions
 
 
 class LazyAttribute:
@@ -156,26 +170,13 @@ class SolvedClassifier(BlockPredictor):
     def _set_fitted(self, *result: Any) -> None:
         """Set the fitted attributes from the solutions of all binary problems."""
 
-    def _set_solutions(self, solutions: Sequence[Solution], platt: tuple[Array, Array]) -> None:
-        """Set `solutions_`, their numbers and the calibration."""
-        if "_results" in vars(self):
-            del self._results  # those of an earlier fit
-        self.solutions_, (self.probA_, self.probB_) = list(solutions), platt
-        self._set_numbers(solutions)
-
-    def _set_results(self, found: LazyResults) -> None:
-        """Keep what `LAZY` attributes will be made of, in the place of those of an earlier fit."""
+    def _set_results(self, found: KnownResults | LazyResults) -> None:
+        """Keep what `LAZY` attributes are read off, and set what solutions say in a word."""
         self._results = found
-        for name in LAZY & vars(self).keys():
-            delattr(self, name)
-        self._set_numbers(found.results)
-
-    def _set_numbers(self, results: Sequence[Any]) -> None:
-        """Set what solutions say in a word, from them or from what they will be made of."""
-        self.intercept_ = np.array([result.intercept for result in results], dtype=np.float64)
-        self.gaps_ = np.array([result.gap for result in results])
-        self.statuses_ = [result.status for result in results]
-        self.n_iter_ = np.array([result.n_iter for result in results], dtype=np.int64)
+        self.intercept_ = np.array([result.intercept for result in found.results], dtype=np.float64)
+        self.gaps_ = np.array([result.gap for result in found.results])
+        self.statuses_ = [result.status for result in found.results]
+        self.n_iter_ = np.array([result.n_iter for result in found.results], dtype=np.int64)
 
     def _warn_of_statuses(self) -> None:
         for status, count in Counter(self.statuses_).items():
@@ -217,7 +218,6 @@ class SolvedClassifier(BlockPredictor):
         state = dict(super().__getstate__())
         if state.pop("_results", None) is not None:
             state |= {name: getattr(self, name) for name in LAZY}
-        if "solutions_" in state:
             state["solutions_"] = [solution.to_dict() for solution in state["solutions_"]]
             del state["statuses_"]
         return state
@@ -225,8 +225,9 @@ class SolvedClassifier(BlockPredictor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         if "solutions_" in state:
-            state["solutions_"] = [Solution.from_dict(solution) for solution in state["solutions_"]]
-            state["statuses_"] = [solution.status for solution in state["solutions_"]]
+            solutions = [Solution.from_dict(solution) for solution in state.pop("solutions_")]
+            state["statuses_"] = [solution.status for solution in solutions]
+            state["_results"] = KnownResults(solutions, (state.pop("probA_"), state.pop("probB_")))
         super().__setstate__(state)
 
     def _plain_solutions(self) -> list[dict[str, Any]]:
@@ -241,7 +242,7 @@ class SolvedClassifier(BlockPredictor):
             for solution in self.solutions_
         ]
 
-    def _restore_solutions(self, state: dict[str, Any], *beside: Array) -> None:
+    def _restore(self, state: dict[str, Any], *beside: Array) -> None:
         """Set solutions and calibration from a model file; arrays `beside` them have a row for each problem too."""
         # Every scheme has at least that many problems; the matrix of a scheme for more classes would fill the memory.
         if self.classes_.size - 1 > len(state["solutions"]):
@@ -249,4 +250,5 @@ class SolvedClassifier(BlockPredictor):
         n_problems, platt = self._scheme().n_problems, (state["probA_"], state["probB_"])
         if any(len(part) != n_problems for part in (*platt, *beside, state["solutions"])):
             raise ValueError("calibration and solutions do not fit the number of classes")
-        self._set_solutions([Solution.from_dict(solution) for solution in state["solutions"]], platt)
+        solutions = [Solution.from_dict(solution) for solution in state["solutions"]]
+        self._set_results(KnownResults(solutions, platt))

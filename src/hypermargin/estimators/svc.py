@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
-from hypermargin.data.executors import BatchPolicy, run_batched
+from hypermargin.data.executors import BatchPolicy, DataSource, run_batched
 from hypermargin.data.ingest import numbered
 from hypermargin.data.inputs import data_source, is_blocked
 from hypermargin.estimators.calibration import fit_platt_of_blocks
@@ -21,10 +22,10 @@ from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.radius import Coordinates, Hyperplanes, certified_radius, nearest_adversarial
-from hypermargin.estimators.solved import LazyResults, SolvedClassifier
+from hypermargin.estimators.solved import KnownResults, LazyResults, SolvedClassifier
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import dimension_of
-from hypermargin.problems import MarginProblem, UncertaintySet
+from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, get_solver, make_solver, solve_path
@@ -165,19 +166,17 @@ default="lorentz"
     def _set_fitted(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, results: list[Any]) -> None:
         self.classes_ = classes
         if isinstance(samples, BlockedSamples):
-            self._set_solutions(results, fit_platt_of_blocks(samples.source, scheme.code, results))
+            self._set_results(KnownResults(results, fit_platt_of_blocks(samples.source, scheme.code, results)))
         else:
-            problem_of = partial(_problem, samples, scheme.code, float(self.C), self.allow_timelike)
+            problem_of = partial(samples.problem_of_row, scheme.code, float(self.C), self.allow_timelike)
             found = LazyResults(samples, scheme.code, problem_of, results)
-            if any(isinstance(result, QuickResult) for result in results):
-                self._set_results(found)
-            else:
-                self._set_solutions(results, found.platt)
+            is_lazy = any(isinstance(result, QuickResult) for result in results)
+            self._set_results(found if is_lazy else KnownResults(results, found.platt))
         self._warn_of_statuses()
 
-    def _set_numbers(self, results: Sequence[Any]) -> None:
-        super()._set_numbers(results)
-        self.coef_ = np.stack([result.w for result in results])
+    def _set_results(self, found: KnownResults | LazyResults) -> None:
+        super()._set_results(found)
+        self.coef_ = np.stack([result.w for result in found.results])
 
     def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
         """The problems that `fit` solves for this data, in the order of `solutions_`: what certificates are checked on.
@@ -298,9 +297,6 @@ default="lorentz"
                 state["certificate"] = None
         return {"probA_": self.probA_, "probB_": self.probB_, "solutions": solutions}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._restore_solutions(state)
-
     # -- prediction --------------------------------------------------------------------------------------------------
 
     def _hyperplanes(self) -> Hyperplanes:
@@ -308,8 +304,6 @@ default="lorentz"
 
     def _scores(self, points: Array) -> Array:
         return self._hyperplanes().scores(points)
-
-    # -- robustness --------------------------------------------------------------------------------------------------
 
     def certified_radius(self, X) -> Array:
         """A distance within which the prediction of each point cannot change, shape (n,); infinite where it never does.
@@ -332,10 +326,6 @@ default="lorentz"
         return coordinates, distance / curvature_scale(self.curvature)
 
 
-def _problem(samples: TrainingSet, code: np.ndarray, C: float, allow_timelike: bool, k: int) -> MarginProblem:
-    return samples.problem(code[k], C, allow_timelike)
-
-
 # -- solving all binary problems --------------------------------------------------------------------------------------
 
 
@@ -343,7 +333,7 @@ def _problem(samples: TrainingSet, code: np.ndarray, C: float, allow_timelike: b
 class Solve:
     """Solves rows of a code matrix: the binary problems of a training set, for every C.
 
-    `choices` has the options of the solver for each row; curves have none.
+    `options` are those of the solver for each row; curves have none.
     """
 
     Cs: Sequence[float]
@@ -352,18 +342,26 @@ class Solve:
     method: str
     tol: float
 
-    def __call__(
-        self, samples: AnySamples, code: np.ndarray, choices: Sequence[dict[str, Any]]
+    def as_list(self, samples: AnySamples, code: np.ndarray, options: Sequence[dict[str, Any]]) -> list[list[Result]]:
+        """The results of `one_by_one` in a form that workers can send back."""
+        return list(self.one_by_one(samples, code, options))
+
+    def one_by_one(
+        self, samples: AnySamples, code: np.ndarray, options: Sequence[dict[str, Any]]
     ) -> Iterator[list[Result]]:
-        quick = self._quick_solver(samples, choices[0])
-        for row, options in zip(code, choices, strict=True):
+        quick = self._quick_solver(samples, options[0])
+        for row, own in zip(code, options, strict=True):
             problem = samples.problem(row, self.Cs[0], self.allow_timelike)
             if self.curves:
                 yield [*solve_curve_path(CurveProblem(problem), self.Cs, self.tol)]
             elif quick is not None and problem.n_samples <= SMALL:
                 yield [solve_lazily(problem, quick, self.tol)]
             else:
-                yield [*solve_path(problem, self.Cs, self.method, self.tol, **options)]
+                yield [*solve_path(problem, self.Cs, self.method, self.tol, **own)]
+
+    def on_source(self, source: DataSource, samples: BlockedSamples, row: np.ndarray, own: dict) -> list[Result]:
+        """The results of one problem, whose functions are mapped together with those of others."""
+        return self.as_list(replace(samples, source=source), row[None], [own])[0]
 
     def _quick_solver(self, samples: AnySamples, options: dict[str, Any]) -> Exact | None:
         """The solver whose results may be converted to solutions later; None where there is no such solver."""
@@ -374,44 +372,35 @@ class Solve:
             return None  # which is an error of `solve_path`
         return Exact(**{name: value for name, value in options.items() if name != "refine"})
 
-    def as_list(self, *arguments: Any) -> list[list[Result]]:
-        """The same as a list, which workers can send back."""
-        return list(self(*arguments))
-
 
 def solve_problems(
     solve: Solve,
     samples: AnySamples,
     code: np.ndarray,
-    choices: Sequence[dict[str, Any]],
+    options: Sequence[dict[str, Any]],
     n_jobs: int | None,
     progress: bool,
 ) -> list[list[Result]]:
     """For every row of the code matrix, in order, the results for every C."""
     n_problems = len(code)
-    workers = 1 if isinstance(samples, BlockedSamples) else min(effective_n_jobs(n_jobs), n_problems)
-    results: Iterable[list[Result]]
-    if isinstance(samples, BlockedSamples) and _batch_pays(samples, code, choices[0]):
-        works = [partial(_solve_one, solve, samples, code[[row]], [choice]) for row, choice in enumerate(choices)]
+    is_blocked = isinstance(samples, BlockedSamples)  # each pass over blocks has all machines that they are on
+    workers = 1 if is_blocked else min(effective_n_jobs(n_jobs), n_problems)
+    results: Iterable[list[Result]] = solve.one_by_one(samples, code, options)
+    if isinstance(samples, BlockedSamples) and _batch_pays(samples, code, options[0]):
+        rows = zip(code, options, strict=True)
+        works = [partial(solve.on_source, samples=samples, row=row, own=own) for row, own in rows]
         results = run_batched(samples.source, works)
-    elif workers == 1:  # each pass over blocks has all machines that they are on
-        results = solve(samples, code, choices)
-    else:
+    elif workers > 1:
         tasks = np.array_split(np.arange(n_problems), min(n_problems, workers * TASKS_PER_WORKER))
         # Some backends ("multiprocessing") hand everything back at the end; progress is then not seen, no more.
         one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
         done = Parallel(n_jobs=n_jobs, return_as="generator" if one_by_one else "list")(
-            delayed(solve.as_list)(samples, code[rows], [choices[k] for k in rows]) for rows in tasks
+            delayed(solve.as_list)(samples, code[rows], [options[k] for k in rows]) for rows in tasks
         )
-        results = (result for of_task in done for result in of_task)
+        results = chain.from_iterable(done)
     if progress:
         results = tracked(results, "binary problems", n_problems, closing=True)
     return list(results)
-
-
-def _solve_one(solve: Solve, samples: BlockedSamples, code: np.ndarray, choices: Any, source: Any) -> list[Result]:
-    """The results of one problem, whose functions are mapped together with those of others."""
-    return next(solve(replace(samples, source=source), code, choices))
 
 
 def _batch_pays(samples: BlockedSamples, code: np.ndarray, options: dict[str, Any]) -> bool:

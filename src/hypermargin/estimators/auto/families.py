@@ -303,7 +303,7 @@ def _from_gram(
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(among, own.labels, sample_weight=own.weight)
         trained, tested = (sign * machine.decision_function(K).reshape(len(K), -1) for K in (among, towards))
-        platt = calibrate(sorted_samples, code, partial(_block_of, trained))
+        platt = calibrate(sorted_samples, code, partial(_scores_of, trained, sorted_samples, code))
         found.append(_voted(tested, classes.size, platt))
     return found
 
@@ -313,8 +313,8 @@ def _voted(scores: Array, n_classes: int, platt: tuple[Array, Array]) -> Answers
     return Answers(scheme.probability(scores), scheme.decision(scores))
 
 
-def _block_of(scores: Array, problem: int, rows: slice) -> Array:
-    return scores[rows, problem]
+def _scores_of(scores: Array, samples: TrainingSet, code: np.ndarray, k: int) -> Array:
+    return samples.rows(scores[:, k], code[k])
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
