@@ -55,7 +55,7 @@ ARROWS: dict[str, set[str]] = {
     "data": MATHEMATICS,
     "passes": {"data"},
     "certificates": {*MATHEMATICS, "compilation", "safe_io", "data"},
-    "solvers": {*MATHEMATICS, "compilation", "lazy_names", "safe_io", "data", "certificates"},
+    "solvers": {*MATHEMATICS, "compilation", "lazy_names", "progress", "safe_io", "data", "certificates"},
     "estimators": FITTING - {"estimators"},
     "embedding": {"arrays", "progress", "geometry"},
     "datasets": {"arrays", "geometry", "embedding"},

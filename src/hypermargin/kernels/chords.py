@@ -61,11 +61,6 @@ class PolarPoints:
             self.space[rows], take(self.growth), direction, self.half_sinh[rows], self.half_inverse[rows]
         )
 
-    @property
-    def as_column(self) -> "PolarPoints":
-        """The same with an axis added, so that it broadcasts against a row of other points."""
-        return self[:, None]
-
 
 def polar_points(X: Any) -> PolarPoints:
     """Prepare Lorentz points X, shape (n, d + 1), a NumPy array or that of another library in double precision."""
@@ -117,7 +112,7 @@ def of_pairs(function: Callable[[Any, Any], Any], x: PolarPoints, y: PolarPoints
 
     def fill(tile: tuple[slice, slice]) -> None:
         rows, columns = tile
-        values = function(half_chords(x[rows].as_column, other[columns]), xp)
+        values = function(half_chords(x[rows][:, None], other[columns]), xp)
         matrix[rows, columns] = values
         if y is None:
             mirrored = slice(max(rows.stop, columns.start), columns.stop)

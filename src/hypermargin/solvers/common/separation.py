@@ -130,21 +130,14 @@ LP_TOLERANCE, NOTHING = 1e-7, 1e-12
 def prove_overlap(problem: MarginProblem) -> OverlapCertificate | RobustOverlapCertificate | None:
     """A checked proof that no w has all margins positive; None where none was found.
 
-    Samples that overlap prove it without their sets, and exactly.
+    Samples with a positive relation ``sum a_i z_i = 0`` between them prove it without their sets, and exactly.
     """
-    return _nominal_overlap(problem) or robust_overlap(problem)
-
-
-def _nominal_overlap(problem: MarginProblem) -> OverlapCertificate | None:
-    """Samples with a positive relation ``sum a_i z_i = 0`` between them, checked exactly; None if there are none."""
-    if problem.n_samples <= QUICK:
-        return _related(problem)
-    found = _vertex(problem)
-    return found if found is not None or problem.n_samples > MOST_SAMPLES else _related(problem)
+    in_doubles = _vertex(problem) if problem.n_samples > QUICK else None
+    return in_doubles or _related(problem) or robust_overlap(problem)
 
 
 def _related(problem: MarginProblem) -> OverlapCertificate | None:
-    """The samples that a linear programme in many digits ends with."""
+    """The samples that a linear programme in many digits ends with; None from `MOST_SAMPLES` on."""
     found = separation(problem)
     certificate = OverlapCertificate(() if found is None else found.samples)
     return certificate if certificate.samples and certificate.holds(problem) else None

@@ -78,17 +78,11 @@ def balanced(problem: DualProblem, beta: Array) -> Array:
     return rounded
 
 
-def polish_costs(problem: KernelProblem, point: DualPoint) -> float:
-    """Operations of a polish, roughly."""
-    low, high = problem.box
-    return float(np.count_nonzero((point.beta > low) & (point.beta < high))) ** 3.0
-
-
-def polish(problem: KernelProblem, point: DualPoint) -> bool:
-    """Improve the free coefficients in place; False where there are too few or too many of them."""
+def polish(problem: KernelProblem, point: DualPoint, most: float = np.inf) -> bool:
+    """Improve the free coefficients in place by about `most` operations; False where there are too few or too many."""
     low, high = problem.box
     free = np.flatnonzero((point.beta > low) & (point.beta < high))
-    if not 2 <= free.size <= MOST_FREE:
+    if not 2 <= free.size <= MOST_FREE or float(free.size) ** 3.0 >= most:
         return False
     beta, gradient = point.beta[free], point.gradient[free]
     newton_steps(problem.values(free, free), gradient, beta, low[free], high[free])
@@ -298,7 +292,7 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
     active: Indices | None = None
     gap = np.inf
     for _ in range(max_rounds):
-        if CALL_COST + polish_costs(problem, point) < STEP_COST * spent and polish(problem, point):
+        if polish(problem, point, STEP_COST * spent - CALL_COST):
             spent = 0.0
             gap, _ = relative_gap_of(problem, point)
             if gap <= tol:

@@ -64,7 +64,9 @@ class KernelSolver(Solver):
             point = start(problem, None if self.start_at is None else np.clip(self.start_at, *problem.box))
             minimise_dual(problem, point, AIM * tol, self.max_rounds, self.on_round)
         outcome = self._outcome(problem, point, tol)
-        if isinstance(problem, KernelProblem) and _check_failed(outcome, tol):
+        assert outcome.objective is not None
+        failed = outcome.status_at(outcome.objective, tol) is Status.CHECK_FAILED
+        if failed and isinstance(problem, KernelProblem):
             point.refresh(problem)  # steps have added up rounding errors
             minimise_dual(problem, point, AIM * tol, self.max_rounds, self.on_round)
             outcome = self._outcome(problem, point, tol)
@@ -160,10 +162,6 @@ def outcome_of(
         intercept=certificate.intercept,
         info={"support": certificate.samples.size},
     )
-
-
-def _check_failed(outcome: Outcome, tol: float) -> bool:
-    return outcome.objective is not None and outcome.status_at(outcome.objective, tol) is Status.CHECK_FAILED
 
 
 @dataclass(frozen=True, eq=False)

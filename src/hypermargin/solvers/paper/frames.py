@@ -46,10 +46,6 @@ class Frame:
     slack_scale: Array
     objective_scale: float
 
-    def of_samples(self, kept: NDArray[np.int64]) -> "Frame":
-        """The same frame for some of the samples."""
-        return replace(self, slack_scale=self.slack_scale[kept])
-
     def to_w(self, v: Array) -> Array:
         """Original coordinates of frame coordinates v, shape (..., d + 1)."""
         return self.centre + v @ self.basis.T

@@ -3,15 +3,13 @@
 import importlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar
 
 import clarabel
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -20,6 +18,7 @@ from hypermargin.certificates import Certificate, CertificateError, MomentCertif
 from hypermargin.certificates.moment import Group, Squares
 from hypermargin.kernels.chords import available_threads
 from hypermargin.problems.margin import MarginProblem
+from hypermargin.progress import Progress
 from hypermargin.solvers.base import Outcome, Solver, Status, register
 from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
 from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
@@ -159,7 +158,7 @@ class Moment(Solver):
         relaxation = build_relaxation(
             samples.Z[kept],
             samples.costs[kept],
-            frame.of_samples(kept),
+            replace(frame, slack_scale=frame.slack_scale[kept]),
             order=self.order,
             taylor=TAYLOR_ORDER[self.loss],
             sparse=self.sparse,
@@ -169,7 +168,16 @@ class Moment(Solver):
             near=() if robust is None or shor is None else self._near(problem, shor),
             max_block=self.max_block,
         )
-        with progress(self.verbose and self.backend == "structured", self.callback) as callback:
+        shown = self.verbose and self.backend == "structured"
+        with Progress("moment relaxation", None, closing=True) if shown else nullcontext() as progress:
+
+            def watch(iteration: int, figures: dict[str, float]) -> None:
+                if progress is not None:
+                    gap, infeasibility = figures["gap"], figures["infeasibility"]
+                    progress.at(iteration, f"iteration {iteration}, gap {gap:.1e}, infeasibility {infeasibility:.1e}")
+                if self.callback is not None:
+                    self.callback(iteration, figures)
+
             result = solve_relaxation(
                 relaxation,
                 self.backend,
@@ -180,7 +188,7 @@ class Moment(Solver):
                 time_limit=max(deadline - perf_counter(), 0.0),
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
-                callback=callback,
+                callback=watch,
             )
         return self._outcome(_Solved(problem, samples, frame, shor, relaxation, kept, missed), result)
 
@@ -472,25 +480,3 @@ def _split(relaxation: Relaxation, dual: Array) -> Iterator[Array]:
         length = block.size * (block.size + 1) // 2
         yield smat(dual[start : start + block.copies * length].reshape(block.copies, length))
         start += block.copies * length
-
-
-# -- progress ----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def progress(show: bool, callback: Callback | None) -> Iterator[Callback | None]:
-    """Yield the callback for the solver: the caller's, and a line on standard error if `show` is set."""
-    if not show:
-        yield callback
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("moment relaxation", total=None)
-
-        def update(iteration: int, figures: dict[str, float]) -> None:
-            text = f"iteration {iteration}: gap {figures['gap']:.1e}, infeasibility {figures['infeasibility']:.1e}"
-            bar.update(task, description=text)
-            if callback is not None:
-                callback(iteration, figures)
-
-        yield update
