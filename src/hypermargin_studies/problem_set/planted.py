@@ -153,5 +153,7 @@ def planted(name: str) -> Planted:
     if name not in _stored():
         families = ", ".join(planted_families())
         raise ValueError(f"{name!r} names no planted problem; names read cone/7, the families are {families}")
-    about = {key: tuple(value) if key in ("noise", "kernel") else value for key, value in _stored()[name].items()}
+    about: dict[str, Any] = {
+        key: tuple(value) if key in ("noise", "kernel") else value for key, value in _stored()[name].items()
+    }
     return Planted(**about, name=name)
