@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from certificates.mutants import KINDS, SETS, plain, solved
-from hypermargin import Certificate, MarginProblem, solve
+from hypermargin import Box, Certificate, GeodesicBall, MarginProblem, solve
 from hypermargin.certificates import CertificateError
 from hypermargin.check import main
 from hypermargin.data.blocked_problem import BlockedProblem
@@ -165,3 +165,21 @@ def test_the_reference_checker_prints_objective_and_gap(tmp_path, capsys):
             numbers = dict(line.split()[:2] for line in out.splitlines()[1:])
             assert float(numbers["objective"]) == pytest.approx(solution.objective, rel=1e-12)
             assert float(numbers["gap"]) == pytest.approx(solution.gap, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [None, GeodesicBall(0.1), Box(0.05)], ids=str)
+def test_answers_far_out_with_weights_of_wide_range_are_enclosed_as_sharply_as_when_they_were_found(noise):
+    judged = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, r = int(rng.integers(3, 12)), rng.uniform(3.0, 12.0)
+        x, y = lift(0.3 * rng.normal(size=(n, 2))), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+        far = lift(np.column_stack([np.sinh(r) * x[:, 0] + np.cosh(r) * x[:, 1], x[:, 2]]))
+        y[:2] = 1.0, -1.0
+        problem = MarginProblem(far, y, 1.0, 10.0 ** rng.uniform(-8, 8, size=n), noise)
+        solution = solve(problem)
+        if solution.status.is_proved:
+            judged += 1
+            assert solution.certificate.verify(problem) > 0.0  # raises where the answer has more than is stated
+            assert solution.certificate.objective_for(problem) == pytest.approx(solution.objective, rel=1e-9)
+    assert judged > 10

@@ -19,6 +19,8 @@ from hypermargin.certificates.core.sums import risk_of_block
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
 CLEAR = 1e-3
+#: Relative width of the enclosure of an objective with which no sharper one is sought.
+SHARP = 1e-10
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,18 @@ def enclose_objective(problem: Any, w: Array, low: Array | None, centre: Array, 
 
 
 def answer_above(answer: Answer, problem: Any, centre: Array, precise: bool) -> float:
-    """The objective of the answer of a certificate, from above: in the frame of its proof or in that of the data."""
-    frames = ((centre, precise), (problem.centre[1:], False))
+    """The objective of the answer of a certificate, from above: in the frame of its proof or in that of the data.
+
+    Where doubles leave the objective open by more than `SHARP`, double-double arithmetic encloses it.
+    """
+    upper, data_centre = inf, problem.centre[1:]
     with np.errstate(all="ignore"):  # what overflows bounds nothing
-        return min(enclose_objective(problem, answer.w, answer.w_low, *frame).upper for frame in frames)
+        for frame in ((centre, precise), (data_centre, False), (centre, True), (data_centre, True)):
+            found = enclose_objective(problem, answer.w, answer.w_low, *frame)
+            upper = min(upper, found.upper)
+            if upper - found.lower <= SHARP * upper:
+                break
+    return upper
 
 
 def objective_above(form: Enclosure, risk: float, n_samples: int) -> float:
