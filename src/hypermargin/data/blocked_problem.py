@@ -108,10 +108,19 @@ class BlockedProblem(BinaryProblem):
         other.allow_timelike = allowed
         return other
 
+    def with_weights_up_to(self, most: float) -> "BlockedProblem":
+        if self.weight_range[1] <= most:
+            return self
+        return BlockedProblem(self.source.map(_up_to, most), self.C, self.uncertainty, self.allow_timelike)
+
 
 def _at_C(block: Any, function: Callable[..., Any], C: float, arguments: tuple[Any, ...]) -> Any:
     """The result for a block at the C of the problem; None for a block without samples."""
     return function(block.with_C(C), *arguments) if block.n_samples else None
+
+
+def _up_to(block: Any, most: float) -> Any:
+    return block.with_weights_up_to(most)
 
 
 def _combined(parts: list[Extent | None]) -> Extent:

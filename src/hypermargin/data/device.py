@@ -78,6 +78,12 @@ class DeviceSamples:
             vars(other)["time"] = self.time
         return other
 
+    def with_weights_up_to(self, most: float) -> "DeviceSamples":
+        """The same samples with every larger weight replaced by `most`."""
+        weight = self.xp.ones_like(self.space[:, 0]) if self.sample_weight is None else self.sample_weight
+        largest = self.xp.zeros_like(weight) + most
+        return replace(self, sample_weight=self.xp.where(weight > largest, largest, weight))
+
     @cached_property
     def time(self) -> Any:
         """Time coordinates, shape (n,): in many dimensions small beside the points, and worth keeping."""

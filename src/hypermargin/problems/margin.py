@@ -78,6 +78,10 @@ class BinaryProblem(ABC):
         """The same problem with timelike normals allowed, or not."""
 
     @abstractmethod
+    def with_weights_up_to(self, most: float) -> Self:
+        """The same problem with every larger weight replaced by `most`: its objective is nowhere larger."""
+
+    @abstractmethod
     def risk(self, w: ArrayLike, loss: str = "hinge", intercept: float = 0.0) -> float:
         """``sum_i c_i loss(m_i(w))``; for the hard margin 0 or inf (see `MarginProblem.violation`)."""
 
@@ -289,7 +293,6 @@ class MarginProblem(BinaryProblem):
         return self.unchecked(self.X, self.y, self.C, weight, self.uncertainty, self.allow_timelike)
 
     def with_weights_up_to(self, most: float) -> "MarginProblem":
-        """The same problem with every larger weight replaced by `most`: its objective is nowhere larger."""
         if self.weight_range[1] <= most:
             return self
         weight = np.full(self.n_samples, most) if self.sample_weight is None else np.minimum(self.sample_weight, most)

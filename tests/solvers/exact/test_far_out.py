@@ -6,8 +6,20 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from hypermargin import Ball, Box, Certificate, CrossPolytope, Ellipsoid, GeodesicBall, MarginProblem, Status, solve
+from hypermargin import (
+    Ball,
+    Box,
+    Certificate,
+    CrossPolytope,
+    Ellipsoid,
+    GeodesicBall,
+    HyperbolicSVC,
+    MarginProblem,
+    Status,
+    solve,
+)
 from hypermargin.certificates import CertificateError
+from hypermargin.data.readers import ArrayChunks
 from hypermargin.geometry import lift, lorentz_centroid, move_from_origin, move_to_origin
 
 
@@ -309,3 +321,26 @@ def test_sets_on_a_line_that_separate_far_from_its_middle(kind, seed):
         q, value = exact_objective(problem.with_C(1.0), solution)
         assert value == q / 2  # no margin is below 1
         assert mp.mpf(solution.lower_bound) <= value <= mp.mpf(solution.objective)
+
+
+@pytest.mark.parametrize("seed", [2, 10, 28, 44])
+def test_far_heavier_samples_in_blocks(seed):
+    """Weights from 1e-3 to 1e6 at radius 12 to 16: the search leaves out costs, wherever the samples are."""
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(1, 4)), int(rng.integers(6, 40))
+    radius, directions = rng.uniform(12.0, 16.0), rng.standard_normal((n, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    X = lift(np.sinh(radius) * directions)
+    noise = 0.2 * rng.standard_normal(n) if seed % 3 else 0.0
+    y = np.where(directions[:, 0] + noise > 0.0, 1.0, -1.0)
+    y[:2] = -1.0, 1.0
+    weights, C = 10.0 ** rng.uniform(-3.0, 6.0, n), 10.0 ** rng.uniform(-2.0, 2.0)
+    model = HyperbolicSVC(C=C, geometry="lorentz").fit(ArrayChunks(X, rows=n // 3), y, sample_weight=weights)
+    (solution,) = model.solutions_
+    problem = MarginProblem(X, y, C, weights)
+    q, value = exact_objective(problem, solution)
+    assert solution.status is Status.OPTIMAL
+    assert q >= 0
+    assert mp.mpf(solution.lower_bound) <= value <= mp.mpf(solution.objective)
+    assert solution.certificate.verify(problem, by_arb=True) >= solution.lower_bound * (1.0 - 1e-12)
+    assert 0.0 <= solution.gap <= 1e-6

@@ -15,7 +15,7 @@ from hypermargin.certificates.core.certificate import Certificate, CertificateEr
 from hypermargin.certificates.core.compiled import intervals
 from hypermargin.certificates.core.objective import answer_above
 from hypermargin.certificates.core.proof import Combination, DirectionBox, EnvelopeProof, RegionProof, SharedCut
-from hypermargin.certificates.core.sums import cut_sums, is_in_memory
+from hypermargin.certificates.core.sums import cut_sums
 from hypermargin.safe_io import as_numbers
 
 #: The corners ``low`` and ``high`` of a box of directions.
@@ -104,8 +104,6 @@ def _check_shape(proof: EnvelopeProof, problem: Any) -> None:
         raise CertificateError("the certificate's cuts hold for spacelike normals, but timelike ones are allowed")
     if not proof.most_weight > 0.0:
         raise CertificateError("the largest weight that counts must be positive")
-    if proof.most_weight < inf and not is_in_memory(problem):
-        raise CertificateError("a certificate with a largest weight is for a problem in memory")
     for cut in proof.shared:
         _check_shares(cut, proof, problem)
     intervals.require_intervals(proof.regions, proof.n_cuts)

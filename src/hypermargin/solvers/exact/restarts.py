@@ -119,7 +119,7 @@ def solve_soft_margin(problem: MarginProblem, runner: Runner, search: Search) ->
 
 def _next_restart(problem: MarginProblem, best: Trial, last: Trial, before: Costs) -> tuple[Frame, Costs] | None:
     """Where to try next: between the best frame and one that was no better, else around the best answer's foot."""
-    costs = clipped_costs(problem, best.enclosure) if problem.in_memory else ALL
+    costs = clipped_costs(problem, best.enclosure)
     less = costs.largest(problem) / before.largest(problem)
     halfway = None if last is best else between(best.frame, last.frame)
     frame = halfway or best.next_frame() or between(best.frame, Frame(problem.centre, precise=True))
