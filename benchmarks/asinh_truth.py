@@ -24,7 +24,7 @@ from certify_optima import all_names, write_optima
 from hypermargin import solve
 from hypermargin.solvers.refine import refine
 from hypermargin_studies.problem_set import get_problem, selected
-from hypermargin_studies.reproduction.published import PublishedPGD
+from hypermargin_studies.reproduction.methods import PublishedPGD
 
 #: Refinement solves a conic programme per step, which takes minutes beyond so many samples.
 MOST_REFINED = 5_000

@@ -14,7 +14,7 @@ from hypermargin.estimators import HyperbolicClassifierCV
 from hypermargin.estimators.auto.choosing import best_of_each_family
 from hypermargin.estimators.auto.families import Candidate, Samples, Search
 from hypermargin.estimators.scoring import Answers, Scorer
-from hypermargin_studies.accuracy.contestants import features_for, fitted_peer
+from hypermargin_studies.accuracy.cells import features_for, fitted_peer
 
 PEERS = (
     "RBF SVM, tangent",

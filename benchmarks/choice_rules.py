@@ -29,7 +29,7 @@ from hypermargin.estimators.auto.choosing import (
     within_two_standard_errors,
 )
 from hypermargin.estimators.scoring import MOST_BEHIND, is_near
-from hypermargin_studies.engine.runner import describe_environment
+from hypermargin_studies.engine.cells import describe_environment
 
 #: Weights and exponents of the members, in the order of their scores.
 Mixture = tuple[Array, Array]

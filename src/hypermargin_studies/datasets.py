@@ -65,17 +65,19 @@ def fold(name: str, number: int) -> tuple[Array, np.ndarray, Array, np.ndarray]:
     return X[train], y[train], X[test], y[test]
 
 
-@cache
-def digest(name: str) -> str:
-    """SHA-256 of the points and labels: what a result depends on, wherever the data came from.
+def digest_of(X: Array, y: np.ndarray) -> str:
+    """SHA-256 of points and labels, which results depend on.
 
     Points go in with their space coordinates, in single precision: the time coordinate follows from them, and the last
-    bits are those of the library's arithmetic and no part of the data.
+    bits depend on the library's arithmetic, not on the data.
     """
-    X, y = load(name)
-    content = hashlib.sha256(np.ascontiguousarray(X[:, 1:], dtype="<f4").tobytes())
-    content.update(np.ascontiguousarray(y, dtype="<i8").tobytes())
-    return content.hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(X[:, 1:], dtype="<f4").tobytes() + y.astype("<i8").tobytes()).hexdigest()
+
+
+@cache
+def digest(name: str) -> str:
+    """`digest_of` the data set called `name`."""
+    return digest_of(*load(name))
 
 
 @cache

@@ -13,8 +13,7 @@ from scipy.stats import rankdata, studentized_range, wilcoxon
 
 from hypermargin.arrays import Array
 from hypermargin.plotting.palette import CLASS_COLOURS
-from hypermargin_studies.accuracy.cells import METRICS, RADIUS, Cell, contestants, scoring_of
-from hypermargin_studies.accuracy.contestants import OURS, PEERS
+from hypermargin_studies.accuracy.cells import METRICS, OURS, PEERS, RADIUS, Cell, contestants, scoring_of
 from hypermargin_studies.engine.report import Entry, Picture, Report, Table, Texts, with_marked
 
 TEXTS = Texts("hypermargin_studies.accuracy")

@@ -44,7 +44,7 @@ def run_or_report(
 
     A line says how many they are, or `announce` does.
     """
-    from hypermargin_studies.engine.runner import run_missing
+    from hypermargin_studies.engine.cells import run_missing
 
     least, fresh = (0.0, False) if args.report_only else (limit, args.fresh)
     done, missing = cache.split(cells, least, fresh=fresh, device=how.get("device"))

@@ -23,11 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.accuracy.cells import DEFAULT_DATASETS, OUTER_FOLDS, load, plan
-    from hypermargin_studies.accuracy.contestants import OURS, PEERS
+    from hypermargin_studies.accuracy.cells import DEFAULT_DATASETS, OURS, OUTER_FOLDS, PEERS, load, plan
     from hypermargin_studies.accuracy.report import PICTURE, make_report, rank_rows, scores, write_results_page
-    from hypermargin_studies.engine.cells import FINISHED, NOT_RUN, Cache
-    from hypermargin_studies.engine.runner import describe_environment
+    from hypermargin_studies.engine.cells import FINISHED, NOT_RUN, Cache, describe_environment
 
     if args.list:
         say(f"data: {', '.join(DEFAULT_DATASETS)}")
@@ -82,8 +80,7 @@ def run(args: argparse.Namespace) -> None:
 
 def _contestants(text: str | None) -> list[str]:
     """Peers that are installed, and all of ours together where one of them is asked for."""
-    from hypermargin_studies.accuracy.cells import TOGETHER
-    from hypermargin_studies.accuracy.contestants import OURS, PEERS
+    from hypermargin_studies.accuracy.cells import OURS, PEERS, TOGETHER
 
     wanted = chosen(text, (*OURS, *PEERS), "contestant", "nobody is left to measure", ";")
     found = [TOGETHER] * any(name in OURS for name in wanted)

@@ -43,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.engine.cells import Cache
-    from hypermargin_studies.engine.runner import check_device, expected_seconds
+    from hypermargin_studies.engine.cells import Cache, check_device, expected_seconds
     from hypermargin_studies.reproduction.cells import Selection, make_plan
 
     check_at_least_one(args, "jobs")
@@ -74,8 +73,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: float) -> None:
-    from hypermargin_studies.engine.cells import NOT_RUN
-    from hypermargin_studies.engine.runner import describe_environment
+    from hypermargin_studies.engine.cells import NOT_RUN, describe_environment
     from hypermargin_studies.reproduction.report import make_report, write_report, write_results_page
     from hypermargin_studies.reproduction.summary import Summary
 

@@ -27,8 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from hypermargin_studies.engine.cells import FINISHED, Cache
-    from hypermargin_studies.engine.runner import describe_environment
+    from hypermargin_studies.engine.cells import FINISHED, Cache, describe_environment
     from hypermargin_studies.robustness import ASPECTS, DATASETS, METHODS, REFERENCE, Cell, by_dataset, make_report
 
     datasets = chosen(args.datasets, DATASETS, "data set", "the list names no data set")

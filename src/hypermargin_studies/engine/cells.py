@@ -1,13 +1,26 @@
-"""Cells, the parts of a study that are run and kept one by one, and the folder that keeps their records."""
+"""Cells, the parts of a study that are run and kept one by one: the folder of their records, and how they are run."""
 
 import hashlib
 import json
 import os
+import platform
+import subprocess
+import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
+
+from joblib import Parallel, delayed, parallel_config
+
+from hypermargin import __version__
+from hypermargin.progress import Progress
+from hypermargin_studies.engine.worker import FOREVER, LimitedWorker
 
 FINISHED, TIMED_OUT, FAILED, SKIPPED, NOT_RUN = "finished", "time limit", "failed", "skipped", "not run"
 Record = dict[str, Any]
@@ -100,3 +113,177 @@ class Cache:
     def whole(self, done: Results, missing: Iterable[Any]) -> Results:
         """Results of a report without a run: what is not settled is on disk, or has not been run yet."""
         return [*done, *((cell, self.read(cell) or {"state": NOT_RUN, "reason": "not run yet"}) for cell in missing)]
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+#: A cell whose estimate is this many times the limit is not begun: estimates are rough, but not as rough as that.
+FAR = 3.0
+#: Seconds to wait for a Dask scheduler: one that is there answers in milliseconds.
+CONNECT = 10
+PACKAGES = ("numpy", "scipy", "scikit-learn", "clarabel", "joblib", "python-flint", "matplotlib")
+_HERE = threading.local()
+_WORKERS: list[LimitedWorker] = []
+
+
+def run_cells(
+    cells: Iterable[Cell], *, jobs: int = 1, limit: float = FOREVER, dask: str | None = None, device: str | None = None
+) -> Iterator[tuple[Any, Record]]:
+    """Run cells and yield ``(cell, record)`` in the order they finish.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        All of one class.
+    jobs : int
+        Cells run at a time on this machine; a cluster decides for itself.
+    limit : float
+        Seconds a cell may take. Once a cell has run out of time, the others of its group are not begun.
+    dask : str, optional
+        Address of a Dask scheduler. Its workers need this package and the data.
+    device : str, optional
+        PyTorch's name of an accelerator, "cuda", for the cells that can use one; their estimates then stop nothing.
+    """
+    hopeless: dict[Hashable, Cell] = {}
+    tasks = (delayed(work)(cell, limit, hopeless, device) for cell in cells)
+    # Tasks are handed out one at a time, so that the next can profit from what the last has shown.
+    how = {"n_jobs": -1, "pre_dispatch": "all"} if dask else {"n_jobs": jobs, "pre_dispatch": jobs}
+    try:
+        with _backend(jobs, dask):
+            yield from Parallel(return_as="generator_unordered", batch_size=1, **how)(tasks)
+    finally:
+        while _WORKERS:
+            _WORKERS.pop().close()
+
+
+def work(cell: Cell, limit: float, hopeless: dict[Hashable, Cell], device: str | None = None) -> tuple[Cell, Record]:
+    """One cell in the worker process of this thread; threads share `hopeless`, the cells that ran out of time."""
+    reason = ""
+    if cell.group in hopeless:
+        reason = f"{hopeless[cell.group].in_words()} took more than {limit:g} s"
+    elif not cell.runs_on(device) and cell.estimate() > FAR * limit:
+        reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
+    if reason:
+        return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
+    if getattr(_HERE, "worker", None) not in _WORKERS:  # none yet, or that of a run which is over
+        _HERE.worker = LimitedWorker(type(cell).__module__)
+        _WORKERS.append(_HERE.worker)
+    start = time.perf_counter()
+    answer = _HERE.worker.call("run_cell", {"cell": cell.to_dict(), "device": device}, limit)
+    record: Record = {"state": FINISHED, "limit": limit, "elapsed": time.perf_counter() - start}
+    if answer.timed_out:
+        hopeless[cell.group] = cell
+        record |= {"state": TIMED_OUT, "reason": f"took more than {limit:g} s"}
+    elif answer.error is not None:
+        record |= {"state": FAILED, "reason": answer.error}
+    else:
+        record[cell.RESULT] = answer.value
+    return cell, record
+
+
+def run_missing(cells: Sequence[Cell], cache: Cache, **how: Any) -> Results:
+    """Compute cells as `run_cells` does and keep each as it finishes, with progress and failures on standard error."""
+    results: Results = []
+    if not cells:
+        return results
+    made_by = commit()
+    with Progress("cells", len(cells)) as progress:
+
+        def line(text: str) -> None:
+            progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+        try:
+            for cell, record in run_cells(cells, **how):
+                record["commit"] = made_by
+                cache.write(cell, record)
+                results.append((cell, record))
+                progress.at(progress.done + 1, cell.in_words())
+                if record["state"] == FAILED:
+                    line(f"failed: {cell.in_words()}: {record['reason']}")
+        except KeyboardInterrupt:
+            line(f"finished cells are kept in {cache.folder}; the same command goes on from there")
+            raise
+    return results
+
+
+def expected_seconds(cells: Sequence[Cell], limit: float, device: str | None = None) -> float:
+    """Seconds of one core for these cells: none takes longer than the limit, and a group that meets it does so once.
+
+    What is far above the limit is not begun, except on a device, for which no estimates were made.
+    """
+    total = 0.0
+    over: set[Hashable] = set()
+    for cell in cells:
+        estimate = cell.estimate()
+        if estimate < limit:
+            total += estimate
+        elif (estimate <= FAR * limit or cell.runs_on(device)) and cell.group not in over:
+            over.add(cell.group)
+            total += limit
+    return total
+
+
+@contextmanager
+def _backend(jobs: int, dask: str | None) -> Iterator[None]:
+    """joblib's threads, or its Dask backend with a client of its own."""
+    if dask is None:
+        with parallel_config("threading", n_jobs=jobs):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("--dask needs the package distributed: pip install 'hypermargin[cluster]'") from None
+    try:
+        client = Client(dask, timeout=CONNECT)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ValueError(f"no Dask scheduler answers at {dask!r} ({type(error).__name__})") from error
+    with client, parallel_config("dask", client=client):
+        yield
+
+
+# -- the software and hardware of a run; nothing names the user or the machine -----------------------------------------
+
+
+def describe_environment() -> dict[str, str]:
+    """Versions, processor and commit, in the order a reader wants them."""
+    described = {
+        "hypermargin": __version__,
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "Python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "processor": platform.processor() or "unknown",
+    }
+    with suppress(OSError):
+        cpus = Path("/proc/cpuinfo").read_text().splitlines()
+        named = [line.partition(":")[2].strip() for line in cpus if line.startswith("model name")]
+        described["processor"] = named[0] if named else described["processor"]
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            described[package] = version(package)
+    return described
+
+
+def check_device(device: str) -> None:
+    """A `ValueError` that says what is wrong where PyTorch cannot work on `device`."""
+    try:
+        import torch
+    except ImportError:
+        raise ValueError("--device needs PyTorch: pip install 'hypermargin[gpu]'") from None
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"PyTorch cannot use the device {device!r} ({str(error).splitlines()[0]})") from None
+
+
+def commit() -> str:
+    """The commit of the checkout this package runs from, "+" where files differ from it; "unknown" elsewhere."""
+    git = ("git", "-C", str(Path(__file__).parents[2]))  # the folder of this package and the library
+    how: dict[str, Any] = {"capture_output": True, "text": True, "check": True, "timeout": 10}
+    try:
+        number = subprocess.run((*git, "rev-parse", "--short=12", "HEAD"), **how).stdout.strip()
+        status = subprocess.run((*git, "status", "--porcelain", "--untracked-files=no", "--", "."), **how)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return number + ("+" if status.stdout.strip() else "")

@@ -10,9 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from hypermargin.cli.main import main
 from hypermargin.geometry.models import from_lorentz
-from hypermargin_studies.accuracy import contestants
-from hypermargin_studies.accuracy.cells import Cell, load, run_cell
-from hypermargin_studies.accuracy.contestants import OURS, PEERS
+from hypermargin_studies.accuracy import cells as contestants
+from hypermargin_studies.accuracy.cells import OURS, PEERS, Cell, load, run_cell
 
 SMALL = "taxonomy_100_0.2_seed1"
 

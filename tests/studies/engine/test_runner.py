@@ -12,9 +12,18 @@ from pathlib import Path
 import pytest
 from light_cells import LightCell
 
-from hypermargin_studies.engine import runner
-from hypermargin_studies.engine.cells import FAILED, FINISHED, NOT_RUN, SKIPPED, TIMED_OUT, Cache
-from hypermargin_studies.engine.runner import expected_seconds, run_cells, run_missing
+from hypermargin_studies.engine import cells as runner
+from hypermargin_studies.engine.cells import (
+    FAILED,
+    FINISHED,
+    NOT_RUN,
+    SKIPPED,
+    TIMED_OUT,
+    Cache,
+    expected_seconds,
+    run_cells,
+    run_missing,
+)
 from hypermargin_studies.engine.worker import Answer, LimitedWorker
 
 

@@ -6,7 +6,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
 from hypermargin_studies import datasets as data
-from hypermargin_studies.engine.runner import expected_seconds
+from hypermargin_studies.engine.cells import expected_seconds
 from hypermargin_studies.reproduction.cells import Cell, Selection, grid_groups, make_plan, run_cell, table_groups
 from hypermargin_studies.reproduction.methods import METHODS
 

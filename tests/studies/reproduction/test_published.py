@@ -8,9 +8,8 @@ from hypermargin.problems import MarginProblem
 from hypermargin.solvers.paper.extraction import paper_eta
 from hypermargin_studies import datasets as data
 from hypermargin_studies.reproduction.cells import Cell, run_cell
-from hypermargin_studies.reproduction.methods import METHODS
+from hypermargin_studies.reproduction.methods import METHODS, solve_as_stated
 from hypermargin_studies.reproduction.paper import paper_cell
-from hypermargin_studies.reproduction.published import solve_as_stated
 
 
 def measured(dataset, scheme, C, method, metric):
