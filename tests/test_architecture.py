@@ -280,3 +280,12 @@ def test_compiled_modules_live_in_folders_of_that_name_and_nothing_else_does():
     built = [path for kind in ("*.so", "*.pyd", "*.pxd") for path in SOURCE.rglob(kind)]
     assert built
     assert all(path.parent.name == "compiled" for path in built), "left over from an older layout: delete it"
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("compiled/*.c")), ids=lambda path: path.stem)
+def test_loops_of_compiled_modules_have_numbers_of_c(path):
+    """Where Cython cannot infer one C type for a local variable it takes Python objects, and loops are ten times slower.
+
+    Entries of arrays are then made objects. A few single ones are returned or appended to lists.
+    """
+    assert path.read_text(encoding="utf-8").count("PyFloat_FromDouble((*((double") <= 4

@@ -85,6 +85,7 @@ def covector_around(X, y, i, entry, z):
 
     `entry` is the `frame_entry` of the frame's centre.
     """
+    along: cython.double
     width = z.shape[0]
     if entry.shape[0] > 1:
         for j in range(width):
@@ -146,6 +147,7 @@ def ball_sums(samples, cuts):
     n_cuts = points.shape[0]
     each = 1 if cosh.shape[0] > 1 else 0
     member: tuple[cython.double, cython.double, cython.double]
+    m: cython.double
     sums = np.zeros((n_cuts, 2)), np.zeros((n_cuts, width + 1)), np.zeros((n_cuts, width + 1))
     counts: cython.double[:, ::1] = sums[0]
     values: cython.double[:, ::1] = sums[1]
@@ -205,6 +207,9 @@ def ball_sums(samples, cuts):
 
 def ball_member(z, normals, j, q, cosh, sinh, around, flat):
     """A, B and the error of A of the member of a sample at ``normals[j]``, as `members` says."""
+    m: cython.double
+    square: cython.double
+    tangent: cython.double
     m = e_m = tangent = 0.0
     for k in range(z.shape[0]):
         m += z[k] * normals[j, k]
@@ -235,6 +240,11 @@ def ball_member(z, normals, j, q, cosh, sinh, around, flat):
 
 def _tangent_part(z, normals, j, m, e_m):
     """At least the T of a sample, from the tangent part itself, as `members` says."""
+    square: cython.double
+    along: cython.double
+    length: cython.double
+    size: cython.double
+    part: cython.double
     d = z.shape[0] - 1
     square = along = length = size = 0.0
     for k in range(1, d + 1):
@@ -302,6 +312,15 @@ def linearised_sums(samples, cuts, room=None):
     longest: cython.double = 1.0001 * (d if kind == 0 else sqrt(d))  # |z.a| is at most this times rho times size
     inside: cython.double = 1.0 - (4 * d + 64) * U if imaged else INSIDE
     sharper: cython.double = SHARPER if imaged else 1.0
+    m: cython.double
+    multiple: cython.double
+    bounded: cython.double
+    along: cython.double
+    size: cython.double
+    value: cython.double
+    length: cython.double
+    error: cython.double
+    noise: cython.double
     for i in range(n):
         covector_around(X, y, i, frame, in_frame)
         for j in range(n_cuts):
@@ -421,6 +440,9 @@ def _corner_step(a, blur, kind, rho, inside, z):
 
 def _round_step(a, least, rho, inside, shape, shape_size, i, turned, z):
     """The same for a ball, or for an ellipsoid where there is a shape; `turned` is room."""
+    length: cython.double
+    shortest: cython.double
+    value: cython.double
     d = a.shape[0]
     shaped = shape.shape[0] > 0
     s = i if shape.shape[0] > 1 else 0

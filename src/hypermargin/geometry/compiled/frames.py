@@ -121,6 +121,7 @@ def covector_columns(
     As many as `points` has room for, or there are. `entry` is the `frame_entry` of the frame's centre. All sums are
     made in the order of the coordinates, as by `isometries.covectors_around`.
     """
+    factor: cython.double
     width = Z.shape[0]
     m = min(points.shape[1], X.shape[0] - first)
     total = cython.declare(cython.double[8])

@@ -15,6 +15,7 @@ else:
 
 def lift_rows(space: cython.const[cython.double][:, :], points: cython.double[:, ::1]):
     """Write ``(sqrt(1 + |xr|^2), xr)`` to the rows of `points`, (n, d + 1), for the rows xr of `space`, (n, d)."""
+    square: cython.double
     for i in range(space.shape[0]):
         square = 0.0
         for j in range(space.shape[1]):
@@ -25,6 +26,7 @@ def lift_rows(space: cython.const[cython.double][:, :], points: cython.double[:,
 
 def all_lifted(X: cython.const[cython.double][:, ::1]) -> cython.bint:
     """Whether the time coordinates are those of `lift_rows`, bit for bit."""
+    square: cython.double
     for i in range(X.shape[0]):
         square = 0.0
         for j in range(1, X.shape[1]):
@@ -41,6 +43,7 @@ def all_on_hyperboloid(
 
     Not so where a number is none. What rounding may change is a few ``2^-53 x0^2``.
     """
+    square: cython.double
     for i in range(X.shape[0]):
         square = 0.0
         for j in range(1, X.shape[1]):

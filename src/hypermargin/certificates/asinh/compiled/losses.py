@@ -132,6 +132,13 @@ class BoxLosses:
         is added whose interval the cutoff has shortened: elsewhere its quadratic may be far below its loss, and a half
         that this sample alone would prove could not be proved without it.
         """
+        m: cython.double
+        rho: cython.double
+        size: cython.double
+        left: cython.double
+        right: cython.double
+        h: cython.double
+        length: cython.double
         k = self.k
         length = 0.0
         self.count = 0
@@ -171,6 +178,12 @@ class BoxLosses:
 
         The slope of a sample is the weighted mean of those that the convex envelope of its loss has at the points.
         """
+        m: cython.double
+        end: cython.double
+        chord: cython.double
+        slope: cython.double
+        offset: cython.double
+        cost: cython.double
         for e in range(self.count):
             i, cost = self.kept[e], self.costs[self.kept[e]]
             end = chord = slope = 0.0
@@ -196,6 +209,12 @@ class BoxLosses:
 
     def outside(self, low, high, reach, active):
         """A lower bound, before rounding of the sum, of the risk at ``s v``, s >= `reach`, v in a box of directions."""
+        total: cython.double
+        least: cython.double
+        most: cython.double
+        size: cython.double
+        a: cython.double
+        b: cython.double
         total = 0.0
         self.count = 0
         for e in range(active.shape[0]):
@@ -226,6 +245,11 @@ class BoxLosses:
         return (1.0 - place) * self.ends[cell] + place * self.ends[cell + 1]
 
     def _add_quadratic(self, i, m, h, size, sums):
+        cost: cython.double
+        steepness: cython.double
+        factor: cython.double
+        value: cython.double
+        row: cython.double
         k = self.k
         cost = self.costs[i]
         steepness = -1.0 / sqrt(1.0 + m * m)
