@@ -284,7 +284,7 @@ def test_compiled_modules_live_in_folders_of_that_name_and_nothing_else_does():
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("compiled/*.c")), ids=lambda path: path.stem)
 def test_loops_of_compiled_modules_have_numbers_of_c(path):
-    """Where Cython cannot infer one C type for a local variable it takes Python objects, and loops are ten times slower.
+    """Where Cython infers no C type for a local variable it takes Python objects, and loops are ten times slower.
 
     Entries of arrays are then made objects. A few single ones are returned or appended to lists.
     """
