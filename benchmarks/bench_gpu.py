@@ -39,7 +39,7 @@ def compare(label: str, options: dict, optimum: float, with_cpu: bool) -> Row:
         lambda: solve(margin_problem, "moment", bounded=True, library="torch", device="cuda", **options), 2
     )
     note = (
-        f"{gpu.info['n_groups']} groups, {gpu.n_iter} iterations; bound {gpu.lower_bound:.8g}, certified optimum "
+        f"{gpu.info['n_groups']} groups, {gpu.n_iter} iterations; bound {gpu.lower_bound:.8g}, exact method: bound "
         f"{optimum:.8g}; {torch.cuda.max_memory_allocated() / GIB:.1f} GiB of the GPU"
     )
     rival = ratio = "not run"

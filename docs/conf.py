@@ -1,5 +1,6 @@
 """Settings of the site. `make docs` builds it into docs/_build/html, and stops at the first warning."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,7 +19,12 @@ release = version = hypermargin.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery/*.md5", "gallery/*.ipynb"]
@@ -26,10 +32,22 @@ suppress_warnings = ["config.cache", "myst.header"]  # generated tables begin wi
 
 # Pages are Markdown; links between them are checked by their headings as well.
 myst_heading_anchors = 3
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
-# Docstrings are in numpy's style, with names in single backticks.
-default_role = "code"
+# Links to other projects need their inventories from the network: DOCS_ONLINE=1 fetches them.
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3", None),
+    "numpy": ("https://numpy.org/doc/stable", None),
+    "sklearn": ("https://scikit-learn.org/stable", None),
+    "anndata": ("https://anndata.readthedocs.io/en/stable", None),
+}
+if not os.environ.get("DOCS_ONLINE"):
+    intersphinx_mapping = {}
+
+# Docstrings are in numpy's style, with names in single backticks: links where the name is in the reference.
+default_role = "py:obj"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True

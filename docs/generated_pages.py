@@ -4,18 +4,25 @@ import importlib
 import inspect
 import shutil
 from pathlib import Path
+from types import ModuleType
 
-#: The packages whose public names are documented, in the order of the flow. Each says in `__all__` what they are.
-PACKAGES = (
-    "hypermargin.geometry",
-    "hypermargin.problems",
-    "hypermargin.certificates",
-    "hypermargin.solvers",
-    "hypermargin.estimators",
-    "hypermargin.datasets",
-    "hypermargin.plotting",
-    "hypermargin.explorer",
-)
+import hypermargin
+
+#: The packages of the reference, with a title each: what most users need comes first.
+PACKAGES = {
+    "hypermargin.estimators": "Classifiers",
+    "hypermargin.datasets": "Data sets",
+    "hypermargin.plotting": "Pictures",
+    "hypermargin.explorer": "Explorer",
+    "hypermargin.anndata": "Cells (AnnData)",
+    "hypermargin.embedding": "Embedding graphs",
+    "hypermargin.geometry": "Geometry",
+    "hypermargin.kernels": "Kernels",
+    "hypermargin.problems": "Problems",
+    "hypermargin.solvers": "Solvers",
+    "hypermargin.certificates": "Certificates",
+    "hypermargin.passes": "Data in blocks",
+}
 GALLERY = """Examples
 ========
 
@@ -42,25 +49,59 @@ def _copy_examples(source: Path, target: Path) -> None:
         (target / example.name).write_text(text.replace('"""', heading, 1), encoding="utf-8")
 
 
+def public_names(module: ModuleType) -> list[str]:
+    """What a package offers: `__all__`, or what is defined in it without a leading underscore."""
+    own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", None) == module.__name__]
+    names = getattr(module, "__all__", None) or [name for name in own if not name.startswith("_")]
+    return sorted(names, key=str.lower)
+
+
 def _write_reference(target: Path) -> None:
-    """A page for each package, and one that lists them; unchanged pages are left alone, as Sphinx goes by their age."""
+    """A page per class, one per package with its functions, and one that lists the packages.
+
+    Unchanged pages are left alone, because Sphinx builds a page again when its file is newer.
+    """
+    if set(PACKAGES) != {f"hypermargin.{name}" for name in hypermargin.PACKAGES}:
+        raise RuntimeError("docs/generated_pages.py: PACKAGES does not list the public packages of hypermargin")
     target.mkdir(exist_ok=True)
-    for package in PACKAGES:
+    made = {"index.rst"}
+    for package, title in PACKAGES.items():
         module = importlib.import_module(package)
-        parts = [package, "=" * len(package), "", _opening(module.__doc__), ""]
-        for name in sorted(module.__all__, key=str.lower):
-            parts += [*_directive(package, name, getattr(module, name)), ""]
-        _write(target / f"{package.rpartition('.')[2]}.rst", "\n".join(parts))
+        things = {name: getattr(module, name) for name in public_names(module)}
+        classes = [name for name, thing in things.items() if inspect.isclass(thing)]
+        short = package.rpartition(".")[2]
+        parts = [title, "=" * len(title), "", f"``{package}``: {_opening(module.__doc__)}", ""]
+        if classes:
+            rows = [line for name in classes for line in _row(package, name, things[name])]
+            parts += [".. list-table::", "   :widths: 35 65", "", *rows, ""]
+            parts += [".. toctree::", "   :hidden:", "", *(f"   {short}.{name}" for name in classes), ""]
+        for name, thing in things.items():
+            if name not in classes:
+                parts += [*_directive(package, name, thing), ""]
+        pages = {f"{short}.rst": "\n".join(parts)}
+        for name in classes:
+            body = [name, "=" * len(name), "", *_directive(package, name, things[name]), ""]
+            pages[f"{short}.{name}.rst"] = "\n".join(body)
+        for page, text in pages.items():
+            _write(target / page, text)
+        made |= pages.keys()
     names = [f"   {package.rpartition('.')[2]}" for package in PACKAGES]
-    opening = "Everything public, package by package. The most used names can be imported from ``hypermargin`` itself:"
-    top = ", ".join(f"``{name}``" for name in sorted(importlib.import_module("hypermargin").__all__, key=str.lower))
-    contents = ["", ".. toctree::", "   :maxdepth: 1", "", *names, ""]
-    _write(target / "index.rst", "\n".join(["Reference", "=========", "", opening, f"{top}.", *contents]))
+    top = ", ".join(f"``{name}``" for name in sorted(hypermargin.__all__, key=str.lower))
+    opening = f"Everything public. The most used names can be imported from ``hypermargin`` itself: {top}."
+    contents = ["", ".. toctree::", "   :maxdepth: 2", "", *names, ""]
+    _write(target / "index.rst", "\n".join(["API reference", "=============", "", opening, *contents]))
+    for page in target.glob("*.rst"):
+        if page.name not in made:
+            page.unlink()
+
+
+def _row(package: str, name: str, thing: type) -> list[str]:
+    return [f"   * - :py:class:`~{package}.{name}`", f"     - {_opening(thing.__doc__)}"]
 
 
 def _opening(doc: str | None) -> str:
-    """The first paragraph of a docstring."""
-    return (doc or "").strip().split("\n\n")[0]
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((doc or "").strip().split("\n\n")[0].split())
 
 
 def _directive(package: str, name: str, value: object) -> list[str]:

@@ -4,19 +4,21 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from hypermargin import HyperbolicSVC, MarginProblem, __version__, available_methods, solve
+from hypermargin import HyperbolicSVC, MarginProblem, __version__, solve
 from hypermargin.datasets import load_karate
 from hypermargin.geometry import distance, frechet_mean
 from hypermargin.solvers import base
 from reference.objective import lift
 
 ROOT = Path(__file__).parents[1]
+CLAIMS = tomllib.loads((ROOT / "tests" / "claims.toml").read_text(encoding="utf-8"))["claim"]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
@@ -52,7 +54,7 @@ def test_code_that_needs_more_runs_where_that_is_installed(page, tmp_path, monke
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
         if not target.startswith(("gallery/", "api/")):  # those are made with the site, whose links `make docs` checks
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
@@ -72,30 +74,78 @@ def test_files_that_a_page_names_are_there(page):
 
 @pytest.mark.parametrize("package", ["hypermargin", "hypermargin_studies"])
 def test_the_map_shows_every_part_of_the_package(package):
-    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     for part in (ROOT / "src" / package).iterdir():
         is_package = (part / "__init__.py").exists()
         if is_package or (part.suffix == ".py" and not part.name.startswith("__")):
-            assert f"`{part.name}/`" in text or f"`{part.name}`" in text, f"docs/index.md does not tell of {part.name}"
+            assert f"`{part.name}/`" in text or f"`{part.name}`" in text, (
+                f"docs/architecture.md does not list {part.name}"
+            )
 
 
-def test_every_page_is_reached_from_the_map():
-    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
-    assert {page for page in pages if page != "index.md"} == set(re.findall(r"\]\(([\w/-]+\.md)\)", text))
+def test_every_page_is_in_a_table_of_contents():
+    entries = {"index"}
+    for page in (ROOT / "docs").rglob("*.md"):
+        if "_build" not in page.parts:
+            for block in code_blocks(page, "{toctree}"):
+                entries |= {line.strip() for line in block.splitlines() if line.strip() and not line.startswith(":")}
+    pages = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in documented_pages()}
+    assert pages - entries == set()
 
 
-def test_the_readme_shows_commands_a_picture_a_snippet_and_a_choice_before_certificates():
+def documented_pages():
+    made = ("_build", "api", "gallery")
+    return [path for path in (ROOT / "docs").rglob("*.md") if path.relative_to(ROOT / "docs").parts[0] not in made]
+
+
+def test_the_readme_leads_from_what_it_is_to_how_to_cite_it():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    order = ["make demo", "make test", "](docs/images/", "pip install", 'geometry="poincare"', "## Which model when"]
-    places = [text.index(mark) for mark in (*order, "certificate")]
+    order = [
+        "## Install",
+        "pip install",
+        "make demo",
+        "](docs/images/",
+        "## First steps",
+        "```python",
+        "## Why",
+        "## I have",
+    ]
+    places = [text.index(mark) for mark in (*order, "## Compared with", "## Cite")]
     assert places == sorted(places)
-    choices = text.split("## Which model when")[1].split("##")[0]
-    assert len(re.findall(r"^\* \*\*", choices, flags=re.MULTILINE)) >= 5
     example = [line for line in code_blocks(ROOT / "README.md")[0].splitlines() if line.strip()]
-    assert len(example) <= 10
-    for method in available_methods():
-        assert f"| `{method}` |" in text
+    assert len(example) <= 12
+
+
+def test_the_snippet_of_the_readme_prints_what_the_readme_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code_blocks(ROOT / "README.md")[0], "README.md", "exec"), {"__name__": "page"})
+    assert capsys.readouterr().out == code_blocks(ROOT / "README.md", "text")[0]
+    page = (tmp_path / "karate.html").read_text(encoding="utf-8")
+    assert "Mr. Hi" in page
+    assert "Officer" in page
+
+
+def numbers_in(text):
+    return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?", text)]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim['page']}: {claim['says'][:40]}")
+def test_figures_of_pages_are_those_of_the_generated_tables(claim):
+    """tests/claims.toml: a sentence of a page, and the table row and cells where its figures come from.
+
+    A figure of the page is the figure of the table, rounded to the digits that the page shows.
+    """
+    text = " ".join((ROOT / claim["page"]).read_text(encoding="utf-8").split())
+    assert claim["says"] in text
+    rows = [line for line in (ROOT / claim["table"]).read_text(encoding="utf-8").splitlines() if claim["row"] in line]
+    assert rows, f"{claim['table']} has no row {claim['row']!r}"
+    shown, measured = claim["figures"], numbers_in(rows[0].replace(claim["row"], ""))
+    for figure in shown:
+        assert str(figure) in claim["says"], f"{figure} is not in the sentence"
+        text_of = str(figure).replace(",", "")
+        digits = len(text_of.partition(".")[2])
+        value = float(text_of)
+        assert any(abs(round(m, digits) - value) < 1e-9 for m in measured), f"{figure} is not among {measured}"
 
 
 def test_pictures_of_the_readme_are_light_and_come_from_an_example():
