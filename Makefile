@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
 
 .PHONY: help build demo test test-slow lint docs bench fuzz fuzz-files wheel clean
 
@@ -12,9 +13,15 @@ help:  ## Show the commands
 COMPILED := $(shell find src -path '*/compiled/*' -name '*.p[yx]*')
 
 $(INSTALLED): pyproject.toml setup.py $(COMPILED)
+	@echo "Installing hypermargin and what it needs into $(VENV), and compiling its inner loops: about a minute"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(TOOLS): $(INSTALLED) pyproject.toml
+	@echo "Installing the tools of developers into $(VENV): about a minute"
+	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 
 build: $(INSTALLED)  ## Install the project in .venv and compile its inner loops
@@ -22,22 +29,22 @@ build: $(INSTALLED)  ## Install the project in .venv and compile its inner loops
 demo: $(INSTALLED)  ## Fit every method on generated data, print a table, draw a picture
 	$(BIN)/hypermargin demo --output demo
 
-test: $(INSTALLED)  ## Run the tests
+test: $(TOOLS)  ## Run the tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-slow: $(INSTALLED)  ## Run the long tests as well
+test-slow: $(TOOLS)  ## Run the long tests as well
 	$(BIN)/python -m pytest -n 2
 
-lint: $(INSTALLED)  ## Check style and types
+lint: $(TOOLS)  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(INSTALLED)  ## Build the site into docs/_build/html without a warning, and check its links
+docs: $(TOOLS)  ## Build the site into docs/_build/html without a warning, and check its links
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 
-bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/benchmarks/
+bench: $(TOOLS)  ## Measure speeds as ratios in one run and write docs/benchmarks/
 	$(BIN)/python benchmarks/bench_exact.py
 	$(BIN)/python benchmarks/bench_dims.py
 	$(BIN)/python benchmarks/bench_sizes.py
@@ -51,14 +58,14 @@ bench: $(INSTALLED)  ## Measure speeds as ratios in one run and write docs/bench
 	$(BIN)/python benchmarks/bench_asinh.py
 	$(BIN)/python benchmarks/bench_passes.py
 
-fuzz: $(INSTALLED)  ## Look for a false word among a million problems and 100,000 mutants of certificates of every kind
+fuzz: $(TOOLS)  ## Look for a false word among a million problems and 100,000 mutants of certificates of every kind
 	$(BIN)/python benchmarks/fuzz.py --mutants 100000 --jobs 2
 	$(BIN)/python benchmarks/fuzz.py --problems 1000000 --jobs 2
 
-fuzz-files: $(INSTALLED)  ## Damage 5,000 models and 20,000 certificates
+fuzz-files: $(TOOLS)  ## Damage 5,000 models and 20,000 certificates
 	$(BIN)/python -m pytest -n 2 -m slow tests/test_safe_io.py
 
-wheel: $(INSTALLED)  ## Build the source distribution and the wheel into dist/, and check the wheel in a clean environment
+wheel: $(TOOLS)  ## Build the source distribution and the wheel into dist/, and check the wheel in a clean environment
 	rm -rf dist
 	$(BIN)/python -m build
 	rm -rf build/clean && $(PYTHON) -m venv build/clean
