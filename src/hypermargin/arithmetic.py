@@ -8,15 +8,15 @@ for arrays of any library). *Arb*, always within `in_arb`. Doubles are rational,
 found in rational arithmetic (`rationals`, `exact_form`).
 """
 
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from math import inf, nextafter
 from typing import Any
 
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
 from hypermargin.arrays import Array
+from hypermargin.precision import digits
 
 UNIT_ROUNDOFF = 2.0**-53
 #: Bits of Arb. Points at the largest radius, 18, have products of up to e^(4 r), 104 bits, of which all may cancel, and
@@ -24,29 +24,10 @@ UNIT_ROUNDOFF = 2.0**-53
 #: calls of Python cost more than the digits: 192 bits were not measurably faster.
 ARB_BITS = 1024
 
-_guard = threading.Lock()
-_active: list[int] = []
-_bits_of_others = 0
 
-
-@contextmanager
-def in_arb(bits: int = ARB_BITS) -> Iterator[None]:
-    """Arb with at least so many bits.
-
-    Its precision is one for the process: the most that any thread asks for, and the user's when the last has left.
-    """
-    global _bits_of_others
-    with _guard:
-        if not _active:
-            _bits_of_others = ctx.prec
-        _active.append(bits)
-        ctx.prec = max(_active)
-    try:
-        yield
-    finally:
-        with _guard:
-            _active.remove(bits)
-            ctx.prec = max(_active, default=_bits_of_others)
+def in_arb() -> AbstractContextManager[None]:
+    """Arb with `ARB_BITS` bits; threads take turns."""
+    return digits(ARB_BITS)
 
 
 def rounding_factor(n):

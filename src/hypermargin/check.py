@@ -20,9 +20,11 @@ from typing import Any
 
 from flint import arb
 
+from . import precision
 from .certificates.reference import check, objective
-from .certificates.reference.exact import Problem, digits, dot
+from .certificates.reference.exact import Problem, dot
 from .certificates.reference.fields import Refused, entry
+from .precision import digits
 
 #: A certificate file of more bytes is not read: it would be some gigabytes in memory.
 MOST_BYTES = 2**28
@@ -99,11 +101,12 @@ def say_gap(certificate: Any, stated: Any, problem: Problem, bound: float) -> in
 
 
 def copy_to(path: Path) -> None:
-    """This module and the reference checker as one file that Python runs."""
+    """This module, the reference checker and the module of its precision as one file that Python runs."""
     with TemporaryDirectory() as folder:
         inside, reference = Path(folder) / "checker", "certificates/reference"
         copytree(Path(__file__).parent / reference, inside / reference, ignore=ignore_patterns("__pycache__"))
-        copy(__file__, inside)
+        for module in (__file__, precision.__file__):
+            copy(module, inside)
         zipapp.create_archive(folder, path, main="checker.check:program")
 
 

@@ -9,19 +9,16 @@ interval that holds the exact one, and a comparison is true only where it holds 
 import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import RLock
 from typing import Any
 
-from flint import arb, ctx
+from flint import arb
 
+from ...precision import digits
 from .fields import Refused
 
 Vector = list[arb]
 
-#: Arb has one precision for the whole process: checks in several threads take turns.
-_PRECISION = RLock()
 #: Bits to begin with (more than twice those of a double), and bits of the last attempt (products of four doubles of any
 #: exponents are exact in as many). Refusals count from DECISIVE bits on, ten times those of a double.
 FEWEST, DECISIVE, MOST = 128, 512, 4096
@@ -123,12 +120,6 @@ def boosted(x: Sequence[arb], centre: Sequence[float], direction: int) -> Vector
 
 
 # -- precision ---------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def digits(bits: int):
-    with _PRECISION, ctx.workprec(bits):
-        yield
 
 
 def at_enough_digits(bound: Callable[[], arb], decisive: int = DECISIVE) -> float:
