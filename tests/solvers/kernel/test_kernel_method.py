@@ -18,7 +18,7 @@ from hypermargin.kernels import CoshKernel, DistanceKernel, HeatKernel, Laplacia
 from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.solvers.kernel import dual
 from hypermargin.solvers.kernel.compiled import pairs
-from hypermargin.solvers.kernel.method import solve_kernel, solve_kernel_path
+from hypermargin.solvers.kernel.method import solve_kernel, solve_path_with_scores
 from interpreted import load_source
 
 KERNELS = [HeatKernel(0.3), HeatKernel(20.0), CoshKernel(2.0), LaplacianKernel(1.0), DistanceKernel()]
@@ -118,7 +118,7 @@ def test_working_sets_come_to_the_same_answer(kernel, monkeypatch):
 def test_a_path_is_the_same_as_single_solutions():
     problem = random_problem(HeatKernel(0.3), n=100)
     Cs = [3.0, 0.01, 100.0, 0.5]
-    for C, solution in zip(Cs, solve_kernel_path(problem, Cs), strict=True):
+    for C, (solution, _) in zip(Cs, solve_path_with_scores(problem, Cs, 1e-6), strict=True):
         alone = solve_kernel(problem.with_C(C))
         assert solution.status is alone.status is Status.OPTIMAL
         assert solution.objective == pytest.approx(alone.objective, rel=2e-6)

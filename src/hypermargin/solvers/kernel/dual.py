@@ -204,15 +204,20 @@ class DenseRows:
             problem.cache_bytes // 8, len, lambda missing: list(map(np.copy, problem.values(missing)))
         )
 
-    def among(self, samples: Indices) -> Array:
-        """The kernel matrix of some samples."""
-        self.latest = samples, self.take(samples)
-        return np.ascontiguousarray(self.latest[1][:, samples])
+    def among(self, samples: Indices, whole: bool = True) -> Array:
+        """The kernel matrix of some samples; their `whole` rows are kept for `add_products`, unless they are many."""
+        self.latest = self.take(samples) if whole else None
+        if self.latest is None:
+            return self.problem.values(samples, samples)
+        return np.ascontiguousarray(self.latest[:, samples])
 
     def add_products(self, gradient: Array, samples: Indices, moved: Indices, change: Array) -> None:
-        """Add ``change @ K`` of the samples ``samples[moved]`` to a gradient in place."""
-        own = self.latest[1] if self.latest[0] is samples else self.take(samples)
-        gradient += change @ own[moved]
+        """Add ``change @ K`` of the samples ``samples[moved]``, those of the last `among`, to a gradient in place."""
+        if self.latest is not None:
+            gradient += change @ self.latest[moved]
+            return
+        for block in self.problem.row_blocks(moved.size):
+            gradient[block] += self.problem.values(block, samples[moved]) @ change
 
     def take(self, samples: Indices) -> Array:
         """The rows of some samples, shape (len(samples), n), in their order."""
@@ -230,8 +235,8 @@ class NearRows:
         self.recent = _Recent(problem.cache_bytes // 12, lambda row: row[0].size, self._make)  # a value and its place
         self.place_of = np.full(problem.n_samples, -1)
 
-    def among(self, samples: Indices) -> Array:
-        """The kernel matrix of some samples, 0 for what is negligible."""
+    def among(self, samples: Indices, whole: bool = True) -> Array:
+        """The kernel matrix of some samples, 0 for what is negligible; rows are whole in any case."""
         small = np.zeros((samples.size, samples.size))
         self.place_of[samples] = np.arange(samples.size)
         for i, (places, values) in enumerate(self.recent.take(samples)):
@@ -283,12 +288,9 @@ def minimise_dual(
 
 def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds: int) -> float:
     """Sweeps over all samples until bounds are mostly found, then over those that are off them or nearly."""
-    assert problem.gram is not None
-    K, (low, high) = np.ascontiguousarray(problem.gram), problem.box
-    n = problem.n_samples
+    K, n = np.ascontiguousarray(problem.whole_matrix()), problem.n_samples
     # Small problems are mostly solved by one call of compiled code; in large ones it would visit all for few.
-    small = n <= SMALL
-    accuracy, patience, spent = (SMALL_TOL, 10, 0.0) if small else (FIRST_TOL, 2, 0.0)
+    accuracy, patience, spent = (SMALL_TOL, 10, 0.0) if n <= SMALL else (FIRST_TOL, 2, 0.0)
     active: Indices | None = None
     gap = np.inf
     for _ in range(max_rounds):
@@ -298,11 +300,11 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
             if gap <= tol:
                 break
         if active is None:
-            steps, violation = minimise_pairs(
-                K, point.gradient, point.beta, low, high, accuracy, patience * n, problem.runs
-            )
+            steps, violation = minimise_pairs(K, point.gradient, point.beta, *problem.box, accuracy, patience * n)
         else:
-            steps, violation = _among(problem, point, low, high, active, accuracy)
+            steps, moved, change = _improve(problem, K[np.ix_(active, active)], point, active, accuracy, 100)
+            point.gradient += change @ K[active[moved]]
+            violation = _violation(problem, point)
         spent += steps * (n if active is None else active.size)
         point.n_iter += steps
         gap, intercept = relative_gap_of(problem, point)
@@ -310,28 +312,20 @@ def _in_memory(problem: KernelProblem, point: DualPoint, tol: float, max_rounds:
             break
         if violation <= accuracy:
             accuracy *= SHARPER
-        active = _nearly_free(point, low, high, intercept) if n > TINY else None
+        active = _nearly_free(problem, point, intercept) if n > TINY else None
     return gap
 
 
-def _among(
-    problem: KernelProblem, point: DualPoint, low: Array, high: Array, active: Indices, accuracy: float
-) -> tuple[int, float]:
-    """Pairwise steps among some samples; the violation returned is that of all."""
-    small = problem.values(active, active)
-    steps, moved, change = _improve(small, point, low, high, active, accuracy, 100)
-    point.gradient += change @ problem.values(active[moved])
-    return steps, _violation(point, low, high)
-
-
-def _violation(point: DualPoint, low: Array, high: Array) -> float:
+def _violation(problem: KernelProblem, point: DualPoint) -> float:
     """The largest gradient of a coefficient that can fall less the least one of those that can grow."""
+    low, high = problem.box
     fall = point.gradient[point.beta > low].max(initial=-np.inf)
     return float(fall - point.gradient[point.beta < high].min(initial=np.inf))
 
 
-def _nearly_free(point: DualPoint, low: Array, high: Array, intercept: float) -> Indices | None:
+def _nearly_free(problem: KernelProblem, point: DualPoint, intercept: float) -> Indices | None:
     """The samples off their bounds and those nearest to leaving one, about as many; None for nearly all samples."""
+    low, high = problem.box
     multiplier = point.gradient + intercept
     slack = np.where(point.beta <= low, multiplier, np.where(point.beta >= high, -multiplier, -np.inf))
     free = int(np.count_nonzero(slack == -np.inf))
@@ -348,29 +342,33 @@ def _by_working_sets(
     """Rounds on the samples that violate optimality most; near the end, on all that are off their bounds or nearly."""
     low, high = problem.box
     rows = make_rows(problem)
+    local = isinstance(rows, NearRows)
     kept = np.empty(0, dtype=np.intp)
     gap, intercept = relative_gap_of(problem, point)
     steps = 1
     for number in range(max_rounds):
-        together = False
-        active = _nearly_free(point, low, high, intercept) if gap < NEAR_THE_END else None
-        if active is not None and active.size <= (NEIGHBOURHOODS if isinstance(rows, NearRows) else MOST_ACTIVE):
-            steps = _round_among(problem, rows, point, low, high, active)
-        elif gap < NEAR_THE_END and isinstance(rows, NearRows) and number % 4 and steps:
-            together = True
-            active = _neighbourhoods(rows, point, low, high, intercept, NEIGHBOURHOODS)
-            steps, moved, change = _improve(rows.among(active), point, low, high, active, 0.01 * gap, 20)
-            rows.add_products(point.gradient, active, moved, change)
+        active = _nearly_free(problem, point, intercept) if gap < NEAR_THE_END else None
+        many = active is not None and active.size <= (NEIGHBOURHOODS if local else MOST_ACTIVE)
+        together = not many and gap < NEAR_THE_END and isinstance(rows, NearRows) and number % 4 > 0 and steps > 0
+        patience, cycles = 20, 1
+        if many and active is not None:
+            free = np.count_nonzero((point.beta > low) & (point.beta < high))
+            patience, cycles = (10, MOST_CYCLES) if free <= FEW_FREE else (200, 1)
+            accuracy = 0.02 * _violation(problem, point)
+        elif together and isinstance(rows, NearRows):
+            active, accuracy = _neighbourhoods(problem, rows, point, intercept, NEIGHBOURHOODS), 0.01 * gap
         else:
-            kept, violation = _most_violating(point, low, high, WORKING_SET, kept)
-            steps, moved, change = _improve(rows.among(kept), point, low, high, kept, 0.1 * violation, 20)
-            rows.add_products(point.gradient, kept, moved, change)
+            active, violation = _most_violating(problem, point, WORKING_SET, kept)
+            kept, accuracy = active, 0.1 * violation
+        small = rows.among(active, whole=not many)
+        steps, moved, change = _improve(problem, small, point, active, accuracy, patience, cycles)
+        rows.add_products(point.gradient, active, moved, change)
         point.n_iter += steps
         gap, intercept = relative_gap_of(problem, point)
         if on_round is not None:
             on_round(gap)
         stuck = steps == 0 and not together
-        if (gap <= tol or stuck) and isinstance(rows, NearRows):
+        if (gap <= tol or stuck) and local:
             before = gap
             point.refresh(problem)  # with all values: those left out so far must not decide
             gap, intercept = relative_gap_of(problem, point)
@@ -380,41 +378,23 @@ def _by_working_sets(
     return gap
 
 
-def _round_among(
-    problem: KernelProblem, rows: DenseRows | NearRows, point: DualPoint, low: Array, high: Array, active: Indices
-) -> int:
-    """Steps among many samples, whose matrix is made for this round and whose whole rows are never held at once."""
-    violation = _violation(point, low, high)
-    small = rows.among(active) if isinstance(rows, NearRows) else problem.values(active, active)
-    free = np.count_nonzero((point.beta > low) & (point.beta < high))
-    patience, cycles = (10, MOST_CYCLES) if free <= FEW_FREE else (200, 1)
-    steps, moved, change = _improve(small, point, low, high, active, 0.02 * violation, patience, cycles)
-    if isinstance(rows, NearRows):
-        rows.add_products(point.gradient, active, moved, change)
-        return steps
-    for block in problem.row_blocks(moved.size):
-        point.gradient[block] += problem.values(block, active[moved]) @ change
-    return steps
-
-
 def _improve(
+    problem: KernelProblem,
     small: Array,
     point: DualPoint,
-    low: Array,
-    high: Array,
     active: Indices,
     accuracy: float,
     patience: int,
     cycles: int = 1,
 ) -> tuple[int, Indices, Array]:
-    """Pairwise steps among some samples, and Newton steps between cycles of them.
+    """Pairwise steps among some samples, whose matrix is `small`, and Newton steps between cycles of them.
 
     Returns the number of steps, which of the samples changed, and by how much. Coefficients are changed in place, the
     gradient is not: that needs rows of the kernel matrix.
     """
     before = point.beta[active]
     beta, gradient, steps = before.copy(), point.gradient[active], 0
-    low, high = low[active], high[active]
+    low, high = (end[active] for end in problem.box)
     for cycle in range(cycles):
         if cycle > 0:
             newton_steps(small, gradient, beta, low, high)
@@ -428,8 +408,9 @@ def _improve(
     return steps, moved, change[moved]
 
 
-def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: Indices) -> tuple[Indices, float]:
+def _most_violating(problem: KernelProblem, point: DualPoint, size: int, kept: Indices) -> tuple[Indices, float]:
     """Samples to work on, and the violation: least gradients that can grow, largest that can fall, half of the last."""
+    low, high = problem.box
     grow = np.where(point.beta < high, point.gradient, np.inf)
     fall = np.where(point.beta > low, point.gradient, -np.inf)
     violation = float(fall.max() - grow.min())
@@ -445,11 +426,12 @@ def _most_violating(point: DualPoint, low: Array, high: Array, size: int, kept: 
     return chosen, violation
 
 
-def _neighbourhoods(rows: NearRows, point: DualPoint, low: Array, high: Array, intercept: float, size: int) -> Indices:
+def _neighbourhoods(problem: KernelProblem, rows: NearRows, point: DualPoint, intercept: float, size: int) -> Indices:
     """The samples that violate optimality most, each with those near it that are off their bounds or violate as well.
 
     A local kernel couples neighbours only, so that they are best moved together.
     """
+    low, high = problem.box
     multiplier = point.gradient + intercept
     at_low, at_high = point.beta <= low, point.beta >= high
     violation = np.where(at_low, -multiplier, np.where(at_high, multiplier, np.abs(multiplier)))

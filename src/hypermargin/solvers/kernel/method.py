@@ -1,9 +1,9 @@
 """The solver of kernel problems, one at a time (`solve_kernel`) or all of a family in one call (`solve_family`)."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -72,18 +72,6 @@ class KernelSolver(Solver):
             outcome = self._outcome(problem, point, tol)
         return outcome, point.gradient + problem.y + outcome.intercept
 
-    def run_path(self, problem: Provable, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
-        yield from (outcome for outcome, _ in self.path_with_scores(problem, Cs, tol))
-
-    def path_with_scores(self, problem: Provable, Cs: Sequence[float], tol: float) -> Iterator[tuple[Outcome, Array]]:
-        """`run_path` with scores. Each C begins at the coefficients of the last, scaled, which fit its bounds."""
-        beta, last = self.start_at, problem.C
-        for C in Cs:
-            solver = self if beta is None else replace(self, start_at=beta * (C / last))
-            outcome, scores = solver.run_with_scores(problem.with_C(C), tol)
-            beta, last = outcome.w, C
-            yield outcome, scores
-
     def _outcome(self, problem: Provable, point: DualPoint, tol: float) -> Outcome:
         """Coefficients in balance, with bounds from the checker."""
         gap, intercept = relative_gap_of(problem, point)
@@ -100,44 +88,30 @@ class KernelSolver(Solver):
         return outcome_of(certificate, bounds, otherwise, point.n_iter, checked=self.verify)
 
 
-def solve_kernel(
-    problem: Provable,
-    tol: float = 1e-6,
-    *,
-    max_rounds: int = 2000,
-    verify: bool = True,
-    start_at: Array | None = None,
-    on_round: Callable[[float], None] | None = None,
-) -> Solution:
-    """Solve a `KernelProblem` or a `FeatureProblem` to relative gap `tol`.
+def solve_kernel(problem: Provable, tol: float = 1e-6, **options: Any) -> Solution:
+    """Solve a `KernelProblem` or a `FeatureProblem` to relative gap `tol`; the options are those of `KernelSolver`.
 
     In the solution `w` are the coefficients beta, shape (n,), and the objective is a proven upper bound where the
-    certificate was checked (`verify`). The options are those of `KernelSolver`.
+    certificate was checked (`verify`).
     """
-    return run_solver(KernelSolver(max_rounds, verify, start_at, on_round), problem, tol)
+    return run_solver(KernelSolver(**options), problem, tol)
 
 
-def solve_kernel_path(
-    problem: Provable, Cs: Sequence[float], tol: float = 1e-6, *, max_rounds: int = 2000, verify: bool = True
-) -> list[Solution]:
-    """Solutions for every C of a list, in its order; kernel values are shared, and each C begins at the last answer."""
-    return [solution for solution, _ in solve_path_with_scores(problem, Cs, tol, KernelSolver(max_rounds, verify))]
+def solve_path_with_scores(problem: Provable, Cs: Sequence[float], tol: float) -> list[tuple[Solution, Array]]:
+    """Solutions for every C of a list, in its order, with the scores of the samples.
 
-
-def solve_path_with_scores(
-    problem: Provable, Cs: Sequence[float], tol: float, solver: KernelSolver | None = None
-) -> list[tuple[Solution, Array]]:
-    """`solve_kernel_path` with the scores of the samples."""
-    if not tol > 0.0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
-    solver = KernelSolver() if solver is None else solver
-    order = sorted(range(len(Cs)), key=Cs.__getitem__)
+    Kernel values are shared, and each C begins at the coefficients of the next smaller one, scaled: they fit its box.
+    """
     answers: dict[int, tuple[Solution, Array]] = {}
-    began = time.perf_counter()
-    found = solver.path_with_scores(problem, [float(Cs[i]) for i in order], tol)
-    for i, (outcome, scores) in zip(order, found, strict=True):
-        answers[i] = judge(problem.with_C(float(Cs[i])), solver, outcome, tol, began), scores
-        began = time.perf_counter()
+    solver, last = KernelSolver(), problem.C
+    for i in sorted(range(len(Cs)), key=Cs.__getitem__):
+        began, C = time.perf_counter(), float(Cs[i])
+        if solver.start_at is not None:
+            solver = replace(solver, start_at=solver.start_at * (C / last))
+        own = problem.with_C(C)
+        outcome, scores = solver.run_with_scores(own, tol)
+        answers[i] = judge(own, solver, outcome, tol, began), scores
+        solver, last = replace(solver, start_at=outcome.w), C
     return [answers[i] for i in range(len(Cs))]
 
 

@@ -41,19 +41,14 @@ def minimise_pairs(
     high: cython.const[cython.double][::1],
     tol: cython.double,
     max_steps: cython.Py_ssize_t,
-    runs=None,
 ):
     """Change beta and its gradient ``K beta - y`` in place until no pair violates optimality by more than `tol`.
 
-    `runs` are the rows of K that the samples have, as pairs (first, one past the last); all of them where None. Returns
-    the number of steps and the violation that is left: the largest gradient of a coefficient that can fall less the
-    least gradient of one that can grow.
+    Returns the number of steps and the violation that is left: the largest gradient of a coefficient that can fall less
+    the least gradient of one that can grow.
     """
-    used = ((0, beta.shape[0]),) if runs is None else runs
-    firsts, pasts = np.array(used, dtype=np.intp).T
-    ends = np.cumsum(pasts - firsts)
-    begins: cython.const[cython.Py_ssize_t][::1] = np.append(0, ends)
-    aheads: cython.const[cython.Py_ssize_t][::1] = pasts - ends
+    begins: cython.const[cython.Py_ssize_t][::1] = np.array([0, beta.shape[0]], dtype=np.intp)
+    aheads: cython.const[cython.Py_ssize_t][::1] = np.zeros(1, dtype=np.intp)
     diagonal: cython.double[::1] = np.empty(beta.shape[0])
     steps: cython.Py_ssize_t[::1] = np.zeros(1, dtype=np.intp)
     with cython.nogil:
