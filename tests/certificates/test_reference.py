@@ -14,8 +14,11 @@ from hypermargin.certificates.by_reference import exact_problem as exact
 from hypermargin.certificates.reference import Refused, check
 from hypermargin.check import main
 from hypermargin.datasets import load_karate
+from hypermargin.geometry import lift
 from hypermargin.kernels import KERNELS
+from hypermargin.problems.curve import CurveProblem
 from hypermargin.problems.kernel import KernelProblem
+from hypermargin.solvers.curve import solve_curve
 from hypermargin.solvers.kernel.method import solve_kernel
 
 #: Mutants of a certificate, and of how many certificates of a kind, few where a check takes long (`make fuzz`: more).
@@ -122,3 +125,14 @@ def test_one_file_checks_a_proof_where_nothing_but_flint_is_installed(tmp_path, 
     assert "holds for" in done.stdout
     table.write_text(table.read_text().replace("0\n", "1\n", 3))
     assert main([str(proof), str(table)]) != 0
+
+
+@pytest.mark.parametrize("radius", [0.01, 11.0])
+def test_points_that_coincide_leave_a_length_of_zero_and_the_bound_is_proved(radius):
+    """The sum of the points is then a ball around 0, whose power is NaN in python-flint 0.9 and its product is not."""
+    X = lift(np.full((3, 2), np.sinh(radius) / np.sqrt(2.0)))
+    problem = CurveProblem(MarginProblem(X, [1.0, -1.0, -1.0], 0.42))
+    solution = solve_curve(problem)
+    assert solution.objective == pytest.approx(2 * 0.42 / np.sqrt(2.0), rel=1e-12)  # b = -1 pays for one sample alone
+    assert check(plain(solution.certificate), exact(problem)) == pytest.approx(solution.objective, rel=1e-9)
+    assert solution.certificate.verify(problem, by_arb=True) <= solution.objective

@@ -32,7 +32,8 @@ def objective(data: dict[str, Any], problem: Problem) -> float:
 
     def minus_objective() -> arb:
         W, risk = plus(map(arb, w), low), arb(0)
-        square = form(W) + 2 * dot(covector(W), on_hyperboloid(centre)) ** 2 if curved else form(W).max(arb(0))
+        along = dot(covector(W), on_hyperboloid(centre)) if curved else arb(0)
+        square = form(W) + 2 * along * along if curved else form(W).max(arb(0))
         for i in (i for i in range(problem.n) if problem.weights[i] > 0.0):
             robust = problem.noise is not None
             m = Set(problem, i, [0.0] * d, None).worst_margin(W) if robust else dot(problem.z(i), W) + problem.y[i] * b

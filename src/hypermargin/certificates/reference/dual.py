@@ -34,7 +34,8 @@ def curve_lower_bound(data: dict[str, Any], problem: Problem) -> float:
         P = [arb(0)] * (problem.d + 1)
         for i, value in beta.items():
             P = plus(P, problem.point(i), value)
-        square = form(P) + 2 * dot(covector(P), on_hyperboloid(centre)) ** 2
+        along = dot(covector(P), on_hyperboloid(centre))
+        square = form(P) + 2 * along * along  # a power of a ball around 0 is NaN in python-flint 0.9
         return _dual_value(beta, problem, square, arb(2).rsqrt())
 
     return at_enough_digits(bound)
@@ -143,7 +144,7 @@ def _heat(S: arb, t: float, m: int) -> arb:
         }
         for k in range(m - 1, 0, -1):
             h[k - 1] = -(double * (2 * k + 1) * h[k] + 2 * square * (k + 1) * h[k + 1]) / (2 * k)
-    found = [(-(root**2) / arb(t)).exp()]
+    found = [(-root * root / arb(t)).exp()]
     for k in range(1, m + 1):
         found.append(-sum((h[j] * found[k - 1 - j] for j in range(k)), arb(0)) / (k * arb(t)))
     return found[m]
