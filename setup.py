@@ -12,8 +12,8 @@ from setuptools import Extension, setup
 
 SOURCES = sorted(path for path in Path("src").glob("hypermargin/**/compiled/*.py") if path.name != "__init__.py")
 
-# What Cython adds to every module, memory views for the greater part, is compiled once, in a module of its own: less than
-# half the time of the compiler, and a tenth of the installed size.
+# What Cython adds to every module, memory views for the greater part, is compiled once, in a module of its own: that
+# takes less than half the compiler's time and a tenth of the installed size.
 SHARED = "hypermargin._shared"
 
 extensions = cythonize(
@@ -26,8 +26,8 @@ extensions = cythonize(
 for extension in extensions:  # set here, because cythonize makes extensions of its own
     extension.optional = True
     if os.name == "posix":
-        # No debugger's tables: they are most of a module's size. No fused multiply-add: the checker of certificates must
-        # come to the same decisions about a sample. Without errno, which nobody reads, square roots vectorise.
+        # No debugger's tables: they are most of a module's size. No fused multiply-add: the checker of certificates
+        # must come to the same decisions about a sample. Without errno, which nobody reads, square roots vectorise.
         extension.extra_compile_args += ["-O3", "-g0", "-ffp-contract=off", "-fno-math-errno"]
     elif os.name == "nt":
         extension.extra_compile_args += ["/O2", "/fp:precise"]  # which does not contract unless it is asked to

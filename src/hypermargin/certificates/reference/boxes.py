@@ -83,9 +83,8 @@ class _Boxes:
         most = [abs(c) + r for c, r in zip(centre, radius, strict=True)]
         least = [(abs(c) - r).max(arb(0)) for c, r in zip(centre, radius, strict=True)]
         error = dot(most, [dot(row, most) for row in self.E])
-        return dot(least[1:], least[1:]) - most[0] * most[0] - error, dot(most[1:], most[1:]) - least[0] * least[
-            0
-        ] + error
+        low = dot(least[1:], least[1:]) - most[0] * most[0] - error
+        return low, dot(most[1:], most[1:]) - least[0] * least[0] + error
 
     # -- 1: far out ----------------------------------------------------------------------------------------------------
 
