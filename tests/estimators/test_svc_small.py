@@ -15,7 +15,6 @@ from hypermargin.certificates import SoftMarginCertificate
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import load_model, save_model
 from hypermargin.estimators.calibration import fit_platt
-from hypermargin.estimators.solved import KnownResults
 from hypermargin.geometry import boost, lift
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.problems import GeodesicBall
@@ -91,7 +90,7 @@ def test_hard_margins_are_not_small_problems(data):
         model = HyperbolicSVC(C=np.inf).fit(X, y)
     expected = [solve(problem) for problem in model.binary_problems(X, y)]
     assert model.statuses_ == [solution.status for solution in expected]
-    assert isinstance(model._results, KnownResults)
+    assert model._results.problem_of is None  # nothing is put off
 
 
 def test_probabilities_are_those_of_the_training_scores(data):
@@ -139,7 +138,7 @@ def test_a_fit_of_another_kind_leaves_nothing_of_the_last(data):
     model = HyperbolicSVC().fit(X, y)
     before = model.solutions_[0].objective
     model.set_params(uncertainty=GeodesicBall(0.05)).fit(X, y)
-    assert isinstance(model._results, KnownResults)
+    assert model._results.problem_of is None  # nothing is put off
     assert model.solutions_[0].objective > before
     model.set_params(uncertainty=None).fit(X, y)
     assert model.solutions_[0].objective == before

@@ -1,7 +1,7 @@
 """What every classifier here shares: coordinates to unit Lorentz points, labels to indices, weights to one number."""
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -30,6 +30,32 @@ from hypermargin.geometry.validation import check_geometry, dimension_of
 PACKED_STATES = ("_packed", "_stored_points", "_stored_trees")
 
 
+#: A test of the value of a parameter, and what it must be in words.
+Rule = tuple[Callable[[Any], bool], str]
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a value is an integer, no bool, of at least `least`."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def at_least(least: int) -> Rule:
+    return lambda value: is_whole(value, least), f"an integer of at least {least}"
+
+
+def one_of(choices: Collection[str]) -> Rule:
+    return lambda value: isinstance(value, str) and value in choices, f"one of {', '.join(choices)}"
+
+
+def or_none(rule: Rule) -> Rule:
+    return lambda value: value is None or rule[0](value), f"{rule[1]} or None"
+
+
+POSITIVE: Rule = (lambda value: isinstance(value, Real) and 0.0 < float(value) < np.inf, "positive")
+TRUE_OR_FALSE: Rule = (lambda value: isinstance(value, bool | np.bool_), "True or False")
+AN_INTEGER: Rule = (lambda value: isinstance(value, Integral), "an integer")
+
+
 class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers of points in hyperbolic space.
 
@@ -38,17 +64,22 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     model files it is decorated with `model_file.storable` and implements `_stored` and `_restore`.
     """
 
+    #: What parameters must be: for each name a test of the value, and words for the error.
+    RULES: ClassVar[dict[str, Rule]] = {"verbose": AN_INTEGER}
+
     geometry: str
     curvature: float
     classes_: np.ndarray
     n_features_in_: int
 
     def _check_space(self) -> None:
-        """Refuse a geometry that is unknown, a curvature that is not positive, and a `verbose` that is no integer."""
+        """Refuse a geometry that is unknown, a curvature that is not positive, and parameters that break `RULES`."""
         check_geometry(self.geometry)
         curvature_scale(self.curvature)
-        if hasattr(self, "verbose"):
-            self._require("verbose", isinstance(self.verbose, Integral), "an integer")
+        for name, (is_right, wanted) in self.RULES.items():
+            value = getattr(self, name, None)
+            if hasattr(self, name) and not is_right(value):
+                raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
     def _note_manifold(self, X, *, reset: bool) -> None:
         """Take the curvature from a tensor that knows its manifold, unless another one than the default was stated."""
@@ -60,22 +91,6 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
                 f"X lies in the space of curvature -{found:.6g}, and curvature is {float(self.curvature):.6g} here"
             )
         self.curvature = found
-
-    def _require(self, name: str, is_right: bool, wanted: str) -> None:
-        if not is_right:
-            raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)!r}")
-
-    def _require_whole(self, name: str, least: int) -> None:
-        self._require(name, is_whole(getattr(self, name), least), f"an integer of at least {least}")
-
-    def _require_positive(self, name: str) -> None:
-        value = getattr(self, name)
-        self._require(name, isinstance(value, Real) and 0.0 < float(value) < np.inf, "positive")
-
-    def _require_one_of(self, name: str, choices: Collection[str]) -> None:
-        value = getattr(self, name)
-        if value not in choices:
-            raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
     def _labelled_samples(self, X, y, sample_weight, *, reset: bool = True) -> LabelledSamples:
         """What is to be fitted: samples of positive weight, in the coordinates of X, with labels as class indices.
@@ -187,8 +202,3 @@ class PackedClassifier(HyperbolicClassifier):
         super().__setstate__(state)
         for stored in packed:
             self._restore(stored)
-
-
-def is_whole(value: Any, least: int) -> bool:
-    """Whether a value is an integer, no bool, of at least `least`."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least

@@ -45,10 +45,6 @@ class TrainingSet:
             uncertainty = uncertainty.take(self.rows(np.arange(self.X.shape[0]), code))
         return MarginProblem(X, y, C, weight, uncertainty, allow_timelike)
 
-    def problem_of_row(self, code: np.ndarray, C: float, allow_timelike: bool, k: int) -> MarginProblem:
-        """The binary problem of row k of a code matrix."""
-        return self.problem(code[k], C, allow_timelike)
-
     def blocks(self, code: np.ndarray) -> list[slice]:
         """The rows of each class that has a side in a problem."""
         return [slice(self.bounds[k], self.bounds[k + 1]) for k in code.nonzero()[0].tolist()]

@@ -15,7 +15,7 @@ from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint
 from hypermargin.certificates.kernel import KernelCertificate
 from hypermargin.estimators.inputs import TrainingSet
-from hypermargin.estimators.solved import LazyResults
+from hypermargin.estimators.solved import Results, calibrate
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.mean import mean_and_spread
 from hypermargin.kernels import KERNELS, CoshKernel, DistanceKernel, HeatKernel, Kernel, LaplacianKernel
@@ -88,23 +88,6 @@ class BatchedResult:
 
 
 @dataclass(eq=False)
-class KernelResults(LazyResults):
-    """Results of all binary problems for one C; `scores` are those of the training points in each problem."""
-
-    scores: list[Array]
-
-    def coefficients(self) -> Array:
-        """Coefficients of all training points in every problem, shape (n_problems, n)."""
-        used = np.repeat(self.code != 0.0, self.samples.sizes, axis=1)
-        matrix = np.zeros(used.shape)
-        matrix[used] = np.concatenate([result.w for result in self.results])
-        return matrix
-
-    def scores_of(self, k: int) -> Array:
-        return self.scores[k]
-
-
-@dataclass(eq=False)
 class KernelProblems:
     """The binary problems of a training set, one for each row of a code matrix.
 
@@ -158,6 +141,13 @@ class KernelProblems:
         """The samples of problem k."""
         return self.samples.rows(np.arange(len(self.samples.X)), self.code[k])
 
+    def coefficients(self, found: Results) -> Array:
+        """Coefficients of all training points in every problem, shape (n_problems, n)."""
+        used = np.repeat(self.code != 0.0, self.samples.sizes, axis=1)
+        matrix = np.zeros(used.shape)
+        matrix[used] = np.concatenate([result.w for result in found.results])
+        return matrix
+
     def problem(self, k: int, C: float) -> KernelProblem | FeatureProblem:
         """Binary problem k."""
         code = self.code[k]
@@ -171,7 +161,7 @@ class KernelProblems:
             return problem
         return KernelProblem(problem.own_points, y, self.kernel, C, weight, problem.whole_matrix())
 
-    def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[KernelResults]:
+    def solve(self, Cs: Sequence[float], tol: float, n_jobs: int | None, progress: bool) -> list[Results]:
         """Results of all problems for every C of a list, in its order.
 
         Small problems that share a matrix are solved in one call, the others one by one; at the same time where
@@ -194,8 +184,8 @@ class KernelProblems:
                     answer = BatchedResult.of(batches[i], p, float(gaps[i][p]))
                     found[k] = answer, answer.scores
             answers, scores = zip(*(found[k] for k in range(len(self.code))), strict=True)
-            problem_of = partial(bare.problem, C=float(C))
-            results.append(KernelResults(self.samples, self.code, problem_of, list(answers), list(scores)))
+            platt = partial(calibrate, self.samples, self.code, scores.__getitem__)
+            results.append(Results(list(answers), platt, partial(bare.problem, C=float(C))))
         return results
 
     def _solve_batch(self, members: np.ndarray, Cs: Sequence[float], tol: float) -> list[FamilyAnswers]:

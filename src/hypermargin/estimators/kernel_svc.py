@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.base import is_whole
+from hypermargin.estimators.base import POSITIVE, at_least, or_none
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.kernel_fitting import (
     PARAMETERS,
     KernelProblems,
-    KernelResults,
     as_one_problem,
     check_kernel,
     checked_callable,
@@ -24,7 +22,7 @@ from hypermargin.estimators.kernel_fitting import (
 )
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.multiclass import make_scheme
-from hypermargin.estimators.solved import SolvedClassifier
+from hypermargin.estimators.solved import Results, SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.kernels.near import NearPoints, is_local
@@ -101,6 +99,13 @@ class HyperbolicKernelSVC(SolvedClassifier):
     random_state: Any = None
     verbose: int = 0
 
+    RULES: ClassVar = {
+        **SolvedClassifier.RULES,
+        "C": (POSITIVE[0], "positive and finite with a kernel"),
+        "cache_size": POSITIVE,
+        "n_landmarks": (or_none(at_least(1))[0], "a whole number of at least 1 or None"),
+    }
+
     # -- fitting -----------------------------------------------------------------------------------------------------
 
     def _solve_models(self, models: Sequence["HyperbolicKernelSVC"], X, y, sample_weight) -> list[tuple]:
@@ -122,7 +127,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
         code = make_scheme(self.multi_class, classes.size).code
         return KernelProblems(samples, code, kernel, int(1e6 * float(self.cache_size)), landmarks)
 
-    def _set_fitted(self, classes: np.ndarray, problems: KernelProblems, answers: KernelResults) -> None:
+    def _set_fitted(self, classes: np.ndarray, problems: KernelProblems, answers: Results) -> None:
         self.kernel_: Any = problems.kernel
         self.classes_, self.method_ = classes, problems.method
         self._set_results(answers)
@@ -136,7 +141,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
             self.dual_coef_ = problems.landmarks.coefficients(np.stack(normals))
             self._landmark_factor = problems.landmarks.factor
         else:
-            coefficients = answers.coefficients()
+            coefficients = problems.coefficients(answers)
             support = np.flatnonzero(coefficients.any(axis=0))
             self.support_vectors_, self.dual_coef_ = samples.X[support], coefficients[:, support]
         self._warn_of_statuses()
@@ -196,15 +201,9 @@ class HyperbolicKernelSVC(SolvedClassifier):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
-        C, landmarks = self.C, self.n_landmarks
-        self._require("C", isinstance(C, Real) and 0.0 < C < np.inf, "positive and finite with a kernel")
-        for name in ("tol", "cache_size"):
-            self._require_positive(name)
-        wanted = "a whole number of at least 1 or None"
-        self._require("n_landmarks", landmarks is None or is_whole(landmarks, 1), wanted)
+        self._check_space()
         check_kernel(self.kernel, self._kernel_parameters())
         make_scheme(self.multi_class, 3)
-        self._check_space()
 
     # -- prediction --------------------------------------------------------------------------------------------------
 

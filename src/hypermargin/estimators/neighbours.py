@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -23,7 +23,7 @@ from scipy.spatial import KDTree
 
 from hypermargin.arrays import Array
 from hypermargin.data.ingest import unit_points
-from hypermargin.estimators.base import PackedClassifier, is_whole
+from hypermargin.estimators.base import PackedClassifier, at_least, is_whole, one_of
 from hypermargin.estimators.model_file import storable
 from hypermargin.geometry.lorentz import covector, curvature_scale
 from hypermargin.geometry.metric import distance
@@ -184,11 +184,17 @@ class HyperbolicKNeighborsClassifier(PackedClassifier):
     curvature: float = 1.0
     n_jobs: int | None = None
 
+    RULES: ClassVar = {
+        "n_neighbors": at_least(1),
+        "radius": (lambda value: value is None or (isinstance(value, Real) and float(value) > 0.0), "positive or None"),
+        "weights": one_of(WEIGHTS),
+        "algorithm": one_of(ALGORITHMS),
+    }
     PACKED = ("_search", "_labels", "n_samples_fit_")
 
     def fit(self, X, y) -> "HyperbolicKNeighborsClassifier":
         """Keep points X, shape (n, width), with labels y of any dtype, shape (n,)."""
-        self._check_parameters()
+        self._check_space()
         given = self._labelled_samples(X, y, None)
         if self.radius is None and self.n_neighbors > len(given.labels):
             raise ValueError(
@@ -202,14 +208,6 @@ class HyperbolicKNeighborsClassifier(PackedClassifier):
         self.n_samples_fit_ = len(points)
         self._labels = labels.astype(np.intp)
         self._search: NeighbourSearch = make_search(points, self.algorithm)
-
-    def _check_parameters(self) -> None:
-        self._check_space()
-        self._require_whole("n_neighbors", 1)
-        radius = self.radius
-        self._require("radius", radius is None or (isinstance(radius, Real) and radius > 0.0), "positive or None")
-        self._require_one_of("weights", WEIGHTS)
-        self._require_one_of("algorithm", ALGORITHMS)
 
     def kneighbors(self, X, n_neighbors: int | None = None) -> tuple[Array, np.ndarray]:
         """Distances to the nearest training samples, and their rows; both of shape (n, k)."""

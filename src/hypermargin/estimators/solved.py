@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hypermargin.arrays import Array
+from hypermargin.estimators.base import POSITIVE
 from hypermargin.estimators.calibration import fit_platt
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.estimators.model_file import is_plain
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.prediction import BlockPredictor
-from hypermargin.geometry.lorentz import covector
 from hypermargin.solvers import Solution, Status
 
 #: Ends of a solve that a user should hear of without asking.
@@ -31,7 +31,7 @@ WORTH_A_WARNING = (
 )
 #: Entries of the largest array that prediction makes at a time: 16 MiB beside the cache.
 CHUNK_ENTRIES = 1 << 21
-#: Attributes that are read off the results, which some fits leave to be computed then (`LazyAttribute`).
+#: Attributes that are read off the `Results`, which some fits leave to be computed then.
 LAZY = {"solutions_", "probA_", "probB_"}
 
 
@@ -41,72 +41,36 @@ def calibrate(samples: TrainingSet, code: np.ndarray, score: Score) -> tuple[Arr
 
 
 @dataclass(eq=False)
-class LazyResults:
+class Results:
     """The results of all binary problems for one C; certificates and calibration are computed when they are read.
 
     They would take longer than many small problems take to solve.
 
     Parameters
     ----------
-    samples : TrainingSet
-    code : (n_problems, n_classes) array
-    problem_of : callable
-        The problem of a given number, as certificates state it.
-    results : list
-        In the order of the rows.
+    results : list of Solution, or of quick results that become one
+        In the order of the problems.
+    calibrate : callable
+        Returns the Platt coefficients A and B, shape (n_problems,) each.
+    problem_of : callable, optional
+        The problem of a given number, as certificates state it; not called where all results are solutions.
     """
 
-    samples: TrainingSet
-    code: np.ndarray
-    problem_of: Callable[[int], Any]
     results: list[Any]
+    calibrate: Callable[[], tuple[Array, Array]]
+    problem_of: Callable[[int], Any] | None = None
 
     @cached_property
     def solutions(self) -> list[Solution]:
         """One for each problem, in order."""
         return [
-            result if isinstance(result, Solution) else result.solution(self.problem_of(k))
+            result if self.problem_of is None or isinstance(result, Solution) else result.solution(self.problem_of(k))
             for k, result in enumerate(self.results)
         ]
 
     @cached_property
     def platt(self) -> tuple[Array, Array]:
-        """Platt coefficients of the scores of the training points, each shape (n_problems,)."""
-        return calibrate(self.samples, self.code, self.scores_of)
-
-    def scores_of(self, k: int) -> Array:
-        """Scores of the training points of problem k, class by class."""
-        normal, intercept, X = covector(self.results[k].w), self.results[k].intercept, self.samples.X
-        return np.concatenate([X[rows] @ normal + intercept for rows in self.samples.blocks(self.code[k])])
-
-
-@dataclass(eq=False)
-class KnownResults:
-    """Solutions and Platt coefficients that are there already."""
-
-    solutions: list[Solution]
-    platt: tuple[Array, Array]
-
-    @property
-    def results(self) -> list[Solution]:
-        return self.solutions
-
-
-class LazyAttribute:
-    """A fitted attribute that `of` reads off `_results`, which compute it when it is first read."""
-
-    def __init__(self, of: Callable[[Any], Any]):
-        self.of = of
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self
-        if "_results" not in vars(model):
-            raise AttributeError(f"this {type(model).__name__} is not fitted, so it has no {self.name}")
-        return self.of(model._results)
+        return self.calibrate()
 
 
 class SolvedClassifier(BlockPredictor):
@@ -116,11 +80,13 @@ class SolvedClassifier(BlockPredictor):
     (`_solve_models`), and says how a model takes its part of the results (`_set_fitted`).
     """
 
+    RULES: ClassVar = {**BlockPredictor.RULES, "tol": POSITIVE}
+
     C: float
     multi_class: str
-    solutions_: Any = LazyAttribute(lambda results: results.solutions)
-    probA_: Any = LazyAttribute(lambda results: results.platt[0])
-    probB_: Any = LazyAttribute(lambda results: results.platt[1])
+    solutions_ = property(lambda self: self._found("solutions_").solutions)
+    probA_ = property(lambda self: self._found("probA_").platt[0])
+    probB_ = property(lambda self: self._found("probB_").platt[1])
     gaps_: Array
     statuses_: list[Status]
     n_iter_: np.ndarray
@@ -170,7 +136,13 @@ class SolvedClassifier(BlockPredictor):
     def _set_fitted(self, *result: Any) -> None:
         """Set the fitted attributes from the solutions of all binary problems."""
 
-    def _set_results(self, found: KnownResults | LazyResults) -> None:
+    def _found(self, name: str) -> Results:
+        """What the lazy attribute of this name is read off."""
+        if "_results" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} is not fitted, so it has no {name}")
+        return self._results
+
+    def _set_results(self, found: Results) -> None:
         """Keep what `LAZY` attributes are read off, and set what solutions say in a word."""
         self._results = found
         self.intercept_ = np.array([result.intercept for result in found.results], dtype=np.float64)
@@ -227,7 +199,8 @@ class SolvedClassifier(BlockPredictor):
         if "solutions_" in state:
             solutions = [Solution.from_dict(solution) for solution in state.pop("solutions_")]
             state["statuses_"] = [solution.status for solution in solutions]
-            state["_results"] = KnownResults(solutions, (state.pop("probA_"), state.pop("probB_")))
+            platt = state.pop("probA_"), state.pop("probB_")
+            state["_results"] = Results(solutions, lambda: platt)
         super().__setstate__(state)
 
     def _plain_solutions(self) -> list[dict[str, Any]]:
@@ -251,4 +224,4 @@ class SolvedClassifier(BlockPredictor):
         if any(len(part) != n_problems for part in (*platt, *beside, state["solutions"])):
             raise ValueError("calibration and solutions do not fit the number of classes")
         solutions = [Solution.from_dict(solution) for solution in state["solutions"]]
-        self._set_results(KnownResults(solutions, platt))
+        self._set_results(Results(solutions, lambda: platt))

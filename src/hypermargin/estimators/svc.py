@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -22,8 +22,8 @@ from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
 from hypermargin.estimators.multiclass import Scheme, make_scheme
 from hypermargin.estimators.radius import Coordinates, Hyperplanes, certified_radius, nearest_adversarial
-from hypermargin.estimators.solved import KnownResults, LazyResults, SolvedClassifier
-from hypermargin.geometry.lorentz import curvature_scale
+from hypermargin.estimators.solved import Results, SolvedClassifier, calibrate
+from hypermargin.geometry.lorentz import covector, curvature_scale
 from hypermargin.geometry.validation import dimension_of
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
@@ -151,10 +151,17 @@ default="lorentz"
     verbose: int = 0
     loss: str | None = None
 
+    RULES: ClassVar = {
+        **SolvedClassifier.RULES,
+        "C": (lambda value: isinstance(value, Real) and float(value) > 0.0, "positive (inf asks for the hard margin)"),
+        "solver_options": (lambda value: isinstance(value, dict | None), "a dict or None"),
+        "boundary": (lambda value: value in BOUNDARIES, "one of 'geodesic', 'curve'"),
+    }
+
     # -- fitting -----------------------------------------------------------------------------------------------------
 
     def _solve_models(self, models: Sequence["HyperbolicSVC"], X, y, sample_weight) -> list[tuple]:
-        Cs, options = [model._checked_C() for model in models], models[0]._check_parameters()
+        Cs, (*_, options) = [float(m.C) for m in models], [m._check_parameters() for m in models]
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
         scheme = make_scheme(self.multi_class, classes.size)
@@ -166,15 +173,20 @@ default="lorentz"
     def _set_fitted(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, results: list[Any]) -> None:
         self.classes_ = classes
         if isinstance(samples, BlockedSamples):
-            self._set_results(KnownResults(results, fit_platt_of_blocks(samples.source, scheme.code, results)))
+            found = Results(results, partial(fit_platt_of_blocks, samples.source, scheme.code, results))
         else:
-            problem_of = partial(samples.problem_of_row, scheme.code, float(self.C), self.allow_timelike)
-            found = LazyResults(samples, scheme.code, problem_of, results)
-            is_lazy = any(isinstance(result, QuickResult) for result in results)
-            self._set_results(found if is_lazy else KnownResults(results, found.platt))
+            scored = partial(_training_scores, samples, scheme.code, results)
+            found = Results(results, partial(calibrate, samples, scheme.code, scored))
+        if any(isinstance(result, QuickResult) for result in results):
+            code, C, timelike = scheme.code, float(self.C), self.allow_timelike
+            found.problem_of = lambda k: samples.problem(code[k], C, timelike)
+        else:  # there may be many samples, which are not kept for a calibration that is put off
+            platt = found.platt
+            found = Results(results, lambda: platt)
+        self._set_results(found)
         self._warn_of_statuses()
 
-    def _set_results(self, found: KnownResults | LazyResults) -> None:
+    def _set_results(self, found: Results) -> None:
         super()._set_results(found)
         self.coef_ = np.stack([result.w for result in found.results])
 
@@ -184,11 +196,10 @@ default="lorentz"
         Each is a `MarginProblem`, or a `CurveProblem` where the boundary is a curve.
         ``model.solutions_[k].certificate.verify(model.binary_problems(X, y)[k])`` is the lower bound, checked again.
         """
-        C = self._checked_C()
         self._check_parameters()
         classes, samples = self._training_set(X, y, sample_weight, reset=False)
         scheme = make_scheme(self.multi_class, classes.size)
-        problems = [samples.problem(row, C, self.allow_timelike) for row in scheme.code]
+        problems = [samples.problem(row, float(self.C), self.allow_timelike) for row in scheme.code]
         return [CurveProblem(problem) for problem in problems] if self.boundary == "curve" else problems
 
     def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, AnySamples]:
@@ -230,24 +241,15 @@ default="lorentz"
                     f"{setting} needs the samples in memory: leave it out, or pass a NumPy array of as many as fit"
                 )
 
-    def _checked_C(self) -> float:
-        is_positive = isinstance(self.C, Real) and self.C > 0.0
-        self._require("C", is_positive, "positive (inf asks for the hard margin)")
-        return float(self.C)
-
     def _check_parameters(self) -> dict[str, Any]:
         """Refuse parameters that make no sense; return the options of the solver."""
-        self._require_positive("tol")
-        make_scheme(self.multi_class, 3)
         self._check_space()
-        self._require("solver_options", isinstance(self.solver_options, dict | None), "a dict or None")
+        make_scheme(self.multi_class, 3)
         options = dict(self.solver_options or {})
         options |= self._loss_option(options)
         for name in ("fit_intercept", "random_state", "refine"):
             if name in options:
                 raise ValueError(f"pass {name} to {type(self).__name__} itself, not in solver_options")
-        if self.boundary not in BOUNDARIES:
-            raise ValueError(f"boundary must be one of {', '.join(map(repr, BOUNDARIES))}, got {self.boundary!r}")
         if self.boundary == "curve":
             self._check_curve()
         if self.fit_intercept:
@@ -327,6 +329,12 @@ default="lorentz"
 
 
 # -- solving all binary problems --------------------------------------------------------------------------------------
+
+
+def _training_scores(samples: TrainingSet, code: np.ndarray, results: Sequence[Any], k: int) -> Array:
+    """Scores of the training points of problem k, class by class."""
+    normal = covector(results[k].w)
+    return np.concatenate([samples.X[rows] @ normal + results[k].intercept for rows in samples.blocks(code[k])])
 
 
 @dataclass(frozen=True)

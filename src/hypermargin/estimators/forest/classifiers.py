@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -13,7 +13,15 @@ from hypermargin.arrays import Array, row_blocks
 from hypermargin.data.blocks import ingest_blocks
 from hypermargin.data.ingest import unit_points
 from hypermargin.data.inputs import data_source, is_blocked
-from hypermargin.estimators.base import PackedClassifier
+from hypermargin.estimators.base import (
+    POSITIVE,
+    TRUE_OR_FALSE,
+    HyperbolicClassifier,
+    PackedClassifier,
+    at_least,
+    one_of,
+    or_none,
+)
 from hypermargin.estimators.forest.growing import (
     BOUNDARIES,
     CRITERIA,
@@ -59,6 +67,26 @@ class TreeEnsemble(PackedClassifier, BlockPredictor):
     splits: str = "fast"
     tol: float = 1e-6
 
+    RULES: ClassVar = {
+        **HyperbolicClassifier.RULES,
+        "max_depth": or_none(at_least(1)),
+        "min_samples_leaf": at_least(1),
+        "min_weight_fraction_leaf": (lambda v: isinstance(v, Real) and 0.0 <= float(v) <= 0.5, "between 0 and 0.5"),
+        "criterion": one_of(CRITERIA),
+        "grouping": one_of(GROUPINGS),
+        "boundary": one_of(BOUNDARIES),
+        "n_candidates": at_least(1),
+        "split_samples": at_least(2),
+        "C": POSITIVE,
+        "shrinkage": (
+            lambda v: isinstance(v, Real) and 0.0 <= float(v) < np.inf,
+            "a finite number that is not negative",
+        ),
+        "splits": one_of(SPLITS),
+        "tol": POSITIVE,
+        "n_estimators": at_least(1),
+        **dict.fromkeys(("bootstrap", "oob_score", "warm_start"), TRUE_OR_FALSE),
+    }
     PACKED = ("trees_", "frame_", "seeds_", "certified_splits_", "points_")
 
     # -- fitting -----------------------------------------------------------------------------------------------------
@@ -120,19 +148,6 @@ class TreeEnsemble(PackedClassifier, BlockPredictor):
     def _settings(self) -> dict[str, Any]:
         """Refuse parameters that make no sense; return those of a node."""
         self._check_space()
-        whole = {"min_samples_leaf": 1, "split_samples": 2, "n_candidates": 1}
-        for name, least in (whole if self.max_depth is None else {**whole, "max_depth": 1}).items():
-            self._require_whole(name, least)
-        named = {"criterion": CRITERIA, "grouping": GROUPINGS, "boundary": BOUNDARIES, "splits": SPLITS}
-        for name, choices in named.items():
-            self._require_one_of(name, choices)
-        share, shrinkage = self.min_weight_fraction_leaf, self.shrinkage
-        is_share = isinstance(share, Real) and 0.0 <= share <= 0.5
-        self._require("min_weight_fraction_leaf", is_share, "between 0 and 0.5")
-        for name in ("C", "tol"):
-            self._require_positive(name)
-        is_finite = isinstance(shrinkage, Real) and 0.0 <= shrinkage < np.inf
-        self._require("shrinkage", is_finite, "a finite number that is not negative")
         return {
             "max_depth": UNLIMITED if self.max_depth is None else int(self.max_depth),
             "min_samples_leaf": int(self.min_samples_leaf),
@@ -436,9 +451,7 @@ class HyperbolicForestClassifier(TreeEnsemble, NumberOfTrees):
         return self
 
     def _check_forest(self) -> None:
-        self._require_whole("n_estimators", 1)
-        for name in ("bootstrap", "oob_score", "warm_start"):
-            self._require(name, isinstance(getattr(self, name), bool | np.bool_), "True or False")
+        self._check_space()
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score=True needs bootstrap=True: otherwise every tree sees every sample")
         if self.max_samples is not None and not self.bootstrap:
