@@ -75,7 +75,7 @@ BAD = {
 def test_unreadable_text_is_told_in_one_sentence(tmp_path, name):
     text, message = BAD[name]
     (tmp_path / name).write_text(text)
-    with pytest.raises(CommandError, match=message) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         read_points(str(tmp_path / name))
     assert name in str(caught.value)
 
@@ -121,7 +121,7 @@ def test_a_truncated_archive_is_damaged(tmp_path):
 
 def test_binary_rubbish_called_csv(tmp_path):
     (tmp_path / "d.csv").write_bytes(bytes(range(128, 256)))
-    with pytest.raises(CommandError, match="not a text file in UTF-8"):
+    with pytest.raises(ValueError, match="not a text file in UTF-8"):
         read_points(str(tmp_path / "d.csv"))
 
 
@@ -132,7 +132,7 @@ def test_missing_files_folders_and_columns(tmp_path):
         read_points(str(tmp_path / "absent.csv"))
     with pytest.raises(CommandError, match="is a folder, not a file"):
         read_points(str(tmp_path))
-    with pytest.raises(CommandError, match="has no column 'kind'; its columns are x0, x1, label"):
+    with pytest.raises(ValueError, match="has no column 'kind'; its columns are x0, x1, label"):
         read_points(str(tmp_path / "d.csv"), Wanted(label="kind"))
     with pytest.raises(CommandError, match=r"--label names a column of a table"):
         read_points(str(tmp_path / "d.npy"), Wanted(label="kind"))

@@ -96,7 +96,7 @@ def test_an_index_of_parquet_and_labels_of_its_types(folder):
     assert points.ids == ["c1", "c2", "c3", "c4"]
     assert points.missing.tolist() == [False, True, False, False]
     write("e.parquet", "no")
-    with pytest.raises(CommandError, match="is not a Parquet file"):
+    with pytest.raises(ValueError, match="is not a Parquet file"):
         read_points("e.parquet")
 
 

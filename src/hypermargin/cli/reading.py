@@ -45,7 +45,6 @@ PICKLES = {
     ".pkl": "write a .csv, .npz or .parquet",
     ".pickle": "write a .csv, .npz or .parquet",
 }
-NO_ARRAYS = "is not a NumPy file, or it is damaged"
 #: The arrays of a .npz file that are read; others stay where they are.
 USED = ("X", "y", "ids", "names")
 #: What may stand before the name of a column of obs.
@@ -147,7 +146,7 @@ class Wanted:
 
     @classmethod
     def of(cls, args: argparse.Namespace, model: Any = None) -> "Wanted":
-        """What the arguments say, and a model knows."""
+        """From the arguments and the model."""
         said = {name: getattr(args, name) for name in ("label", "id", "columns", "labels", "delimiter", "obsm")}
         names = getattr(model, "feature_names_in_", None)
         width = getattr(model, "n_features_in_", None)
@@ -186,11 +185,14 @@ def read_points(path: str, wanted: Wanted = Wanted()) -> Points:
     """Read a file of one of `FORMATS`."""
     kind = wanted.kind_of(path)
     if kind in (".npz", ".npy"):
-        points = _of_arrays(path, _read_npz(path) if kind == ".npz" else {"X": _read_npy(path)})
+        points = _of_arrays(path)
     elif kind == ".h5ad":
         points = _read_h5ad(path, wanted)
     else:
-        points = _read_table(path, kind, wanted)
+        table = next(_open_table(path, kind, wanted).tables(whole=True), None)
+        if table is None or not len(table):
+            raise CommandError(f"{path} has {'a header and ' if kind in TEXT else ''}no rows")
+        points = Columns(table, wanted).points(table)
     return points if wanted.labels is None else replace(points, y=_read_labels(wanted.labels, len(points.X)))
 
 
@@ -329,37 +331,21 @@ def counts_rows(column: Sequence | np.ndarray) -> bool:
     return all(str(cell).strip() == str(number) for number, cell in enumerate(column, start=int(first)))
 
 
-def _read_table(path: str, kind: str, wanted: Wanted) -> Points:
-    try:
-        table = next(_open_table(path, kind, wanted).tables(whole=True), None)
-        if table is None or not len(table):
-            raise CommandError(f"{path} has {'a header and ' if kind in TEXT else ''}no rows")
-        return Columns(table, wanted).points(table)
-    except CommandError:
-        raise
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-
-
 def _open_table(path: str, kind: str, wanted: Wanted, rows: int | None = None) -> TableFile:
-    if kind not in TEXT:
-        return ParquetFile(path, rows=rows)
-    return TextFile(path, rows=rows, delimiter=wanted.delimiter)
+    return TextFile(path, rows=rows, delimiter=wanted.delimiter) if kind in TEXT else ParquetFile(path, rows=rows)
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
-def _read_npy(path: str) -> np.ndarray:
-    if zipfile.is_zipfile(path):
+def _arrays_of(path: str) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file, which must have X, or that of a .npy file as X."""
+    is_archive = zipfile.is_zipfile(path)
+    if is_archive and path.lower().endswith(".npy"):
         raise CommandError(f"{path} is an archive of several arrays; let its name end in .npz")
-    with open(path, "rb") as file, as_file_error(path, NO_ARRAYS, UnreadableError):
-        return parse_npy(file.read(), "it")
-
-
-def _read_npz(path: str) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file, which must have X."""
-    with open(path, "rb") as file, as_file_error(path, NO_ARRAYS, UnreadableError):
+    with open(path, "rb") as file, as_file_error(path, "is not a NumPy file, or it is damaged", UnreadableError):
+        if path.lower().endswith(".npy"):
+            return {"X": parse_npy(file.read(), "it")}
         arrays = Archive(file)
         if "X" not in arrays.names:
             raise UnreadableError(
@@ -368,7 +354,8 @@ def _read_npz(path: str) -> dict[str, np.ndarray]:
         return {name: arrays[name] for name in USED if name in arrays.names}
 
 
-def _of_arrays(path: str, arrays: dict[str, np.ndarray]) -> Points:
+def _of_arrays(path: str) -> Points:
+    arrays = _arrays_of(path)
     X, y, ids = arrays["X"], arrays.get("y"), arrays.get("ids")
     if X.ndim != 2 or X.shape[0] == 0 or X.dtype.kind not in "biuf":
         raise CommandError(f"{path}: the points must be a table of numbers with at least one row, got shape {X.shape}")
@@ -393,14 +380,11 @@ def _read_labels(path: str, n: int) -> np.ndarray:
     """The labels of n points from a file of their own: .npy, or text with a line for each point."""
     if path.lower().endswith(".npy"):
         Wanted().kind_of(path)
-        return _plain(path, _read_npy(path), n)
+        return _plain(path, _arrays_of(path)["X"], n)
     if not Path(path).is_file():
         raise CommandError(f"there is no file {path}")
-    try:
-        with TextFile.lines(Path(path)) as text:
-            lines = [line.strip() for line in text]
-    except ValueError as error:
-        raise CommandError(str(error)) from error
+    with TextFile.lines(Path(path)) as text:
+        lines = [line.strip() for line in text]
     if len(lines) > n:  # blank lines that mean nothing
         lines = [line for line in lines if line]
     return _plain(path, as_labels(["" if line in MISSING else line for line in lines]), n)
@@ -444,20 +428,19 @@ def _read_h5ad(path: str, wanted: Wanted) -> Points:
             raise CommandError(f"{path} has no obsm {obsm!r}; it has {', '.join(keys) or 'none'}")
         X = np.asarray(adata.obsm[basis])
         ids = [str(name) for name in adata.obs_names]
-        y = None if label is None else _cell_labels(path, adata.obs, label.removeprefix(PREFIX))
+        name, y = (label or "").removeprefix(PREFIX), None
+        if label is not None and name not in adata.obs.columns:
+            known = ", ".join(map(str, adata.obs.columns))
+            raise CommandError(f"{path} has no column {name!r} in obs; it has {known or 'none'}")
+        if label is not None:
+            column = adata.obs[name]
+            y = as_labels(["" if gone else str(value) for value, gone in zip(column, column.isna(), strict=True)])
     finally:
         adata.file.close()
     if X.ndim != 2 or X.dtype.kind not in "iuf":
         raise CommandError(f"{path}: obsm {basis!r} is no table of numbers")
     X = _finite(X, lambda row, _, value: f"{path}: cell {ids[row]!r} has {value} in obsm {basis!r}")
     return Points(X, y, ids=ids, id_name="cell", path=path, place=lambda row: f"cell {ids[row]!r}")
-
-
-def _cell_labels(path: str, obs: Any, name: str) -> np.ndarray:
-    if name not in obs.columns:
-        raise CommandError(f"{path} has no column {name!r} in obs; it has {', '.join(map(str, obs.columns)) or 'none'}")
-    column = obs[name]
-    return as_labels(["" if gone else str(value) for value, gone in zip(column, column.isna(), strict=True)])
 
 
 # -- chunks ------------------------------------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def device_space(X: Any, geometry: str, curvature: float, notes_rim: bool = Fals
 
 def _converted(xp: Any, X: Any, geometry: str, curvature: float, notes_rim: bool) -> tuple[Any, int, Rim]:
     name = str(X.dtype).rpartition(".")[2]
-    if name in HALF_PRECISION or int(X.shape[1]) < 2 or "complex" in name:
+    if name in HALF_PRECISION or int(X.shape[1]) < 2 or "complex" in name or geometry in ("halfspace", "polar"):
         space, clear = None, None
     else:
         doubles = X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
@@ -270,20 +270,6 @@ def _quick_space(xp: Any, X: Any, geometry: str, scale: float) -> tuple[Any, Any
         level = time * time - xp.sum(space * space, axis=1)
         clear = (time > 0.0) & (xp.abs(level - 1.0) <= WITHIN * 1e-6 * time * time)
         return space, clear & _is_within(xp, space) & xp.isfinite(time)
-    if geometry == "halfspace":
-        floor, height = X[:, :-1], X[:, -1:]
-        clear = height[:, 0] > 0.0
-        height = xp.where(height > 0.0, height, xp.ones_like(height))
-        last = 0.5 * ((height - 1.0) * (1.0 + 1.0 / height) + xp.sum(floor * (floor / height), axis=1, keepdims=True))
-        space = xp.concat([floor / height, last], axis=1)
-        return space, clear & _is_within(xp, space)
-    if geometry == "polar":
-        radius, direction = scale * X[:, :1], X[:, 1:]
-        if direction.shape[1] == 1:
-            direction = xp.concat([xp.cos(direction), xp.sin(direction)], axis=1)
-        length = xp.sqrt(xp.sum(direction * direction, axis=1, keepdims=True))
-        clear = (radius >= 0.0) & (radius <= WITHIN * MAX_RADIUS) & (xp.abs(length - 1.0) <= WITHIN * 1e-6)
-        return xp.sinh(xp.where(clear, radius, xp.zeros_like(radius))) / length * direction, clear[:, 0]
     scaled = scale * X
     if geometry == "hyperboloid":
         return scaled, _is_within(xp, scaled)
