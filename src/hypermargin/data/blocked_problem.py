@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,9 +174,19 @@ def _risk(block: Any, w: Array, loss: str, intercept: float) -> float:
 
 
 class SpreadProblem(BlockedProblem):
-    """`BlockedProblem`, with an explanation in the place of those attributes of `MarginProblem` that read rows."""
+    """`BlockedProblem`, with an explanation in the place of those methods of `MarginProblem` that read rows."""
 
-    def __getattr__(self, name: str) -> Any:  # of attributes that are not found
-        if not name.startswith("_") and (name in ("X", "y") or hasattr(MarginProblem, name)):
-            raise TypeError(NEEDS_ROWS)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+def _refused(name: str) -> Any:
+    """The attribute of that name of `MarginProblem`, as one that raises."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise TypeError(NEEDS_ROWS)
+
+    attribute = getattr(MarginProblem, name, None)
+    return wraps(attribute)(refuse) if callable(attribute) else property(refuse)
+
+
+for _name in {"X", "y", *vars(MarginProblem)} - set(dir(BlockedProblem)):
+    if not _name.startswith("_"):
+        setattr(SpreadProblem, _name, _refused(_name))
