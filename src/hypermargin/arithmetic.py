@@ -3,8 +3,8 @@
 Four kinds of numbers are used. *Doubles* with a-priori bounds: for a sum of n terms in any order, with or without fused
 operations, the error of the computed value is at most ``gamma_n sum |terms|`` with ``gamma_n = n u / (1 - n u)`` and
 u = 2^-53 (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). *Balls* of doubles
-(`certificates.core.compiled.intervals`). *Double-double* (`geometry.compiled.double_double`, `kernels.double_double`
-for arrays of any library). *Arb*, always within `in_arb`. Doubles are rational, and a sign that decides something is
+(`certificates.core.compiled.intervals`). *Double-double* (`geometry.compiled.double_double`, for numbers and for arrays
+of any library). *Arb*, always within `in_arb`. Doubles are rational, and a sign that decides something is
 found in rational arithmetic (`rationals`, `exact_form`).
 """
 

@@ -1,5 +1,6 @@
-"""Double-double arithmetic against ball arithmetic of 400 bits, and its source run by the interpreter."""
+"""Double-double arithmetic against ball arithmetic of 400 bits and mpmath, and its source run by the interpreter."""
 
+import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx
@@ -51,3 +52,39 @@ def test_compiled_and_interpreted_agree_to_the_bit(rng):
         results.append((moved, high, low))
     for ours, plain in zip(*results, strict=True):
         np.testing.assert_array_equal(ours, plain)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_arrays_of_pairs_against_fifty_digits(library, rng):
+    xp = pytest.importorskip(library)
+    n = 40
+    a, b, c = (np.ldexp(rng.uniform(0.5, 1.0, n), rng.integers(-300, 300, n) // 2) for _ in range(3))
+    pairs = [double_double.from_product(*map(xp.asarray, two)) for two in ((a, b), (c, c))]
+    results = {
+        "product": pairs[0],
+        "sum": double_double.add(*pairs),
+        "quotient": double_double.divide(*pairs),
+        "root": double_double.square_root(pairs[0], xp),
+    }
+    with mpmath.workdps(80):
+        x, y = ([mpmath.mpf(p) * mpmath.mpf(q) for p, q in zip(*two, strict=True)] for two in ((a, b), (c, c)))
+        exact = {
+            "product": x,
+            "sum": [p + q for p, q in zip(x, y, strict=True)],
+            "quotient": [p / q for p, q in zip(x, y, strict=True)],
+            "root": [mpmath.sqrt(p) for p in x],
+        }
+        for name, (high, low) in results.items():
+            most = 0.0 if name == "product" else 2.0**-101
+            for top, rest, value in zip(high.tolist(), low.tolist(), exact[name], strict=True):
+                assert abs(mpmath.mpf(top) + mpmath.mpf(rest) - value) <= most * value, name
+                assert abs(rest) <= 2.0**-53 * abs(top), name
+
+
+def test_time_coordinates_against_fifty_digits(rng):
+    space = np.sinh(18.0 * rng.random((30, 1))) * rng.standard_normal((30, 3))
+    (high, low), error = double_double.time_coordinates(space)
+    with mpmath.workdps(80):
+        for row, top, rest in zip(space.tolist(), high.tolist(), low.tolist(), strict=True):
+            exact = mpmath.sqrt(1 + sum(mpmath.mpf(v) ** 2 for v in row))
+            assert abs(mpmath.mpf(top) + mpmath.mpf(rest) - exact) <= error * exact

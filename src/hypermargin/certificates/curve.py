@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from hypermargin.arithmetic import UNIT_ROUNDOFF, in_arb, rounding_factor
 from hypermargin.arrays import Array
 from hypermargin.certificates.core.certificate import Certificate, CertificateError
+from hypermargin.geometry.compiled.double_double import from_product, time_coordinates
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.metric import distance
-from hypermargin.kernels.double_double import from_product, time_coordinates
 from hypermargin.problems.curve import CurveProblem
 
 #: How far apart two computations of one mean may be, for each unit of its time coordinate (its rounding grows so).

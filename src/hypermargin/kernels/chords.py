@@ -19,8 +19,8 @@ from typing import Any
 
 import array_api_compat
 
+from hypermargin.geometry.compiled.double_double import DoubleDouble, add, divide, from_product, square_root
 from hypermargin.geometry.validation import check_lorentz
-from hypermargin.kernels.double_double import DoubleDouble, add, divide, from_product, square_root
 
 #: Entries of a tile: the ten or so temporary arrays of a tile stay in the cache.
 TILE_ENTRIES = 1 << 14
@@ -31,35 +31,25 @@ DEVICE_TILE_ENTRIES = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class PolarPoints:
-    """Points prepared for `half_chords`: ``e^r - 1`` and the direction to twice the digits, and two factors.
+    """Points prepared for `half_chords`: a column of `table`, shape (4 + 2 d, n), for each of n points in dimension d.
 
-    `growth` holds arrays of shape (n,), `direction` one such pair for each of the d axes; `half_sinh` is
-    ``sinh(r)/2`` and `half_inverse` is ``e^-r/2``, both of shape (n,). `space` are the coordinates ``xr``, (n, d).
+    Its rows are the high and the low part of ``e^r - 1``, then ``e^-r/2`` and ``sinh(r)/2``, then the high and the low
+    part of the direction along each axis. `space` are the coordinates ``xr``, (n, d).
     """
 
     space: Any
-    growth: DoubleDouble
-    direction: tuple[DoubleDouble, ...]
-    half_sinh: Any
-    half_inverse: Any
+    table: Any
 
     @property
     def dim(self) -> int:
-        return len(self.direction)
+        return self.space.shape[1]
 
     def __len__(self) -> int:
-        return self.half_sinh.shape[0]
+        return self.space.shape[0]
 
     def __getitem__(self, rows: Any) -> "PolarPoints":
         """Some of the points: a slice, or an array of their indices."""
-
-        def take(pair: DoubleDouble) -> DoubleDouble:
-            return DoubleDouble(pair.high[rows], pair.low[rows])
-
-        direction = tuple(take(axis) for axis in self.direction)
-        return PolarPoints(
-            self.space[rows], take(self.growth), direction, self.half_sinh[rows], self.half_inverse[rows]
-        )
+        return PolarPoints(self.space[rows], self.table[:, rows])
 
 
 def polar_points(X: Any) -> PolarPoints:
@@ -79,23 +69,25 @@ def polar_points(X: Any) -> PolarPoints:
     length = square_root(square, xp)
     at_origin = length.high == 0.0  # which has no direction, and needs none
     safe = DoubleDouble(xp.where(at_origin, one, length.high), xp.where(at_origin, zero, length.low))
-    direction = tuple(divide(DoubleDouble(axis, zero), safe) for axis in scaled)
+    directions = [part for axis in scaled for part in divide(DoubleDouble(axis, zero), safe)]
     square = DoubleDouble(square.high / scale / scale, square.low / scale / scale)
     length = DoubleDouble(length.high / scale, length.low / scale)
     time = square_root(add(square, DoubleDouble(one, zero)), xp)
     growth = add(length, divide(square, add(time, DoubleDouble(one, zero))))  # |xr| + (x0 - 1)
-    return PolarPoints(X[:, 1:], growth, direction, 0.5 * length.high, 0.5 / (length.high + time.high))
+    return PolarPoints(
+        X[:, 1:], xp.stack([*growth, 0.5 / (length.high + time.high), 0.5 * length.high, *directions], axis=0)
+    )
 
 
-def half_chords(x: PolarPoints, y: PolarPoints) -> Any:
-    """``sinh^2(d/2)``; the arrays in x and y broadcast against each other."""
-    radial = (x.growth.high - y.growth.high) + (x.growth.low - y.growth.low)
+def half_chords(x: Any, y: Any) -> Any:
+    """``sinh^2(d/2)`` from tables of `PolarPoints`, whose entries broadcast against each other."""
+    radial = (x[0] - y[0]) + (x[1] - y[1])
     total = None
-    for one, other in zip(x.direction, y.direction, strict=True):
-        difference = (one.high - other.high) + (one.low - other.low)
+    for k in range(4, x.shape[0], 2):
+        difference = (x[k] - y[k]) + (x[k + 1] - y[k + 1])
         difference = difference * difference
         total = difference if total is None else total + difference
-    return radial * radial * (x.half_inverse * y.half_inverse) + total * (x.half_sinh * y.half_sinh)
+    return radial * radial * (x[2] * y[2]) + total * (x[3] * y[3])
 
 
 def of_pairs(function: Callable[[Any, Any], Any], x: PolarPoints, y: PolarPoints | None = None) -> Any:
@@ -103,16 +95,15 @@ def of_pairs(function: Callable[[Any, Any], Any], x: PolarPoints, y: PolarPoints
 
     `function` works elementwise. Tiles of NumPy arrays are shared out among threads (NumPy lets go of the interpreter).
     """
-    xp = array_api_compat.array_namespace(x.half_sinh)
+    xp = array_api_compat.array_namespace(x.table)
     other = x if y is None else y
-    device = array_api_compat.device(x.half_sinh)
-    matrix = xp.empty((len(x), len(other)), dtype=x.half_sinh.dtype, device=device)
-    on_numpy = array_api_compat.is_numpy_array(x.half_sinh)
+    matrix = xp.empty((len(x), len(other)), dtype=x.table.dtype, device=array_api_compat.device(x.table))
+    on_numpy = array_api_compat.is_numpy_array(x.table)
     tiles = list(_tiles(len(x), len(other), y is None, on_numpy))
 
     def fill(tile: tuple[slice, slice]) -> None:
         rows, columns = tile
-        values = function(half_chords(x[rows][:, None], other[columns]), xp)
+        values = function(half_chords(x.table[:, rows, None], other.table[:, None, columns]), xp)
         matrix[rows, columns] = values
         if y is None:
             mirrored = slice(max(rows.stop, columns.start), columns.stop)

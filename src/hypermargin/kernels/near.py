@@ -37,7 +37,7 @@ class NearPoints:
 
     def __init__(self, kernel: Kernel, points: PolarPoints, negligible: float = TINY):
         self.kernel, self.dim = kernel, points.dim
-        self.table = point_table(points)
+        self.table = np.ascontiguousarray(points.table)
         exponents = np.linspace(-16.0, 18.0, 3401)
         counts = np.flatnonzero(kernel.profile(10.0**exponents, self.dim, np) >= negligible)
         self.limit = float(10.0 ** exponents[min(counts[-1] + 1, 3400)]) if counts.size else 0.0
@@ -49,7 +49,7 @@ class NearPoints:
         return self.table.shape[1]
 
     def rows(self, columns: Array) -> list[tuple[NDArray[np.int32], Array]]:
-        """For every column of a `point_table`: the places of the points near it, and the kernel values."""
+        """For every column of a table of `PolarPoints`: the places of the points near it, and the kernel values."""
         places, chords = np.empty(len(self), dtype=np.int32), np.empty(len(self))
         found = []
         for column in np.ascontiguousarray(columns.T):
@@ -62,14 +62,13 @@ class NearPoints:
 
         Every sum has at most ``m + 64`` terms, in some order.
         """
-        columns = point_table(others)
         threads = max(1, min(available_threads(), 64, len(others) // 64))
 
         def part(own: slice) -> Array:
             sums = np.zeros((len(self), weights.shape[1]))
             for start in range(own.start, own.stop, 64):  # so that few rows are held at a time
                 batch = slice(start, min(own.stop, start + 64))
-                for (places, values), weight in zip(self.rows(columns[:, batch]), weights[batch], strict=True):
+                for (places, values), weight in zip(self.rows(others.table[:, batch]), weights[batch], strict=True):
                     sums[places] += values[:, None] * weight
             return sums
 
@@ -79,11 +78,3 @@ class NearPoints:
             return part(shares[0])
         with ThreadPoolExecutor(threads) as pool:
             return np.sum(list(pool.map(part, shares)), axis=0)
-
-
-def point_table(points: PolarPoints) -> Array:
-    """What `near_points` reads of each point, a column each."""
-    rows = [points.growth.high, points.growth.low, points.half_inverse, points.half_sinh]
-    for axis in points.direction:
-        rows += [axis.high, axis.low]
-    return np.ascontiguousarray(np.stack(rows))

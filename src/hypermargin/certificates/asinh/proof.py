@@ -14,7 +14,7 @@ from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arithmetic import rationals
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.certificates.core.certificate import CertificateError
-from hypermargin.kernels.double_double import add, from_product, time_coordinates
+from hypermargin.geometry.compiled.double_double import add, from_product, time_coordinates
 from hypermargin.problems.margin import MarginProblem
 
 #: Points of a leaf are multiples of 1/GRID of the half sides of its box, counted from its centre; weights of 1/WEIGHTS.
