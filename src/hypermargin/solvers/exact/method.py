@@ -80,23 +80,32 @@ class Exact(Solver):
             raise ValueError("max_iter, max_regions, max_nodes and time_limit must be positive")
 
     def run(self, problem: MarginProblem, tol: float) -> Outcome:
-        self._check_start(problem)
-        if self.loss == "asinh" and not problem.is_hard:
-            return self._run_asinh(problem, tol, self._hinge_starts(problem, [problem.C])[0])
-        runner = self._runner(tol)
-        if problem.is_hard:
-            if self.checkpoint is not None:
-                raise ValueError("checkpoints are for soft margins; with C = inf leave the option checkpoint out")
-            return solve_hard_margin(problem, runner)
-        return solve_soft_margin(problem, runner, runner.search(problem, first_frame(problem, tol)))
+        return next(iter(self.run_path(problem, [problem.C], tol)))
 
-    def _check_start(self, problem: MarginProblem) -> None:
-        """Refuse a `start` that is no normal of the problem's space: compiled code would read beyond its end."""
-        if self.start is None:
-            return
-        start = np.asarray(self.start, dtype=np.float64)
-        if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
-            raise ValueError(f"start must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
+    def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
+        """Cuts of the risk scale with C, so each search begins with all cuts of the one before.
+
+        For the asinh loss each begins with the optimum of the one before, besides the hinge optimum and `start`.
+        """
+        self._check_start(problem)
+        hinge = self._hinge_optima(problem, Cs) if self.loss == "asinh" else {}
+        given = [] if self.start is None else [np.asarray(self.start, dtype=np.float64)]
+        search, last, before = None, 1.0, list[Array]()
+        for C in Cs:
+            at_C, runner = problem.with_C(C), self._runner(tol)
+            if at_C.is_hard:
+                if self.checkpoint is not None:
+                    raise ValueError("checkpoints are for soft margins; with C = inf leave the option checkpoint out")
+                outcome = solve_hard_margin(at_C, runner)
+            elif self.loss == "asinh":
+                starts = [hinge[C], *given, *before]
+                outcome = solve_asinh(at_C, tol, starts, self.max_nodes, self.time_limit, self.verify)
+            else:
+                fresh = search is None
+                search = runner.search(at_C, first_frame(problem, tol)) if fresh else search.rescaled(C / last)
+                outcome, last = solve_soft_margin(at_C, runner, search), C
+            yield outcome
+            before = [outcome.w]
 
     def run_small(self, problem: MarginProblem, tol: float) -> QuickResult | Outcome:
         """As `run`; the certificate of a small problem is made when it is asked for."""
@@ -108,46 +117,21 @@ class Exact(Solver):
         found = runner.search(problem, frame) if frame.precise else runner.run_small(problem, frame)
         return found if isinstance(found, QuickResult) else solve_soft_margin(problem, runner, found)
 
-    def run_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
-        """Cuts of the risk scale with C, so each search begins with all cuts of the one before.
-
-        For the asinh loss each begins with the optimum of the one before, besides the hinge optimum.
-        """
-        self._check_start(problem)
-        if self.loss == "asinh":
-            yield from self._run_asinh_path(problem, Cs, tol)
+    def _check_start(self, problem: MarginProblem) -> None:
+        """Refuse a `start` that is no normal of the problem's space: compiled code would read beyond its end."""
+        if self.start is None:
             return
-        search, last = None, 1.0
-        frame = first_frame(problem, tol)
-        for C in Cs:
-            at_C, runner = problem.with_C(C), self._runner(tol)
-            if at_C.is_hard:
-                yield self.run(at_C, tol)
-                continue
-            search = runner.search(at_C, frame) if search is None else search.rescaled(C / last)
-            yield solve_soft_margin(at_C, runner, search)
-            last = C
+        start = np.asarray(self.start, dtype=np.float64)
+        if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
+            raise ValueError(f"start must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
 
-    def _run_asinh_path(self, problem: MarginProblem, Cs: Sequence[float], tol: float) -> Iterator[Outcome]:
+    def _hinge_optima(self, problem: MarginProblem, Cs: Sequence[float]) -> dict[float, Array]:
+        """For every finite C the w with which a search for the asinh optimum begins."""
         soft = [C for C in Cs if np.inf > C]
-        hinge = dict(zip(soft, self._hinge_starts(problem, soft), strict=True))
-        before: list[Array] = []
-        for C in Cs:
-            at_C = problem.with_C(C)
-            outcome = self._run_asinh(at_C, tol, hinge[C] + before) if C in hinge else self.run(at_C, tol)
-            yield outcome
-            before = [outcome.w]
-
-    def _run_asinh(self, problem: MarginProblem, tol: float, starts: list[Array]) -> Outcome:
-        if problem.uncertainty is not None:
+        if soft and problem.uncertainty is not None:
             raise ValueError("loss='asinh' does not handle an uncertainty set; use loss='hinge'")
-        return solve_asinh(problem, tol, starts, self.max_nodes, self.time_limit, self.verify)
-
-    def _hinge_starts(self, problem: MarginProblem, Cs: Sequence[float]) -> list[list[Array]]:
-        """For every C the points that a search for the asinh optimum begins with: the hinge optimum, and `start`."""
-        given = [] if self.start is None else [np.asarray(self.start, dtype=np.float64)]
         rough = replace(self, loss="hinge", verify=False, time_limit=0.2 * self.time_limit)
-        return [[outcome.w, *given] for outcome in rough.run_path(problem, Cs, ROUGH_START)]
+        return {C: found.w for C, found in zip(soft, rough.run_path(problem, soft, ROUGH_START), strict=True)}
 
     def _runner(self, tol: float) -> Runner:
         deadline = time.perf_counter() + 0.95 * self.time_limit
