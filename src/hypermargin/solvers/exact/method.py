@@ -15,6 +15,7 @@ from hypermargin.arrays import Array
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, register
 from hypermargin.solvers.exact.asinh.search import solve_asinh
+from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.frames import first_frame
 from hypermargin.solvers.exact.restarts import solve_hard_margin, solve_soft_margin
@@ -90,7 +91,8 @@ class Exact(Solver):
         self._check_start(problem)
         hinge = self._hinge_optima(problem, Cs) if self.loss == "asinh" else {}
         given = [] if self.start is None else [np.asarray(self.start, dtype=np.float64)]
-        search, last, before = None, 1.0, list[Array]()
+        search: Search | None = None
+        last, before = 1.0, list[Array]()
         for C in Cs:
             at_C, runner = problem.with_C(C), self._runner(tol)
             if at_C.is_hard:
@@ -101,8 +103,7 @@ class Exact(Solver):
                 starts = [hinge[C], *given, *before]
                 outcome = solve_asinh(at_C, tol, starts, self.max_nodes, self.time_limit, self.verify)
             else:
-                fresh = search is None
-                search = runner.search(at_C, first_frame(problem, tol)) if fresh else search.rescaled(C / last)
+                search = search.rescaled(C / last) if search else runner.search(at_C, first_frame(problem, tol))
                 outcome, last = solve_soft_margin(at_C, runner, search), C
             yield outcome
             before = [outcome.w]
