@@ -11,8 +11,9 @@ from sklearn.metrics import get_scorer
 
 from choice_data import task
 from hypermargin.estimators import HyperbolicClassifierCV
-from hypermargin.estimators.auto.choosing import best_of_each_family
-from hypermargin.estimators.auto.families import Candidate, Samples, Search
+from hypermargin.estimators.auto.choosing import Candidate, best_of_each_family
+from hypermargin.estimators.auto.families import Samples
+from hypermargin.estimators.auto.search import Search
 from hypermargin.estimators.scoring import Answers, Scorer
 from hypermargin_studies.accuracy.cells import features_for, fitted_peer
 
@@ -52,7 +53,8 @@ def material(name: str) -> Material:
     chooser = HyperbolicClassifierCV(scoring=data.scoring)
     folds = chooser._folds(own, 0)
     own_scorer = Scorer(metric, own.X, own.labels, scorer.classes, None)
-    members = best_of_each_family(Search(own, own_scorer, 1, False, 0).run(chooser._wanted(own, 0)[0], folds))
+    candidates, folds = Search(own, own_scorer, 1).run(chooser._wanted(own, 0)[0], folds)
+    members = [each for each in best_of_each_family(candidates) if each.answers]
     tested = [each.family.answers([each.parameters], samples, [(data.train, data.test)])[0][0] for each in members]
     peers = {}
     for peer in PEERS:

@@ -26,7 +26,7 @@ from hypermargin.estimators.auto.choosing import (
     best_exponent,
     blended,
     sharpened,
-    within_two_standard_errors,
+    within_standard_errors,
 )
 from hypermargin.estimators.scoring import MOST_BEHIND, is_near
 from hypermargin_studies.engine.cells import describe_environment
@@ -86,7 +86,7 @@ def near_in_log_loss(given: Material, answers: Callable = plain) -> Mixture:
     """The mean of those whose log loss is not clearly behind the least."""
     truth, exponents = answers(given)
     repeats = truth.shape[1] / np.unique(np.concatenate(given.folds)).size
-    near = within_two_standard_errors(truth, None, repeats).astype(float)
+    near = within_standard_errors(truth, None, repeats).astype(float)
     return near / near.sum(), exponents
 
 

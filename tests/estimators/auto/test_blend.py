@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import ttest_rel
 from sklearn.metrics import log_loss
 
-from hypermargin.estimators.auto.choosing import EXPONENTS, best_exponent, sharpened, within_two_standard_errors
+from hypermargin.estimators.auto.choosing import EXPONENTS, best_exponent, sharpened, within_standard_errors
 from hypermargin.estimators.scoring import MOST_BEHIND
 
 
@@ -27,25 +27,23 @@ def test_it_is_a_paired_test(seed):
         statistics = np.array([ttest_rel(own, best).statistic for own in losses]) * np.sqrt(n / (n - 1))
     expected = np.nan_to_num(statistics) <= MOST_BEHIND
     assert 1 < expected.sum() < 7
-    np.testing.assert_array_equal(within_two_standard_errors(truth, None, 1.0), expected)
+    np.testing.assert_array_equal(within_standard_errors(truth, None, 1.0), expected)
 
 
 def test_repeated_folds_are_no_further_evidence():
     truth = members(0)
     many = np.tile(truth, 9)
-    np.testing.assert_array_equal(
-        within_two_standard_errors(many, None, 9.0), within_two_standard_errors(truth, None, 1.0)
-    )
-    assert within_two_standard_errors(many, None, 1.0).sum() < within_two_standard_errors(truth, None, 1.0).sum()
+    np.testing.assert_array_equal(within_standard_errors(many, None, 9.0), within_standard_errors(truth, None, 1.0))
+    assert within_standard_errors(many, None, 1.0).sum() < within_standard_errors(truth, None, 1.0).sum()
 
 
 def test_weights_count_by_their_shares():
     truth = members(1)
-    plain = within_two_standard_errors(truth, None, 1.0)
-    np.testing.assert_array_equal(within_two_standard_errors(truth, np.full(300, 0.01), 1.0), plain)
+    plain = within_standard_errors(truth, None, 1.0)
+    np.testing.assert_array_equal(within_standard_errors(truth, np.full(300, 0.01), 1.0), plain)
     half = (np.arange(300) < 150).astype(float)
     np.testing.assert_array_equal(
-        within_two_standard_errors(truth, half, 1.0), within_two_standard_errors(truth[:, :150], None, 1.0)
+        within_standard_errors(truth, half, 1.0), within_standard_errors(truth[:, :150], None, 1.0)
     )
 
 

@@ -5,7 +5,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, jaccard_score
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hypermargin import HyperbolicClassifierCV, load_model, save_model
@@ -16,9 +16,10 @@ from hypermargin.estimators import (
     HyperbolicKNeighborsClassifier,
     HyperbolicSVC,
 )
-from hypermargin.estimators.auto.choosing import choose, within_two_standard_errors
+from hypermargin.estimators.auto.choosing import Candidate, choose, in_order, within_standard_errors
 from hypermargin.estimators.auto.classifier_cv import HyperbolicBlend
-from hypermargin.estimators.auto.families import Candidate, Family, KernelFamily, MarginFamily, NeighbourFamily, part_of
+from hypermargin.estimators.auto.families import CurveFamily, GeodesicFamily, KernelFamily, NeighbourFamily
+from hypermargin.estimators.auto.search import part_of
 from hypermargin.estimators.scoring import Answers, Scorer
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.models import from_lorentz
@@ -226,10 +227,11 @@ def tried(family, truth, scores=None):
 class TestRule:
     scorer = Scorer(None, np.zeros((8, 3)), np.zeros(8), np.array([0, 1]), None)
     folds = tuple((np.arange(2), np.arange(2 * k, 2 * k + 2)) for k in range(4))
-    simple, later = MarginFamily("geodesic"), NeighbourFamily()
+    simple, later = GeodesicFamily(), NeighbourFamily()
 
     def chosen(self, first, second, with_blend=True):
-        choice = choose([tried(self.simple, *first), tried(self.later, *second)], self.folds, self.scorer, with_blend)
+        pair = [tried(self.simple, *first), tried(self.later, *second)]
+        choice = choose(pair, pair, self.folds, self.scorer, with_blend)
         return [each.name for each in choice.members]
 
     ahead = (0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
@@ -254,7 +256,7 @@ class TestRule:
     def test_the_explanation_does_not_call_a_blend_better_than_its_parts(self):
         """Here its log loss is larger than that of its best part."""
         pair = [tried(self.simple, self.ahead), tried(self.later, [*self.behind[:6], 0.2, 0.2])]
-        choice = choose(pair, self.folds, self.scorer, with_blend=True)
+        choice = choose(pair, pair, self.folds, self.scorer, with_blend=True)
         assert len(choice.members) == 2
         assert choice.losses[0] > choice.losses[1]
         assert "cannot tell its parts apart" in choice.explanation(4, None)
@@ -264,7 +266,7 @@ class TestRule:
         flat = [0.6] * 7 + [0.4]
         sure = [0.9] * 7 + [0.1]
         truth = np.array([flat, sure])
-        np.testing.assert_array_equal(within_two_standard_errors(np.tile(truth, 20), None, 1.0), [False, True])
+        np.testing.assert_array_equal(within_standard_errors(np.tile(truth, 20), None, 1.0), [False, True])
         assert self.chosen([flat], [sure]) == ["geodesic", "neighbours"]
 
     def test_equal_scores_go_to_the_simplest(self):
@@ -308,52 +310,108 @@ def test_a_part_of_the_samples_keeps_small_classes():
     np.testing.assert_array_equal(np.bincount(labels[rows]), [round(5000 * 500 / 5050), 30, 10])
 
 
-def test_screening_leaves_the_best_kernels(monkeypatch):
+def test_the_first_round_leaves_the_best_of_each_family():
     X, y = make_gaussian_mixture(60, 2, scale=0.9, random_state=0, return_X_y=True)
-    monkeypatch.setattr(KernelFamily, "screened_from", 80)
-    monkeypatch.setattr("hypermargin.estimators.auto.families.PART", 80)
-    model = HyperbolicClassifierCV(("kernel",), cv=3, refit=False).fit(X, y)
-    table = model.cv_results_
-    went_on = np.isfinite(table["mean_test_score"])
-    assert went_on.sum() == 4
-    assert np.all(np.isneginf(table["screening_score"][~went_on]))
+    model = HyperbolicClassifierCV(("kernel", "neighbours"), cv=5, refit=False).fit(X, y)
+    family, first, mean = (
+        np.array(model.cv_results_[name]) for name in ("family", "screening_score", "mean_test_score")
+    )
+    for name, count in (("kernel", 3), ("neighbours", 2)):
+        went_on = np.isfinite(mean[family == name])
+        assert went_on.sum() == count
+        assert first[family == name][went_on].min() >= first[family == name][~went_on].max()
     with pytest.raises(ValueError, match="refit=True"):
         model.predict(X)
 
 
-def test_many_samples_have_kernels_by_landmarks_and_no_rigid_family_that_is_behind(monkeypatch):
+def test_no_candidate_of_a_family_that_is_clearly_behind_goes_on():
     X, _ = make_gaussian_mixture(200, 2, centers=np.zeros((2, 2)), random_state=3, return_X_y=True)
-    y = (X[:, 0] > np.median(X[:, 0])).astype(int)  # a disk and what is around it
-    for module in ("families", "classifier_cv"):
-        monkeypatch.setattr(f"hypermargin.estimators.auto.{module}.MANY_SAMPLES", 300)
-    monkeypatch.setattr(Family, "screened_from", 300)
-    monkeypatch.setattr(KernelFamily, "screened_from", 200)
-    monkeypatch.setattr("hypermargin.estimators.auto.families.LANDMARKS", 60)
-    model = HyperbolicClassifierCV(("geodesic", "neighbours", "kernel")).fit(X, y)
-    table = model.cv_results_
-    went_on = {
-        family: [p for f, p, m in zip(*columns(table), strict=True) if f == family and np.isfinite(m)]
-        for family in ("geodesic", "neighbours", "kernel")
-    }
+    y = (X[:, 0] > np.median(X[:, 0])).astype(int)  # a disk and what is around it: no geodesic goes round a class
+    table = HyperbolicClassifierCV(("geodesic", "neighbours")).fit(X, y).cv_results_
+    mean, family = table["mean_test_score"], np.array(table["family"])
+    assert not np.isfinite(mean[family == "geodesic"]).any()
+    assert np.isfinite(mean[family == "neighbours"]).sum() == 2
+
+
+def test_many_samples_have_folds_of_a_part_and_no_kernel_that_is_not_clearly_the_best(monkeypatch):
+    X, y = make_gaussian_mixture(200, 2, scale=0.9, random_state=0, return_X_y=True)
+    monkeypatch.setattr("hypermargin.estimators.auto.classifier_cv.MANY_SAMPLES", 250)
+    seen = []
+    monkeypatch.setattr(CurveFamily, "answers", recording(CurveFamily.answers, seen))
+    model = HyperbolicClassifierCV(("curve", "kernel")).fit(X, y)
     assert model.n_splits_ == 3
-    assert not went_on["geodesic"]  # none goes round a class
-    assert len(went_on["neighbours"]) == len(went_on["kernel"]) == 2
-    assert all(parameters["n_landmarks"] == 60 for parameters in went_on["kernel"])
-    # The score in the table is that of the classifier with these parameters, fitted to the folds by itself.
-    (own,) = [i for i, p in enumerate(table["params"]) if p is went_on["kernel"][0]]
-    again = HyperbolicKernelSVC(**went_on["kernel"][0])
-    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=seed_of(0)).split(X, y)
-    expected = cross_val_score(again, X, y, cv=list(folds))
-    np.testing.assert_allclose([table[f"split{k}_test_score"][own] for k in range(3)], expected, atol=0.02)
+    assert max(seen) <= 250
+    assert model.best_params_["family"] == "curve"
+    alone = HyperbolicClassifierCV(("kernel",)).fit(X, y)
+    assert alone.best_params_["family"] == "kernel"
 
 
-def columns(table):
-    return table["family"], table["params"], table["mean_test_score"]
+def recording(answers, seen):
+    """`answers` of a family that notes how many samples its folds have."""
+
+    def noted(self, candidates, samples, folds):
+        seen.extend(len(train) + len(test) for train, test in folds)
+        return answers(self, candidates, samples, folds)
+
+    return noted
 
 
-def seed_of(random_state):
-    """What the folds are shuffled with."""
-    return int(np.random.RandomState(random_state).randint(2**31 - 1))
+# -- ties --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scores", "chosen"),
+    [
+        ([0.9, 0.9, 0.9, 0.9, 0.9], 10.0),
+        ([0.8, 0.9, 0.9, 0.9, 0.8], 10.0),
+        ([0.8, 0.9, 0.9, 0.8, 0.8], 1.0),
+        ([0.8, 0.9, 0.8, 0.9, 0.9], 100.0),
+        ([0.8, 0.8, 0.8, 0.8, 0.9], 1000.0),
+    ],
+)
+def test_of_equal_scores_the_middle_C_is_chosen_in_whatever_order_they_are_given(scores, chosen):
+    family, Cs = GeodesicFamily(), [0.1, 1.0, 10.0, 100.0, 1000.0]
+    given = [Candidate(family, {"C": C}, scores=np.array([score])) for C, score in zip(Cs, scores, strict=True)]
+    for order in (given, given[::-1], given[2:] + given[:2]):
+        assert in_order(order)[0].parameters["C"] == chosen
+
+
+def test_of_equal_scores_the_setting_that_is_given_first_is_chosen():
+    family = KernelFamily()
+    given = [
+        Candidate(family, {"kernel": kernel, "C": C}, scores=np.array([score]))
+        for kernel, C, score in [("distance", 1.0, 0.9), ("heat", 0.1, 0.9), ("heat", 1.0, 0.9), ("heat", 10.0, 0.9)]
+    ]
+    names = [(each.parameters["kernel"], each.parameters["C"]) for each in in_order(given)]
+    assert names == [("distance", 1.0), ("heat", 1.0), ("heat", 0.1), ("heat", 10.0)]
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_time_limit_that_is_over_at_once_leaves_the_simplest_model(mixture):
+    model = HyperbolicClassifierCV(time_limit=1e-6).fit(*mixture)
+    assert model.n_splits_ == 0
+    assert isinstance(model.best_model_, HyperbolicSVC)
+    assert "no time" in model.explanation_
+    assert set(model.predict(mixture[0])) <= set(mixture[1])
+
+
+def test_a_time_limit_ends_the_search_with_the_best_so_far(mixture, monkeypatch):
+    """A clock that moves by a second at each look stops the search in the middle, whatever the machine does."""
+    clock = iter(range(10**6))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    grid = {"geodesic": [{"C": 1.0}], "neighbours": [{"n_neighbors": 5}], "forest": [{"n_estimators": 5}]}
+    model = HyperbolicClassifierCV(grid, cv=5, time_limit=60.0).fit(*mixture)
+    assert 0 < model.n_splits_ < 5
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+    assert model.score(*mixture) > 0.7
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, np.nan])
+def test_a_time_limit_must_be_positive(limit, mixture):
+    with pytest.raises(ValueError, match="time_limit must be"):
+        HyperbolicClassifierCV(time_limit=limit).fit(*mixture)
 
 
 # -- weights ---------------------------------------------------------------------------------------------------------

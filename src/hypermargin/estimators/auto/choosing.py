@@ -15,7 +15,7 @@ count the same: weights that are fitted to some hundred answers did worse (docs/
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.auto.families import Candidate, Folds
+from hypermargin.estimators.auto.families import Family, Folds, Parameters
 from hypermargin.estimators.scoring import MOST_BEHIND, TIE, Answers, Scorer, is_near, mean_score, standard_error
 
 BLEND = "blend"
@@ -34,6 +34,44 @@ LOSS_TIE = 1e-9
 #: Powers to choose from, from 1/4 to 8, the nearest to 1 first. Steps, because the minimum of a search would depend on
 #: rounding.
 EXPONENTS = tuple(sorted((float(2.0 ** (step / 4)) for step in range(-8, 13)), key=lambda t: abs(np.log(t))))
+
+
+@dataclass(eq=False)
+class Candidate:
+    """Parameters of a family, their answers and scores on every fold, and the seconds these took.
+
+    `screening` is the score of the first round; candidates that ended there have no answers.
+    """
+
+    family: Family
+    parameters: Parameters
+    answers: list[Answers] = field(default_factory=list)
+    scores: Array = field(default_factory=lambda: np.empty(0))
+    seconds: float = 0.0
+    screening: float = np.nan
+
+    @property
+    def name(self) -> str:
+        """The name of the family."""
+        return self.family.name
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} ({self.family.in_words(self.parameters)})"
+
+    @property
+    def mean(self) -> float:
+        return mean_score(self.scores)
+
+    @property
+    def setting(self) -> str:
+        """The parameters without C."""
+        return repr(sorted((name, value) for name, value in self.parameters.items() if name != "C"))
+
+    def probability_of(self, columns: np.ndarray) -> Array:
+        """The probabilities of the true classes after sharpening, shape (n_answers,)."""
+        answers = np.concatenate([own.probability for own in self.answers])
+        return sharpened(answers, best_exponent(answers, columns, None))[np.arange(columns.size), columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +125,12 @@ class Choice:
     def score(self) -> float:
         return mean_score(self.chosen.scores)
 
-    def explanation(self, n_folds: int, scoring: Any, positive: str = "") -> str:
+    def explanation(self, n_folds: int, scoring: Any, positive: str = "", *, is_late: bool = False) -> str:
         """What was chosen and why, in one line; `positive` names the positive class of the score."""
         chosen = f"chose {self.chosen.words}"
         if n_folds == 0:
-            return f"{chosen}: no class has the two samples that a comparison needs"
+            reason = "no class has the two samples that a comparison needs"
+            return f"{chosen}: {'there was no time for a comparison' if is_late else reason}"
         metric = scoring if isinstance(scoring, str) else "accuracy" if scoring is None else "score"
         metric += f" ({positive})" if positive else ""
         known = self.chosen.scores[np.isfinite(self.chosen.scores)]
@@ -102,7 +141,8 @@ class Choice:
         order = sorted((name for name in best if name != BLEND), key=lambda name: -best[name])
         scores = ", ".join(f"{name} {best[name]:.3f}" for name in order if np.isfinite(best[name]))
         folds = f"{n_folds} folds" if n_folds > 1 else "one fold"
-        return f"{chosen}: {metric} {self.score:.3f}{error} in {folds}, {self._why()} ({scores})"
+        late = "; the time limit ended the search" if is_late else ""
+        return f"{chosen}: {metric} {self.score:.3f}{error} in {folds}, {self._why()} ({scores}){late}"
 
     def _why(self) -> str:
         if self.losses is not None:
@@ -115,9 +155,11 @@ class Choice:
         return f"the best of {tried} candidates" if tied == 1 else f"the simplest of {tied} with the best score"
 
 
-def choose(candidates: Sequence[Candidate], folds: Folds, scorer: Scorer, with_blend: bool) -> Choice:
-    """Choose by the rule above; without blends the candidate with the best score, the simplest of equal ones."""
-    best = best_of_each_family(candidates)
+def choose(
+    candidates: Sequence[Candidate], kept: Sequence[Candidate], folds: Folds, scorer: Scorer, with_blend: bool
+) -> Choice:
+    """Choose from those `kept` by the rule above; without blends the best score, the simplest of equal ones."""
+    best = best_of_each_family(kept)
     blend = best_blend(best, [test for _, test in folds], scorer) if with_blend and folds else None
     if blend is None:
         return Choice(candidates, best[0], None)
@@ -137,7 +179,7 @@ def best_blend(best: Sequence[Candidate], tests: Sequence[np.ndarray], scorer: S
     rows = np.arange(columns.size)
     truth = np.stack([sharpened(own, t)[rows, columns] for own, t in zip(answers, exponents.tolist(), strict=True)])
     repeats = columns.size / np.unique(np.concatenate(tests)).size
-    places = np.flatnonzero(within_two_standard_errors(truth, weight, repeats)).tolist()
+    places = np.flatnonzero(within_standard_errors(truth, weight, repeats)).tolist()
     if places == [0]:
         return None
     members, exponents = [best[place] for place in places], exponents[places]
@@ -151,12 +193,31 @@ def best_blend(best: Sequence[Candidate], tests: Sequence[np.ndarray], scorer: S
 
 
 def best_of_each_family(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best candidate of every family, the first of equal ones; best families first, of equal ones the simplest."""
-    best: dict[str, Candidate] = {}
-    for each in candidates:
-        if each.name not in best or each.mean > best[each.name].mean + TIE:
-            best[each.name] = each
-    return sorted(best.values(), key=lambda each: -round(each.mean, 12))  # stable: simpler families come first
+    """The best candidate of every family; best families first, of equal ones the simplest."""
+    families = dict.fromkeys(each.family for each in candidates)
+    best = [in_order([each for each in candidates if each.family is family])[0] for family in families]
+    return sorted(best, key=lambda each: -round(each.mean, 12))  # stable: simpler families come first
+
+
+def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates of a family, the best first; of equal ones the simplest setting with the middle one of its C.
+
+    Scores of a hundred samples are often the same for several C. The least and the largest of those are next to worse
+    ones, the middle one is not; of two middle ones the smaller has the wider margin. After the middle one come its
+    neighbours.
+    """
+    settings = list(dict.fromkeys(each.setting for each in candidates))
+    ordered: list[Candidate] = []
+    for mean in sorted({round(each.mean, 12) for each in candidates}, reverse=True):
+        tied = [each for each in candidates if round(each.mean, 12) == mean]
+        distances = []
+        for each in tied:
+            Cs = sorted(float(other.parameters.get("C", 1.0)) for other in tied if other.setting == each.setting)
+            place = Cs.index(float(each.parameters.get("C", 1.0)))
+            distances.append(abs(place - (len(Cs) - 1) // 2))
+        order = sorted(range(len(tied)), key=lambda i: (distances[i], settings.index(tied[i].setting)))
+        ordered += [tied[i] for i in order]
+    return ordered
 
 
 def results_table(rows: Sequence[Candidate | Blend]) -> dict[str, Any]:
@@ -205,8 +266,10 @@ def log_losses(truth: Array) -> Array:
     return -np.log(np.maximum(truth, LEAST_PROBABILITY))
 
 
-def within_two_standard_errors(truth: Array, weight: Array | None, repeats: float) -> np.ndarray:
-    """Which log losses are at most two standard errors of the difference behind the best; bool, shape (n_members,).
+def within_standard_errors(
+    truth: Array, weight: Array | None, repeats: float, errors: float = MOST_BEHIND
+) -> np.ndarray:
+    """Which log losses are at most so many standard errors of the difference behind the best; bool, (n_members,).
 
     Parameters
     ----------
@@ -222,7 +285,7 @@ def within_two_standard_errors(truth: Array, weight: Array | None, repeats: floa
     behind = losses - losses[np.argmin((losses @ share).round(9))]
     mean = behind @ share
     error = np.sqrt((behind - mean[:, None]) ** 2 @ share * (share @ share) * repeats)
-    return mean <= MOST_BEHIND * error + LOSS_TIE
+    return mean <= errors * error + LOSS_TIE
 
 
 def sharpened(probability: Array, exponent: float) -> Array:

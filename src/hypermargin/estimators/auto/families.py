@@ -1,37 +1,36 @@
-"""The families of classifiers to choose from, their candidates, and the search that tries all of them on shared folds.
+"""The families of classifiers to choose from, their candidates, and their answers to folds.
 
-Everything is tried on unit Lorentz points; the classifier that is chosen is fitted to the coordinates of the user.
-Costly families are tried on a part of the samples first.
+Everything is tried on unit Lorentz points; the classifier that is chosen is fitted to the coordinates of the user. In
+the folds nothing is proved: pairs of classes are solved to a rough tolerance by compiled code, for all C in turn, and
+kernels share the distances.
 """
 
-import time
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn import config_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import SVC
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.compiled.kernel_bounds import Family as PairsOfMatrix
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.forest import HyperbolicForestClassifier
 from hypermargin.estimators.inputs import TrainingSet
-from hypermargin.estimators.kernel_fitting import PARAMETERS, KernelSpreadWarning, chosen_kernel
+from hypermargin.estimators.kernel_fitting import PARAMETERS, chosen_kernel
 from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.neighbours import HyperbolicKNeighborsClassifier
-from hypermargin.estimators.scoring import Answers, Scorer, is_near, mean_score
+from hypermargin.estimators.scoring import Answers
 from hypermargin.estimators.solved import calibrate
 from hypermargin.estimators.svc import HyperbolicSVC
-from hypermargin.kernels.chords import polar_points
-from hypermargin.progress import tracked
+from hypermargin.kernels import DistanceKernel
+from hypermargin.kernels.chords import of_pairs, polar_points
+from hypermargin.problems.kernel import KernelProblemFamily
+from hypermargin.problems.losses import SQRT2
+from hypermargin.solvers.kernel.compiled.curves import minimise_curves
+from hypermargin.solvers.kernel.compiled.pairs import minimise_family
 
 #: Values of C to try: factors of ten, as grid searches usually have them.
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -39,21 +38,20 @@ CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 ROUGH = 1e-3
 #: Repetitions of a sample, on average, that stand for weights of neighbours: more would fill the memory.
 MOST_REPETITIONS = 10
-#: Beyond, folds are fewer and every family is screened: with 8,000 samples a kernel matrix takes 512 MB.
-MANY_SAMPLES = 8000
+#: With more samples the folds are those of a part of so many: its matrices of distances and of a kernel take 256 MB,
+#: and scores that differ by 1.5 %, two standard errors of a proportion, are told apart.
+MANY_SAMPLES = 4000
 #: Kernels and the multiples of the parameter "scale" that they are tried with; docs/benchmarks/kernel_scale.md says
 #: which ones are worth it.
 GRID = {"distance": (1.0,), "laplacian": (1.0, 2.0), "heat": (0.25, 1.0, 4.0), "cosh": (1.0, 4.0)}
-#: Steps of libsvm per training sample: a large C on overlapping classes would take very long, and rarely wins.
+#: Pairwise steps per sample of a problem: a large C on overlapping classes would take very long, and rarely wins.
 STEPS = 100
+#: The violation at which pairwise steps are interrupted to look at the gap: ten times that of libsvm.
+FIRST_TOL = 1e-2
+#: Dimensions in which the compiled Newton steps of curves pay: their number of operations grows with the square.
+FEW_DIMENSIONS = 32
 #: Landmarks of a kernel of many samples: their matrix for 100,000 samples takes 400 MB.
 LANDMARKS = 500
-#: Screening: samples of the part, folds, and candidates of each family that go on. With many samples the part is
-#: larger and fewer go on, because every one of them costs more.
-PART, SCREENING_FOLDS, GO_ON = 1500, 3, 4
-PART_OF_MANY, GO_ON_OF_MANY = 3000, 2
-#: Samples of each class that a part should have, if there are as many: ten for each fold.
-LEAST_OF_A_CLASS = 30
 
 Parameters = dict[str, Any]
 #: Rows to train on and rows to test, of every fold.
@@ -77,6 +75,37 @@ class Samples:
         return Samples(self.X[rows], self.labels[rows], None if self.weight is None else self.weight[rows])
 
 
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The binary problems of the samples of a fold, which are sorted by class; `rows` are theirs among all samples."""
+
+    rows: np.ndarray
+    samples: TrainingSet
+    code: np.ndarray
+
+    @classmethod
+    def of(cls, samples: Samples, train: np.ndarray) -> "Pairs":
+        """Those of one-vs-one."""
+        rows = train[np.argsort(samples.labels[train], kind="stable")]
+        own = samples.take(rows)
+        _, sizes = np.unique(own.labels, return_counts=True)
+        bounds = [0, *np.cumsum(sizes).tolist()]
+        return cls(rows, TrainingSet(own.X, bounds, own.weight), make_scheme("ovo", sizes.size).code)
+
+    def family(self, gram: Array) -> KernelProblemFamily:
+        """The problems with C = 1 in flat arrays, and a matrix that they share, of whichever kernel."""
+        dim = self.samples.X.shape[1] - 1
+        return KernelProblemFamily(
+            gram, DistanceKernel(), dim, self.samples.bounds, self.code, 1.0, self.samples.weight
+        )
+
+    def answers(self, trained: Array, starts: np.ndarray, tested: Array) -> Answers:
+        """From scores of the training samples of every problem, flat, and of the tested points, (n, n_problems)."""
+        platt = calibrate(self.samples, self.code, lambda k: trained[starts[k] : starts[k + 1]])
+        scheme = make_scheme("ovo", len(self.samples.sizes), lambda: platt)
+        return Answers(scheme.probability(tested), scheme.decision(tested))
+
+
 # -- families ----------------------------------------------------------------------------------------------------------
 
 
@@ -86,22 +115,24 @@ class Family(ABC):
     Attributes
     ----------
     name : str
-    screened_from : int
-        With more samples, candidates are compared on a part of them first.
+    go_on : int
+        Candidates that the first comparison leaves.
     shares_folds : bool
         Whether all folds are tried together, because they share work.
     has_path : bool
         Whether candidates that differ in C alone are tried together, because they share work.
-    is_rigid : bool
-        Whether the shape of the boundary is fixed. More samples help such a family least: if it is behind on a part of
-        many samples, it is behind on all of them.
+    is_costly : bool
+        Whether the final fit to many samples takes much longer than that of other families.
+    final_cost : float
+        About how many times as long as that of a candidate to a fold of as many samples the final fit takes.
     """
 
     name: str
-    screened_from = MANY_SAMPLES
+    go_on = 2
     shares_folds = False
     has_path = False
-    is_rigid = False
+    is_costly = False
+    final_cost = 3.0
 
     @abstractmethod
     def candidates(self, samples: Samples) -> list[Parameters]:
@@ -148,14 +179,10 @@ class Family(ABC):
         return model.fit(X, y, sample_weight=weight)
 
 
-class MarginFamily(Family):
-    """`HyperbolicSVC`: all C of a path at once."""
+class GeodesicFamily(Family):
+    """`HyperbolicSVC`."""
 
-    has_path = True
-    is_rigid = True
-
-    def __init__(self, boundary: str) -> None:
-        self.name = boundary
+    name = "geodesic"
 
     def candidates(self, samples: Samples) -> list[Parameters]:
         return [{"C": C} for C in CS]
@@ -164,10 +191,41 @@ class MarginFamily(Family):
         return HyperbolicSVC(boundary=self.name, **parameters)
 
     def _on_fold(self, candidates: Sequence[Parameters], train: Samples, tested: Array) -> list[Answers]:
-        model = self.model(candidates[0]).set_params(tol=ROUGH)
-        if self.name == "geodesic":
-            model.set_params(solver_options={"verify": False})
-        return _on_path(model, _path(candidates), train, tested)
+        models = [self.model({"tol": ROUGH, "solver_options": {"verify": False}, **each}) for each in candidates]
+        return [Answers.of(self.fit(model, train.X, train.labels, train.weight), tested) for model in models]
+
+
+class CurveFamily(Family):
+    """`HyperbolicSVC` with curves as boundaries: all C of a path at once."""
+
+    name = "curve"
+    has_path = True
+    final_cost = 50.0  # with a certificate
+
+    def candidates(self, samples: Samples) -> list[Parameters]:
+        return [{"C": C} for C in CS]
+
+    def model(self, parameters: Parameters) -> HyperbolicSVC:
+        return HyperbolicSVC(boundary=self.name, **parameters)
+
+    def answers(self, candidates: Sequence[Parameters], samples: Samples, folds: Folds) -> list[list[Answers]]:
+        if any(set(each) - {"C"} for each in candidates) or samples.X.shape[1] > FEW_DIMENSIONS:
+            model = self.model({"tol": ROUGH, **candidates[0]})
+            return [_on_path(model, _path(candidates), samples.take(train), samples.X[test]) for train, test in folds]
+        return [self._curves(_path(candidates), Pairs.of(samples, train), samples.X[test]) for train, test in folds]
+
+    def _curves(self, Cs: Sequence[float], pairs: Pairs, tested: Array) -> list[Answers]:
+        family, X = pairs.family(np.empty((0, 0))), pairs.samples.X
+        points, factors = np.ascontiguousarray(X[family.rows]), np.sort(Cs) / SQRT2
+        planes = np.empty((len(Cs), len(pairs.code), X.shape[1] + 1))
+        minimise_curves(points, family.y, family.costs, family.starts, factors, ROUGH, planes)
+        owner = np.repeat(np.arange(len(pairs.code)), np.diff(family.starts))
+        found = []
+        for place in np.argsort(np.argsort(Cs, kind="stable"), kind="stable").tolist():
+            normals, intercepts = planes[place, :, :-1], planes[place, :, -1]
+            trained = np.einsum("ij,ij->i", points, normals[owner]) + intercepts[owner]
+            found.append(pairs.answers(trained, family.starts, tested @ normals.T + intercepts))
+        return found
 
 
 class NeighbourFamily(Family):
@@ -198,6 +256,8 @@ class ForestFamily(Family):
     """`HyperbolicForestClassifier`."""
 
     name = "forest"
+    go_on = 1
+    final_cost = 5.0  # as many times as many trees
 
     def __init__(self, seed: int, n_estimators: int) -> None:
         self.seed, self.n_estimators = seed, n_estimators
@@ -211,17 +271,16 @@ class ForestFamily(Family):
 
 
 class KernelFamily(Family):
-    """`HyperbolicKernelSVC`: one kernel matrix serves all folds and every C.
-
-    In the folds, where nothing has to be proved, libsvm solves the problems; its objective is that of
-    `HyperbolicKernelSVC`, which is fitted if a kernel is chosen. For many samples there is no matrix: kernels are
-    approximated by landmarks, and `HyperbolicKernelSVC` is fitted in the folds as well.
-    """
+    """`HyperbolicKernelSVC`: a matrix of distances serves all kernels, and a kernel matrix all folds and every C."""
 
     name = "kernel"
-    screened_from = 1500
+    go_on = 3
     shares_folds = True
     has_path = True
+    is_costly = True
+
+    def __init__(self) -> None:
+        self._chords = Chords()
 
     def candidates(self, samples: Samples) -> list[Parameters]:
         found: list[Parameters] = []
@@ -256,19 +315,32 @@ class KernelFamily(Family):
         return ", ".join([parameters.get("kernel", "heat"), *(f"{k} = {_number(v)}" for k, v in others.items())])
 
     def answers(self, candidates: Sequence[Parameters], samples: Samples, folds: Folds) -> list[list[Answers]]:
-        model, Cs = self.model(candidates[0]).set_params(tol=ROUGH), _path(candidates)
-        if model.n_landmarks is not None:
-            found = []
-            for train, test in folds:  # at most as many landmarks as there are different samples
-                own = samples.take(train)
-                model.n_landmarks = min(model.n_landmarks or LANDMARKS, len(np.unique(own.X, axis=0)))
-                found.append(_on_path(model, Cs, own, samples.X[test]))
-            return found
+        model, Cs = self.model({"tol": ROUGH, **candidates[0]}), _path(candidates)
         kernel = chosen_kernel(model.kernel, model._kernel_parameters(), samples.X, samples.weight, 1.0)
+        if set(candidates[0]) - {"kernel", "C", *PARAMETERS.values()} or not hasattr(kernel, "profile"):
+            return [_on_path(model, Cs, samples.take(train), samples.X[test]) for train, test in folds]
         used = np.unique(np.concatenate([rows for fold in folds for rows in fold]))
-        gram = kernel.between(polar_points(samples.X[used]))
-        own = samples.take(used)
-        return [_from_gram(gram, Cs, own, *(np.searchsorted(used, rows) for rows in fold)) for fold in folds]
+        gram = kernel.profile(self._chords.of(samples, used), samples.X.shape[1] - 1, np)
+        found = []
+        for train, test in folds:
+            pairs = Pairs.of(samples, train)
+            rows, tested = np.searchsorted(used, pairs.rows), np.searchsorted(used, test)
+            found.append(_on_matrix(pairs, Cs, gram[np.ix_(rows, rows)], gram[np.ix_(tested, rows)]))
+        return found
+
+
+class Chords:
+    """``sinh^2(d/2)`` of all pairs of the samples that were asked for last: several kernels need the same ones."""
+
+    def __init__(self) -> None:
+        self.lock, self.points, self.values = Lock(), np.empty((0, 0)), np.empty((0, 0))
+
+    def of(self, samples: Samples, rows: np.ndarray) -> Array:
+        points = samples.X[rows]
+        with self.lock:
+            if not np.array_equal(points, self.points):
+                self.points, self.values = points, of_pairs(lambda S, xp: S, polar_points(points))
+            return self.values
 
 
 def _number(value: Any) -> str:
@@ -285,166 +357,26 @@ def _on_path(model: Any, Cs: Sequence[float], train: Samples, tested: Array) -> 
     return [Answers.of(each, tested) for each in fitted]
 
 
-def _from_gram(
-    gram: Array, Cs: Sequence[float], samples: Samples, train: np.ndarray, test: np.ndarray
-) -> list[Answers]:
-    """Answers for the rows `test` of classifiers fitted to the rows `train` for every C."""
-    rows = train[np.argsort(samples.labels[train], kind="stable")]
-    own = samples.take(rows)
-    classes, sizes = np.unique(own.labels, return_counts=True)
-    among, towards = gram[np.ix_(rows, rows)], gram[np.ix_(test, rows)]
-    sorted_samples = TrainingSet(own.X, [0, *np.cumsum(sizes).tolist()], own.weight)
-    code = make_scheme("ovo", classes.size).code
-    sign = 1.0 if classes.size == 2 else -1.0  # libsvm's pairs speak for their first class
-    found = []
-    for C in Cs:
-        machine = SVC(C=C, kernel="precomputed", tol=ROUGH, decision_function_shape="ovo", max_iter=STEPS * len(rows))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            machine.fit(among, own.labels, sample_weight=own.weight)
-        trained, tested = (sign * machine.decision_function(K).reshape(len(K), -1) for K in (among, towards))
-        platt = calibrate(sorted_samples, code, partial(_scores_of, trained, sorted_samples, code))
-        found.append(_voted(tested, classes.size, platt))
-    return found
+def _on_matrix(pairs: Pairs, Cs: Sequence[float], among: Array, towards: Array) -> list[Answers]:
+    """Answers of kernel classifiers for every C, from kernel values of the training samples, (n, n), and of the tested.
 
-
-def _voted(scores: Array, n_classes: int, platt: tuple[Array, Array]) -> Answers:
-    scheme = make_scheme("ovo", n_classes, lambda: platt)
-    return Answers(scheme.probability(scores), scheme.decision(scores))
-
-
-def _scores_of(scores: Array, samples: TrainingSet, code: np.ndarray, k: int) -> Array:
-    return samples.rows(scores[:, k], code[k])
-
-
-# -- search ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(eq=False)
-class Candidate:
-    """Parameters of a family, their answers and scores on every fold, and the seconds these took.
-
-    `screening` is the score on a part of the samples. Candidates that ended there have no answers.
+    Each C begins with the coefficients of the next smaller one, scaled: they fit its box.
     """
-
-    family: Family
-    parameters: Parameters
-    answers: list[Answers] = field(default_factory=list)
-    scores: Array = field(default_factory=lambda: np.empty(0))
-    seconds: float = 0.0
-    screening: float = np.nan
-
-    @property
-    def name(self) -> str:
-        """The name of the family."""
-        return self.family.name
-
-    @property
-    def words(self) -> str:
-        return f"{self.name} ({self.family.in_words(self.parameters)})"
-
-    @property
-    def mean(self) -> float:
-        return mean_score(self.scores)
-
-
-@dataclass(frozen=True, eq=False)
-class Search:
-    """Samples, how answers are scored, and how the work is done."""
-
-    samples: Samples
-    scorer: Scorer
-    n_jobs: int | None
-    progress: bool
-    seed: int
-
-    def run(self, wanted: Sequence[tuple[Family, list[Parameters]]], folds: Folds) -> list[Candidate]:
-        """Try candidates on the folds; of screened families those that do best on a part of the samples."""
-        candidates = [Candidate(family, parameters) for family, given in wanted for parameters in given]
-        n_samples = len(self.samples.labels)
-        self._screen([each for each in candidates if n_samples > each.family.screened_from])
-        going_on = [each for each in candidates if not np.isneginf(each.screening)]
-        for each in going_on:
-            each.parameters = each.family.on_all(each.parameters, n_samples)
-        self._try(going_on, folds, "candidates")
-        return candidates
-
-    def _screen(self, candidates: list[Candidate]) -> None:
-        """Set the `screening` score of candidates, -inf for those that do not go on."""
-        are_many = len(self.samples.labels) > MANY_SAMPLES
-        size, go_on = (PART_OF_MANY, GO_ON_OF_MANY) if are_many else (PART, GO_ON)
-        if len(candidates) <= go_on:
-            return
-        rows = part_of(self.samples.labels, size, self.seed)
-        folds = StratifiedKFold(SCREENING_FOLDS, shuffle=True, random_state=self.seed)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            parts = [(rows[train], rows[test]) for train, test in folds.split(rows, self.samples.labels[rows])]
-        self._try(candidates, parts, "candidates on a part of the samples")
-        best = max(candidates, key=lambda each: each.mean)
-        for family, own in _by_family(candidates):
-            own.sort(key=lambda each: -each.mean)
-            is_behind = family.is_rigid and not is_near(own[0].scores, best.scores)
-            for place, each in enumerate(own):
-                each.screening = -np.inf if is_behind or place >= go_on else each.mean
-        for each in candidates:
-            each.answers, each.scores = [], np.empty(0)
-
-    def _try(self, candidates: list[Candidate], folds: Folds, what: str) -> None:
-        """Fill in answers and scores on all folds."""
-        work = []
-        for family, own in _by_family(candidates):
-            groups = [[own[i] for i in places] for places in family.tasks([each.parameters for each in own])]
-            parts = [list(range(len(folds)))] if family.shares_folds else [[k] for k in range(len(folds))]
-            work += [(group, part) for group in groups for part in parts]
-        for each in candidates:
-            each.answers = [None] * len(folds)  # type: ignore[list-item]
-        tasks = (delayed(self._answers)(group, [folds[k] for k in part]) for group, part in work)
-        with warnings.catch_warnings():  # here, because filters are those of all threads
-            for expected in (ConvergenceWarning, KernelSpreadWarning):
-                warnings.simplefilter("ignore", expected)
-            done: Iterable = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(tasks)
-            if self.progress:
-                done = tracked(done, what, len(work), closing=True)
-            for (group, part), (answers, seconds) in zip(work, done, strict=True):
-                for k, of_fold in zip(part, answers, strict=True):
-                    for each, own_answers in zip(group, of_fold, strict=True):
-                        each.answers[k] = own_answers
-                for each in group:
-                    each.seconds += seconds / len(group)
-        tests = [test for _, test in folds]
-        for each in candidates:
-            each.scores = self.scorer.scores(each.answers, tests)
-
-    def _answers(self, group: list[Candidate], folds: Folds) -> tuple[list[list[Answers]], float]:
-        """Answers of a group of candidates on some folds, and the seconds; folds may lack classes to train on."""
-        began = time.perf_counter()
-        labels, n_classes = self.samples.labels, self.scorer.classes.size
-        present = [np.unique(labels[train]) for train, _ in folds]
-        usable = [fold for fold, classes in zip(folds, present, strict=True) if classes.size > 1]
-        with config_context(assume_finite=True, skip_parameter_validation=True):  # of this thread
-            fitted = iter(group[0].family.answers([each.parameters for each in group], self.samples, usable))
-        found = []
-        for (_, test), classes in zip(folds, present, strict=True):
-            if classes.size > 1:
-                found.append([answers.among(classes, n_classes) for answers in next(fitted)])
-            else:  # nothing to learn: the one class there is
-                found.append([Answers(np.ones((len(test), 1))).among(classes, n_classes)] * len(group))
-        return found, time.perf_counter() - began
-
-
-def _by_family(candidates: Sequence[Candidate]) -> list[tuple[Family, list[Candidate]]]:
-    families = dict.fromkeys(each.family for each in candidates)
-    return [(family, [each for each in candidates if each.family is family]) for family in families]
-
-
-def part_of(labels: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Rows of about `size` samples, drawn in proportion to the classes, but at least `LEAST_OF_A_CLASS` of each."""
-    rng = np.random.RandomState(seed)
-    share = size / labels.size
-    chosen = []
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label)
-        wanted = min(rows.size, max(LEAST_OF_A_CLASS, round(share * rows.size)))
-        chosen.append(rng.permutation(rows)[:wanted])
-    return np.sort(np.concatenate(chosen))
+    family = pairs.family(among)
+    y = family.y
+    gradient, intercepts = np.empty(y.size), np.empty(len(pairs.code))
+    beta, last = np.zeros(y.size), 1.0
+    most_steps = STEPS * np.diff(family.starts)
+    place = np.repeat(pairs.code != 0.0, pairs.samples.sizes, axis=1)
+    coefficients = np.zeros(place.shape)
+    found: dict[int, Answers] = {}
+    for i in np.argsort(Cs, kind="stable").tolist():
+        beta *= Cs[i] / last
+        last = Cs[i]
+        problems = PairsOfMatrix(*replace(family, C=last).arrays)
+        gaps, steps = np.empty(intercepts.size), np.zeros(intercepts.size, dtype=np.intp)
+        minimise_family(problems, ROUGH, FIRST_TOL, most_steps, beta, gradient, intercepts, gaps, steps)
+        coefficients[place] = beta
+        trained = gradient + y + np.repeat(intercepts, np.diff(family.starts))
+        found[i] = pairs.answers(trained, family.starts, towards @ coefficients.T + intercepts)
+    return [found[i] for i in range(len(Cs))]
