@@ -35,8 +35,6 @@ DATASETS = (*GAUSSIANS, *TREES, *REAL)
 MAX_SAMPLES = 600
 TEST_SHARE = 0.4
 PGD = {"epochs": 1000}
-
-
 #: One fit: data set, seed, size, rho and method, and shares of the test points by name (see `ASPECTS`).
 Measurement = dict[str, Any]
 
@@ -79,12 +77,11 @@ def draw(dataset: str, seed: int) -> tuple[Array, Array, np.ndarray, np.ndarray]
         X, y = make_gaussian_mixture(100, n_classes, scale=scale, random_state=first + seed, return_X_y=True)
     else:
         X, y = load(dataset)
-    counts = np.bincount(y)
-    keep = np.flatnonzero(counts[y] >= 5)  # classes of which a split would leave nothing
+    keep = np.bincount(y)[y] >= 5  # without classes of which a split would leave nothing
     X, y = X[keep], y[keep]
     if len(y) > MAX_SAMPLES:
         X, _, y, _ = train_test_split(X, y, train_size=MAX_SAMPLES, stratify=y, random_state=seed)
-        keep = np.flatnonzero(np.bincount(y)[y] >= 3)
+        keep = np.bincount(y)[y] >= 3
         X, y = X[keep], y[keep]
     return tuple(train_test_split(X, y, test_size=TEST_SHARE, stratify=y, random_state=seed))
 
@@ -158,28 +155,16 @@ def measure(dataset: str, seed: int, sizes: Sequence[float], methods: Sequence[s
 
 def fit(name: str, rho: float, X: Array, y: np.ndarray) -> HyperbolicSVC:
     """The classifier of a method, fitted; one-vs-one."""
-    method = METHODS[name]
-    model = HyperbolicSVC(
-        C=method.C,
-        solver=method.solver,
-        solver_options=PGD if method.solver == "pgd" else None,
-        uncertainty=None if method.uncertainty is None else method.uncertainty(rho, X),
-        tol=1e-4,
-    )
+    solver, make_set, C = METHODS[name]
+    options, noise = PGD if solver == "pgd" else None, None if make_set is None else make_set(rho, X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X, y)
+        return HyperbolicSVC(C=C, solver=solver, solver_options=options, uncertainty=noise, tol=1e-4).fit(X, y)
 
-
-# -- the report --------------------------------------------------------------------------------------------------------
 
 #: What is measured, and how it is called.
-ASPECTS = {
-    "clean": "clean",
-    "noisy_test": "noise on test points",
-    "noisy_train": "noise on training points",
-    "certified": "worst case within rho",
-}
+ASPECTS = {"clean": "clean", "noisy_test": "noise on test points", "noisy_train": "noise on training points"}
+ASPECTS["certified"] = "worst case within rho"
 REFERENCE = "exact"
 SECTION = "Accuracy by size of noise and sets"
 
@@ -189,25 +174,20 @@ def by_dataset(measurements: Sequence[Measurement]) -> dict[tuple[str, float], d
 
     The order of the data sets is the same everywhere, so that differences between methods can be taken.
     """
-    names = sorted({m["dataset"] for m in measurements})
+    names, aspects = sorted({m["dataset"] for m in measurements}), (*ASPECTS, "attacked")
     found: dict[tuple[str, float], dict[str, Array]] = {}
     for place in {(m["method"], m["size"]) for m in measurements}:
         own = [[m for m in measurements if (m["method"], m["size"], m["dataset"]) == (*place, name)] for name in names]
-        found[place] = {
-            aspect: np.array([100.0 * np.mean([m[aspect] for m in draws]) for draws in own])
-            for aspect in (*ASPECTS, "attacked")
-        }
+        means = np.array([[100.0 * np.mean([m[aspect] for m in draws]) for draws in own] for aspect in aspects])
+        found[place] = dict(zip(aspects, means, strict=True))
     return found
 
 
 def size_table(measurements: Sequence[Measurement], size: float) -> Table:
     """Mean accuracies at one size. Behind each: the difference to plain `exact`, its standard error over data sets."""
     table = by_dataset(measurements)
-    rows = [
-        [method, *(_text(table[method, size], table[REFERENCE, size], aspect) for aspect in ASPECTS)]
-        for method in METHODS
-        if (method, size) in table
-    ]
+    plain, methods = table[REFERENCE, size], [method for method in METHODS if (method, size) in table]
+    rows = [[method, *(_text(table[method, size], plain, aspect) for aspect in ASPECTS)] for method in methods]
     return Table(f"size-{size:g}", f"Size {size:g}", ["Method", *ASPECTS.values()], rows, "", SECTION)
 
 
@@ -255,11 +235,9 @@ def make_report(measurements: Sequence[Measurement], folder: Path, facts: Mappin
     """The tables, and the figure as a file in `folder`."""
     datasets, seeds = sorted({m["dataset"] for m in measurements}), len({m["seed"] for m in measurements})
     report = Report("Robustness", ((SECTION, False),), facts)
-    report.paragraph = (
-        f"Accuracy in per cent, averaged over the data sets {', '.join(datasets)} ({seeds} "
-        f"draw{'s' if seeds > 1 else ''} each). In brackets: the difference to plain `exact`, and its standard error "
-        "over the data sets."
-    )
+    counted = f"{', '.join(datasets)} ({seeds} draw{'s' if seeds > 1 else ''} each)"
+    measured = "In brackets: the difference to plain `exact`, and its standard error over the data sets."
+    report.paragraph = f"Accuracy in per cent, averaged over the data sets {counted}. {measured}"
     caption = "Differences to plain `exact` in percentage points; bars are standard errors over data sets."
     report.draw(Picture(folder / "robustness.png", SECTION, caption), draw_differences, measurements)
     for size in sorted({m["size"] for m in measurements}):

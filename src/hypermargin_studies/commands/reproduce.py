@@ -8,22 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypermargin.cli.console import CommandError, make_folder, say, warn
-from hypermargin_studies.commands import (
-    HELP,
-    add_study_arguments,
-    check_at_least_one,
-    check_limit,
-    names_in,
-    numbers_in,
-    run_or_report,
-    warn_of,
-)
+from hypermargin_studies import commands as shared
 
 if TYPE_CHECKING:
     from hypermargin_studies.engine.cells import Results
     from hypermargin_studies.reproduction.cells import Cell, Plan
 
-EXAMPLES = HELP["reproduce"]
+EXAMPLES = shared.HELP["reproduce"]
 QUICK_LIMIT, FULL_LIMIT = 60.0, 900.0
 
 
@@ -34,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schemes", metavar="A,B", default="ovr,ovo", help="multi-class schemes (%(default)s)")
     parser.add_argument("-C", "--C", metavar="A,B,...", help="values of C (default: the paper's)")
     meant = f", then it is a labelled hole; {QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g}"
-    add_study_arguments(parser, "reproduction", os.cpu_count() or 1, None, meant)
+    shared.add_study_arguments(parser, "reproduction", os.cpu_count() or 1, None, meant)
     parser.add_argument("--dask", metavar="ADDRESS", help="run the cells on the Dask cluster with this scheduler")
     device = "run the moment relaxations by PyTorch on this device, such as cuda; the report says which they were"
     parser.add_argument("--device", metavar="NAME", help=device)
@@ -46,13 +37,13 @@ def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.cells import Cache, check_device, expected_seconds
     from hypermargin_studies.reproduction.cells import Selection, make_plan
 
-    check_at_least_one(args, "jobs")
+    shared.check_at_least_one(args, "jobs")
     limit = args.time_limit if args.time_limit is not None else (QUICK_LIMIT if args.quick else FULL_LIMIT)
-    check_limit(limit)
+    shared.check_limit(limit)
     datasets, methods, schemes = (
-        names_in(getattr(args, name), f"--{name} names nothing") for name in ("datasets", "methods", "schemes")
+        shared.names_in(getattr(args, name), f"--{name} names nothing") for name in ("datasets", "methods", "schemes")
     )
-    C = numbers_in(args.C, "--C", "with commas between them")
+    C = shared.numbers_in(args.C, "--C", "with commas between them")
     selection = Selection(datasets, methods, schemes, C, grid=not args.no_grid, quick=args.quick)
     if args.device is not None and args.dask is None:  # a cluster's workers have their own
         check_device(args.device)
@@ -68,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     if args.plan:
         announce(*cache.split(plan.cells, limit, fresh=args.fresh, device=args.device))
         return
-    results = run_or_report(args, plan.cells, cache, limit, announce, dask=args.dask, device=args.device)
+    results = shared.run_or_report(args, plan.cells, cache, limit, announce, dask=args.dask, device=args.device)
     _report(args, results, folder, limit)
 
 
@@ -91,7 +82,7 @@ def _report(args: argparse.Namespace, results: "Results", folder: Path, limit: f
     }
     report = make_report(summary, folder, facts, is_quick=args.quick)
     page = write_report(report, folder)
-    warn_of(report)
+    shared.warn_of(report)
     if args.results_page:
         say(f"wrote {args.results_page} and {write_results_page(report, Path(args.results_page))}")
     for state, count in sorted(Counter(record["state"] for _, record in summary.holes).items()):

@@ -87,10 +87,8 @@ def _show(solver: str, scores: Sequence["Score"]) -> list[tuple]:
     if len(groups) == 2:
         del groups["all"]  # the same as the one data set
     columns = ("data", "problems", "answered", "within 1e-3", "within 1e-6", "median gap", "worst gap", "seconds")
-    caption = (
-        "Gap: (objective - certified lower bound)/objective, recomputed from the data. Seconds: in total, of what was "
-        "answered."
-    )
+    caption = "Gap: (objective - certified lower bound)/objective, recomputed from the data."
+    caption += " Seconds: in total, of what was answered."
     show_table(f"{solver}: {len(scores)} problems", columns, [_row(*group) for group in groups.items()], caption)
     troubles = Counter(score.trouble for score in scores if score.trouble)
     for trouble, count in troubles.most_common(5):

@@ -79,10 +79,9 @@ class Cache:
 
     def read(self, cell: Cell) -> Record | None:
         """The record of a cell; None if there is none, or only a damaged one."""
-        try:
+        record = None
+        with suppress(OSError, ValueError):
             record = json.loads(self.path(cell).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
         return record if isinstance(record, dict) and "state" in record else None
 
     def write(self, cell: Cell, record: Record) -> None:
@@ -91,7 +90,7 @@ class Cache:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}.tmp")
         unfinished.write_text(json.dumps({"cell": cell.to_dict(), **record}), encoding="utf-8")
-        os.replace(unfinished, path)
+        unfinished.replace(path)
 
     def settled(self, cell: Cell, limit: float, device: str | None = None) -> Record | None:
         """The record of a cell that need not be run again: it finished, or was given up with at least as much time.
@@ -114,8 +113,6 @@ class Cache:
         """Results of a report without a run: what is not settled is on disk, or has not been run yet."""
         return [*done, *((cell, self.read(cell) or {"state": NOT_RUN, "reason": "not run yet"}) for cell in missing)]
 
-
-# -- running -----------------------------------------------------------------------------------------------------------
 
 #: A cell whose estimate is this many times the limit is not begun: estimates are rough, but not as rough as that.
 FAR = 3.0
@@ -158,13 +155,11 @@ def run_cells(
 
 def work(cell: Cell, limit: float, hopeless: dict[Hashable, Cell], device: str | None = None) -> tuple[Cell, Record]:
     """One cell in the worker process of this thread; threads share `hopeless`, the cells that ran out of time."""
-    reason = ""
+    skipped: Record = {"state": SKIPPED, "limit": limit}
     if cell.group in hopeless:
-        reason = f"{hopeless[cell.group].in_words()} took more than {limit:g} s"
-    elif not cell.runs_on(device) and cell.estimate() > FAR * limit:
-        reason = f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"
-    if reason:
-        return cell, {"state": SKIPPED, "limit": limit, "reason": reason}
+        return cell, {**skipped, "reason": f"{hopeless[cell.group].in_words()} took more than {limit:g} s"}
+    if not cell.runs_on(device) and cell.estimate() > FAR * limit:
+        return cell, {**skipped, "reason": f"estimated at {cell.estimate():.0f} s, far more than {limit:g} s"}
     if getattr(_HERE, "worker", None) not in _WORKERS:  # none yet, or that of a run which is over
         _HERE.worker = LimitedWorker(type(cell).__module__)
         _WORKERS.append(_HERE.worker)
@@ -187,11 +182,8 @@ def run_missing(cells: Sequence[Cell], cache: Cache, **how: Any) -> Results:
     if not cells:
         return results
     made_by = commit()
+    style: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
     with Progress("cells", len(cells)) as progress:
-
-        def line(text: str) -> None:
-            progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
         try:
             for cell, record in run_cells(cells, **how):
                 record["commit"] = made_by
@@ -199,9 +191,10 @@ def run_missing(cells: Sequence[Cell], cache: Cache, **how: Any) -> Results:
                 results.append((cell, record))
                 progress.at(progress.done + 1, cell.in_words())
                 if record["state"] == FAILED:
-                    line(f"failed: {cell.in_words()}: {record['reason']}")
+                    progress.console.print(f"failed: {cell.in_words()}: {record['reason']}", **style)
         except KeyboardInterrupt:
-            line(f"finished cells are kept in {cache.folder}; the same command goes on from there")
+            kept = f"finished cells are kept in {cache.folder}; the same command goes on from there"
+            progress.console.print(kept, **style)
             raise
     return results
 
@@ -211,16 +204,11 @@ def expected_seconds(cells: Sequence[Cell], limit: float, device: str | None = N
 
     What is far above the limit is not begun, except on a device, for which no estimates were made.
     """
-    total = 0.0
-    over: set[Hashable] = set()
-    for cell in cells:
-        estimate = cell.estimate()
-        if estimate < limit:
-            total += estimate
-        elif (estimate <= FAR * limit or cell.runs_on(device)) and cell.group not in over:
-            over.add(cell.group)
-            total += limit
-    return total
+    short = sum(cell.estimate() for cell in cells if cell.estimate() < limit)
+    long = [
+        cell for cell in cells if limit <= cell.estimate() and (cell.estimate() <= FAR * limit or cell.runs_on(device))
+    ]
+    return short + limit * len({cell.group for cell in long})
 
 
 @contextmanager
@@ -232,33 +220,26 @@ def _backend(jobs: int, dask: str | None) -> Iterator[None]:
         return
     try:
         from distributed import Client
+
+        client = Client(dask, timeout=CONNECT)
     except ImportError:
         raise ValueError("--dask needs the package distributed: pip install 'hypermargin[cluster]'") from None
-    try:
-        client = Client(dask, timeout=CONNECT)
     except (OSError, ValueError, TimeoutError) as error:
         raise ValueError(f"no Dask scheduler answers at {dask!r} ({type(error).__name__})") from error
     with client, parallel_config("dask", client=client):
         yield
 
 
-# -- the software and hardware of a run; nothing names the user or the machine -----------------------------------------
-
-
 def describe_environment() -> dict[str, str]:
     """Versions, processor and commit, in the order a reader wants them."""
-    described = {
-        "hypermargin": __version__,
-        "commit": commit(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "Python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "processor": platform.processor() or "unknown",
-    }
+    processors = [platform.processor() or "unknown"]
     with suppress(OSError):
         cpus = Path("/proc/cpuinfo").read_text().splitlines()
-        named = [line.partition(":")[2].strip() for line in cpus if line.startswith("model name")]
-        described["processor"] = named[0] if named else described["processor"]
+        processors = [line.partition(":")[2].strip() for line in cpus if line.startswith("model name")] or processors
+    described = {"hypermargin": __version__, "commit": commit()}
+    described |= {"date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "Python": platform.python_version()}
+    described["system"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    described["processor"] = processors[0]
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
             described[package] = version(package)
@@ -269,10 +250,10 @@ def check_device(device: str) -> None:
     """A `ValueError` that says what is wrong where PyTorch cannot work on `device`."""
     try:
         import torch
+
+        torch.zeros(1, device=device)
     except ImportError:
         raise ValueError("--device needs PyTorch: pip install 'hypermargin[gpu]'") from None
-    try:
-        torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"PyTorch cannot use the device {device!r} ({str(error).splitlines()[0]})") from None
 
@@ -281,9 +262,8 @@ def commit() -> str:
     """The commit of the checkout this package runs from, "+" where files differ from it; "unknown" elsewhere."""
     git = ("git", "-C", str(Path(__file__).parents[2]))  # the folder of this package and the library
     how: dict[str, Any] = {"capture_output": True, "text": True, "check": True, "timeout": 10}
-    try:
+    with suppress(OSError, subprocess.SubprocessError):
         number = subprocess.run((*git, "rev-parse", "--short=12", "HEAD"), **how).stdout.strip()
-        status = subprocess.run((*git, "status", "--porcelain", "--untracked-files=no", "--", "."), **how)
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
-    return number + ("+" if status.stdout.strip() else "")
+        changed = subprocess.run((*git, "status", "--porcelain", "--untracked-files=no", "--", "."), **how)
+        return number + "+" * bool(changed.stdout.strip())
+    return "unknown"

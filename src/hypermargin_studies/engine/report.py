@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any, TypeVar
@@ -107,37 +108,28 @@ def to_markdown(table: Table, level: int = 3) -> str:
 
 def to_csv(table: Table) -> str:
     """The table; columns in which the paper has numbers are followed by one with those and one with explanations."""
-    compared = [any(row[k].paper for row in table.rows) for k in range(len(table.columns))]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    widths = [3 if any(row[k].paper for row in table.rows) else 1 for k in range(len(table.columns))]
     lines = [[(name, f"{name}: paper", f"{name}: differs because") for name in table.columns]]
     lines += [[(entry.text, entry.paper, entry.why.text if entry.why else "") for entry in row] for row in table.rows]
+    out = io.StringIO()
     for line in lines:
-        writer.writerow(
-            text for texts, both in zip(line, compared, strict=True) for text in (texts if both else texts[:1])
-        )
+        texts = chain.from_iterable(triple[:width] for triple, width in zip(line, widths, strict=True))
+        csv.writer(out, lineterminator="\n").writerow(texts)
     return out.getvalue()
 
 
 def to_html(table: Table) -> str:
     """The table with a caption, sortable columns, a filter where it is long, and its footnotes."""
-    head = "".join(
-        f'<th{"" if k < table.n_text else " class=num"} tabindex="0">{escape(name)}</th>'
-        for k, name in enumerate(table.columns)
-    )
-    body = "\n".join(
-        "<tr>" + "".join(_td(entry, k < table.n_text) for k, entry in enumerate(row)) + "</tr>" for row in table.rows
-    )
-    search = '<input type="search" placeholder="filter rows" aria-label="filter rows">'
-    search = search if len(table.rows) > FILTERED else ""
+    kinds = ["" if k < table.n_text else " class=num" for k in range(len(table.columns))]
+    heads = [f'<th{kind} tabindex="0">{escape(name)}</th>' for kind, name in zip(kinds, table.columns, strict=True)]
+    rows = ["".join(_td(entry, k < table.n_text) for k, entry in enumerate(row)) for row in table.rows]
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    search = '<input type="search" placeholder="filter rows" aria-label="filter rows">' * (len(rows) > FILTERED)
     notes = "".join(f"<li><b>{MARK}{escape(n.name)}</b> {escape(n.text)}</li>" for n in table.footnotes())
-    caption = f"<p class=caption>{escape(table.caption)}</p>" if table.caption else ""
-    return (
-        f'<figure class=table id="{table.slug}"><h3>{escape(table.title)}</h3>{caption}{search}'
-        f"<div class=scroll tabindex=0><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
-        + (f"<ul class=notes>{notes}</ul>" if notes else "")
-        + "</figure>"
-    )
+    caption = f"<p class=caption>{escape(table.caption)}</p>" * bool(table.caption)
+    head = f'<figure class=table id="{table.slug}"><h3>{escape(table.title)}</h3>{caption}{search}'
+    shown = f"<table><thead><tr>{''.join(heads)}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
+    return f"{head}<div class=scroll tabindex=0>{shown}</div>{f'<ul class=notes>{notes}</ul>' * bool(notes)}</figure>"
 
 
 def _td(entry: Entry, is_text: bool) -> str:
@@ -213,7 +205,7 @@ class Report:
     def _notice(self) -> str:
         """The notice, and a sentence if a part failed."""
         text = f"{len(self.failures)} parts of this report could not be made; its last section says which, and why."
-        return " ".join([self.notice] * bool(self.notice) + [text] * bool(self.failures))
+        return f"{self.notice} {text * bool(self.failures)}".strip()
 
     def write(self, folder: Path, name: str) -> Path:
         """Write ``name.html`` and ``name.md``; returns the first."""
@@ -229,8 +221,7 @@ class Report:
         for name, folded in (*self.sections, (FAILED_PARTS, False)):
             pictures = [picture for picture in self.pictures if picture.section == name]
             tables = [table for table in (*self.tables, self.failed) if table.section == name and table.rows]
-            if pictures or tables:
-                found.append((name, folded, pictures, tables))
+            found += [(name, folded, pictures, tables)] * bool(pictures or tables)
         return found
 
     def markdown(self, folder: Path, made_by: str = "") -> str:
@@ -251,7 +242,7 @@ class Report:
             links.append(f'<a href="#{anchor}">{escape(name)}</a>')
             content = "\n".join([*(picture.html() for picture in pictures), *map(to_html, tables)])
             if folded:
-                count = f"show {len(tables)} table{'s' if len(tables) != 1 else ''}"
+                count = f"show {len(tables)} table{'s' * (len(tables) != 1)}"
                 content = f"<details><summary>{count}</summary>\n{content}\n</details>"
             body.append(f'<section><h2 id="{anchor}">{escape(name)}</h2>\n{content}\n</section>')
         return Template(_asset("html")).substitute(
@@ -270,29 +261,22 @@ class Report:
 
 def _save(path: Path, kinds: Sequence[str], make: Callable[..., Any], *arguments: object) -> bool:
     """Save the figure that `make` returns as .png and as other kinds; False if there is none."""
-    import matplotlib
-
-    matplotlib.use("Agg")  # pictures in files need no screen
     from matplotlib import pyplot as plt
 
+    plt.switch_backend("Agg")  # pictures in files need no screen
     figure = make(*arguments)
     if figure is None:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        for kind in (path.suffix[1:], *kinds):
-            metadata = {"Date": None} if kind == "svg" else None  # the same results give the same files
-            figure.savefig(path.with_suffix(f".{kind}"), dpi=110, bbox_inches="tight", metadata=metadata)
-    finally:
-        plt.close(figure)
+    for kind in (path.suffix[1:], *kinds):
+        metadata = {"Date": None} if kind == "svg" else None  # the same results give the same files
+        figure.savefig(path.with_suffix(f".{kind}"), dpi=110, bbox_inches="tight", metadata=metadata)
+    plt.close(figure)
     return True
 
 
 def _asset(kind: str) -> str:
     return files("hypermargin_studies.engine").joinpath(f"report.{kind}").read_text(encoding="utf-8")
-
-
-# -- parts of a page that several commands write -----------------------------------------------------------------------
 
 
 def marked(text: str, name: str) -> str:

@@ -13,9 +13,8 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 COMMAND = (sys.executable, "-m", "hypermargin_studies.engine.worker")
 #: One thread per worker: `--jobs` says how many cores are used, and times can be compared.
@@ -24,8 +23,7 @@ SINGLE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL
 FOREVER = 1e6
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """The outcome of a task: its value, or why there is none."""
 
     value: Any = None
@@ -60,7 +58,7 @@ class LimitedWorker:
 
     def _perform(self, task: dict[str, Any], limit: float) -> Answer:
         process: Any = self._running()
-        expired = threading.Event()
+        expired, line = threading.Event(), ""
 
         def stop() -> None:
             expired.set()
@@ -69,16 +67,13 @@ class LimitedWorker:
         timer = threading.Timer(limit, stop)
         timer.start()
         try:
-            process.stdin.write(json.dumps(task) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except OSError:
-            line = ""
+            with contextlib.suppress(OSError):
+                print(json.dumps(task), file=process.stdin, flush=True)
+                line = process.stdout.readline()
         finally:
             timer.cancel()
         if line.endswith("\n"):
-            reply = json.loads(line)
-            return Answer(value=reply.get("value"), error=reply.get("error"))
+            return Answer(**json.loads(line))
         code = process.wait()
         message = None if expired.is_set() else f"the process ended with exit code {code}{self._last_words()}"
         self._discard()
@@ -111,9 +106,6 @@ class LimitedWorker:
         self._errors.seek(0)
         lines = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
         return f" ({lines[-1][:300]})" if lines else ""
-
-
-# -- in the worker's process -------------------------------------------------------------------------------------------
 
 
 def perform(module: ModuleType, task: dict[str, Any]) -> dict[str, Any]:

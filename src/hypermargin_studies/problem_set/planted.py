@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb
 
-from hypermargin.arithmetic import in_arb
+from hypermargin.arithmetic import dot, in_arb
 
 Vector = list[Any]
 INF = math.inf
@@ -62,14 +62,11 @@ class Planted:
             elif q < 0 and not self.timelike:
                 return arb(INF)
             rho = self.noise[1] if self.noise else [0.0] * len(X)
-            margins = [
-                self._worst(y * (product_of(x, normal) + arb(intercept)), arb(r), normal, q)
-                for x, y, r in zip(X, self.y, rho, strict=True)
-            ]
+            scores = [y * (product_of(x, normal) + arb(intercept)) for x, y in zip(X, self.y, strict=True)]
+            margins = [self._worst(m, arb(r), normal, q) for m, r in zip(scores, rho, strict=True)]
             if self.C == INF:
                 return arb(INF) if any(m < 1 for m in margins) else relu(q) / 2
-            losses = [loss_of(self.loss, m) for m in margins]
-            return relu(q) / 2 + dot(costs, losses)
+            return relu(q) / 2 + dot(costs, [loss_of(self.loss, m) for m in margins])
 
     def _worst(self, m: arb, rho: arb, w: Vector, q: arb) -> arb:
         """The worst margin of a sample with margin m: linearised sets are around the origin only."""
@@ -78,18 +75,8 @@ class Planted:
         if self.noise[0] == "GeodesicBall":
             return rho.cosh() * m - rho.sinh() * relu(q + m * m).sqrt()
         sizes = [abs(v) for v in w[1:]]
-        if self.noise[0] == "Box":
-            return m - rho * sum(sizes, arb(0))
-        if self.noise[0] == "CrossPolytope":
-            return m - rho * reduce(arb.max, sizes)
-        return m - rho * dot(sizes, sizes).sqrt()
-
-
-# -- arithmetic --------------------------------------------------------------------------------------------------------
-
-
-def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))
+        lengths = {"Box": sum(sizes, arb(0)), "CrossPolytope": reduce(arb.max, sizes), "Ball": dot(sizes, sizes).sqrt()}
+        return m - rho * lengths[self.noise[0]]
 
 
 def product_of(x: Sequence[Any], w: Sequence[Any]) -> Any:
@@ -120,17 +107,12 @@ def kernel_value(kernel: tuple[str, float], x: Vector, v: Vector) -> arb:
     name, parameter = kernel[0], arb(kernel[1])
     cosh = product_of(x, v).max(arb(1))
     distance = cosh.acosh()
-    if name == "CoshKernel":
-        return cosh ** (-parameter)
-    if name == "DistanceKernel":
-        return -distance
+    if name in ("CoshKernel", "DistanceKernel"):
+        return cosh ** (-parameter) if name == "CoshKernel" else -distance
     if name == "LaplacianKernel":
         return (-parameter * distance).exp()
     ratio = arb(1) if cosh == 1 else distance / distance.sinh()
     return ratio * (-(distance**2) / (4 * parameter)).exp()
-
-
-# -- the problems ------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -153,7 +135,5 @@ def planted(name: str) -> Planted:
     if name not in _stored():
         families = ", ".join(planted_families())
         raise ValueError(f"{name!r} names no planted problem; names read cone/7, the families are {families}")
-    about: dict[str, Any] = {
-        key: tuple(value) if key in ("noise", "kernel") else value for key, value in _stored()[name].items()
-    }
+    about: dict[str, Any] = {key: tuple(v) if key in ("noise", "kernel") else v for key, v in _stored()[name].items()}
     return Planted(**about, name=name)

@@ -4,12 +4,12 @@ A solver is a Python file with a function ``solve(X, y, C) -> w`` (Lorentz point
 the name of a method of this package.
 """
 
-import importlib.util
 import inspect
+import runpy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,8 @@ from hypermargin_studies.problem_set.planted import Planted, planted
 SCORED_TOL = {"hinge": 1e-6, "asinh": 1e-4}
 
 #: Parameters that a solver of planted problems may have besides X, y and C, and where their values are.
-OPTIONS = {
-    "sample_weight": "weight",
-    "uncertainty": "noise",
-    "kernel": "kernel",
-    "centre": "centre",
-    "loss": "loss",
-    "allow_timelike": "timelike",
-}
+OPTIONS = {"sample_weight": "weight", "uncertainty": "noise", "kernel": "kernel", "centre": "centre", "loss": "loss"}
+OPTIONS["allow_timelike"] = "timelike"
 
 Solve = Callable[..., Any]
 
@@ -74,10 +68,9 @@ def sign_hint(scores: Sequence[Score]) -> str | None:
         better = [s for s in answered if FAR_BETTER * max(s.other_signs.get(name, np.inf), 0.0) < s.gap]
         if 2 * len(better) > len(answered):
             before, after = np.median([(s.gap, s.other_signs[name]) for s in better], axis=0)
-            return (
-                f"on {len(better)} of {len(answered)} problems {name} does far better than w (median gap {after:.1e} "
-                f"instead of {before:.1e}): the product is x * w = x0 w0 - x1 w1 - ..., and +1 is where it is positive"
-            )
+            where = f"on {len(better)} of {len(answered)} problems {name} does far better than w"
+            gaps = f"(median gap {after:.1e} instead of {before:.1e})"
+            return f"{where} {gaps}: the product is x * w = x0 w0 - x1 w1 - ..., and +1 is where it is positive"
     return None
 
 
@@ -96,7 +89,7 @@ def answers(
             raise ValueError(loaded.error.removeprefix("ValueError: "))
         for name in names:
             answer = worker.call(function, {"solver": solver, "name": name, "loss": loss}, limit)
-            yield name, replace(answer, error=f"took more than {limit:g} s") if answer.timed_out else answer
+            yield name, answer._replace(error=f"took more than {limit:g} s") if answer.timed_out else answer
 
 
 def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "hinge") -> Iterator[Score]:
@@ -104,20 +97,16 @@ def score_solver(solver: str, names: Sequence[str], limit: float, loss: str = "h
     for dataset in dict.fromkeys(name.split("/")[0] for name in names):
         check_data(dataset, loss)
     for name, answer in answers("run_solver", solver, names, limit, loss):
-        if answer.error is not None:
-            yield Score(name, trouble=answer.error)
-        else:
-            yield judge(name, answer.value["w"], answer.value["seconds"], loss)
+        yield Score(name, trouble=answer.error) if answer.error else judge(name, **answer.value, loss=loss)
 
 
 def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
     """Recompute objective and gap of what a solver returned."""
-    problem = get_problem(name)
+    problem, trouble = get_problem(name), ""
     try:
         normal = np.asarray(w, dtype=np.float64)
     except (TypeError, ValueError):
         return Score(name, seconds=seconds, trouble="what it returned is not an array of numbers")
-    trouble = ""
     if normal.shape != (problem.dim + 1,):
         trouble = f"w must have shape ({problem.dim + 1},), got {normal.shape}"
     elif not np.all(np.isfinite(normal)):
@@ -134,8 +123,6 @@ def judge(name: str, w: Any, seconds: float, loss: str = "hinge") -> Score:
     others = {meant: gap(*signs) for meant, signs in OTHER_SIGNS.items()}
     return Score(name, problem.objective(normal, loss), gap(1.0, 1.0), seconds, other_signs=others)
 
-
-# -- planted truths: words are scored, and a false one costs more than many right ones earn ----------------------------
 
 #: Points for an answer that is called optimal or infeasible and is, for a w within `CLOSE` of the optimum without such
 #: a word, for neither, and for a false word: a wrong claim makes all other claims of a solver worth little.
@@ -199,18 +186,13 @@ def judge_words(problem: Planted, said: Mapping[str, Any]) -> tuple[str, str]:
     return "unknown", f"w has the objective {value.str(6, radius=False)}, and {optimum}"
 
 
-# -- in the worker's process -------------------------------------------------------------------------------------------
-
-
 def run_solver(solver: str, name: str, loss: str = "hinge") -> dict[str, Any]:
     """Call a solver on one problem; the data is read and the file imported before the clock starts."""
-    solve = load_solver(solver, loss)
-    problem = get_problem(name)
+    solve, problem = load_solver(solver, loss), get_problem(name)
     X, y = problem.X.copy(), problem.y.copy()
     start = time.perf_counter()
     w = solve(X, y, float(problem.C))
-    seconds = time.perf_counter() - start
-    return {"w": np.asarray(w, dtype=np.float64).tolist(), "seconds": seconds}
+    return {"seconds": time.perf_counter() - start, "w": np.asarray(w, dtype=np.float64).tolist()}
 
 
 def run_on_planted(solver: str, name: str, loss: str = "hinge") -> dict[str, Any] | str:
@@ -233,11 +215,8 @@ def run_on_planted(solver: str, name: str, loss: str = "hinge") -> dict[str, Any
             return f"solve has no parameter {missing[0]}"
         answer = solve(X, y, planted_problem.C, **asked)
         said = dict(answer) if isinstance(answer, Mapping) else {"w": answer}
-    return {key: _plain(value) for key, value in said.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str) else np.asarray(value, dtype=np.float64).tolist()
+    said = {key: value for key, value in said.items() if value is not None}
+    return {k: v if isinstance(v, str) else np.asarray(v, dtype=np.float64).tolist() for k, v in said.items()}
 
 
 def _solved_by_method(problem: Planted, X: Array, y: Array, method: str) -> Solution:
@@ -277,15 +256,12 @@ def load_solver(solver: str, loss: str = "hinge") -> Solve:
     path = Path(solver)
     if not path.is_file():
         raise ValueError(f"there is no file {solver}, and no method of that name ({', '.join(available_methods())})")
-    spec = importlib.util.spec_from_file_location("scored_solver", path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise ValueError(f"{solver} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        function = runpy.run_path(solver, run_name="scored_solver").get("solve")
     except Exception as error:
         raise ValueError(f"{solver} cannot be imported: {type(error).__name__}: {error}") from error
-    function = getattr(module, "solve", None)
     if not callable(function):
         raise ValueError(f"{solver} has no function solve(X, y, C) that returns w")
     return function

@@ -5,6 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,16 +57,10 @@ class Cell(engine.Cell):
         return self.dataset if drawn is None else drawn[:2], self.scheme, self.C, self.method
 
     def content(self) -> dict[str, Any]:
-        seed = fold_seed(self.dataset)
-        return {
-            "data": digest(self.dataset),
-            "scheme": self.scheme,
-            "C": self.C,
-            "method": get_method(self.method).settings(self.dataset),
-            "folds": self.folds if seed == 0 else (*self.folds, {"seed": seed}),
-            "version": __version__,
-            "format": RECORD_FORMAT,
-        }
+        seed, settings = fold_seed(self.dataset), get_method(self.method).settings(self.dataset)
+        folds = self.folds if seed == 0 else (*self.folds, {"seed": seed})
+        about = {"data": digest(self.dataset), "scheme": self.scheme, "C": self.C, "method": settings, "folds": folds}
+        return about | {"version": __version__, "format": RECORD_FORMAT}
 
     def in_words(self) -> str:
         C = "" if self.C is None else f", C = {self.C:g}"
@@ -129,8 +124,6 @@ def _run_fold(cell: Cell, method: Method, number: int, device: str | None) -> di
     return record
 
 
-# -- what is measured of a fitted classifier ---------------------------------------------------------------------------
-
 LOSSES = ("hinge", "asinh")
 
 
@@ -165,22 +158,18 @@ def margin_measures(
 
 def _test_objective(model: HyperbolicSVC, X: Array, y: np.ndarray, loss: str) -> float:
     """The sum over binary problems of the objective with the test points in place of the training points."""
-    code = make_scheme(model.multi_class, model.classes_.size).code
-    labels = np.searchsorted(model.classes_, y)
-    total = 0.0
-    for row, solution in zip(code, model.solutions_, strict=True):
+    labels, found = np.searchsorted(model.classes_, y), []
+    for row, solution in zip(make_scheme(model.multi_class, model.classes_.size).code, model.solutions_, strict=True):
         if np.any(row[labels]):
             problem = problem_of_row(X, labels, row, float(model.C), model.allow_timelike)
-            total += problem.objective(solution.w, loss, solution.intercept)
-    return total
+            found.append(problem.objective(solution.w, loss, solution.intercept))
+    return sum(found, 0.0)
 
 
 def finite(value: float) -> float | None:
     """The number, or None where it is infinite: JSON has no infinity."""
     return float(value) if np.isfinite(value) else None
 
-
-# -- what a run consists of --------------------------------------------------------------------------------------------
 
 SCHEMES = ("ovr", "ovo")
 SYNTHETIC_C = 10.0
@@ -205,14 +194,12 @@ class Selection:
 
     def __post_init__(self) -> None:
         known = (*data.SYNTHETIC, *data.REAL)
-        for name in self.datasets:
-            if name not in (*known, data.GRID):
-                raise ValueError(f"unknown data set {name!r}; the data sets are {', '.join(known)}, and {data.GRID}")
+        for name in set(self.datasets) - {*known, data.GRID}:
+            raise ValueError(f"unknown data set {name!r}; the data sets are {', '.join(known)}, and {data.GRID}")
         for name in self.methods:
             get_method(name)
-        for scheme in self.schemes:
-            if scheme not in SCHEMES:
-                raise ValueError(f"unknown scheme {scheme!r}; the schemes are {', '.join(SCHEMES)}")
+        for scheme in set(self.schemes) - set(SCHEMES):
+            raise ValueError(f"unknown scheme {scheme!r}; the schemes are {', '.join(SCHEMES)}")
         for C in self.C:
             if not 0.0 < C < float("inf"):
                 raise ValueError(f"C must be positive and finite, got {C!r}")
@@ -236,16 +223,13 @@ class Plan:
 
 def make_plan(selection: Selection) -> Plan:
     """All cells of the tables and figures that the selection touches."""
-    plan = Plan()
-    seen: set[Cell] = set()
+    plan, seen = Plan(), set[Cell]()
     for group in [*table_groups(selection), *grid_groups(selection)]:
         fresh = [cell for cell in group if cell not in seen]
+        kept = _quick(fresh) if selection.quick else fresh
         seen.update(fresh)
-        if selection.quick:
-            kept = _quick(fresh)
-            plan.left_out += fresh[len(kept) :]
-            fresh = kept
-        plan.cells += fresh
+        plan.cells += kept
+        plan.left_out += fresh[len(kept) :]
     plan.cells.sort(key=lambda cell: (cell.is_extra, cell.estimate()))
     return plan
 
@@ -271,16 +255,11 @@ def grid_groups(selection: Selection) -> list[list[Cell]]:
     wanted = selection.grid and (not selection.datasets or data.GRID in selection.datasets)
     if not wanted or "ovr" not in selection.schemes:
         return []
-    return [
-        [Cell.of(data.grid_name(n_classes, scale, seed), "ovr", C, get_method(method), ALL_FOLDS)]
-        for n_classes in data.GRID_CLASSES
-        for scale in data.GRID_SCALES
-        for seed in (data.GRID_SEEDS[:2] if selection.quick else data.GRID_SEEDS)
-        for C in data.GRID_C
-        if C in (selection.C or data.GRID_C)
-        for method in selection.chosen_methods
-        if method in GRID_METHODS
-    ]
+    seeds = data.GRID_SEEDS[:2] if selection.quick else data.GRID_SEEDS
+    values_of_C = [C for C in data.GRID_C if C in (selection.C or data.GRID_C)]
+    methods = [get_method(name) for name in selection.chosen_methods if name in GRID_METHODS]
+    axes = product(data.GRID_CLASSES, data.GRID_SCALES, seeds, values_of_C, methods)
+    return [[Cell.of(data.grid_name(K, s, seed), "ovr", C, method, ALL_FOLDS)] for K, s, seed, C, method in axes]
 
 
 def _quick(group: list[Cell]) -> list[Cell]:

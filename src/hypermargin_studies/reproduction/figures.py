@@ -65,10 +65,9 @@ def boundaries(
         return None
     X, y, X_test, y_test = data.fold(dataset, 0)
     figure, axes = plt.subplots(1, len(zooms), figsize=(5.2 * len(zooms) + 1.2, 5.2), squeeze=False)
-    for k, (zoom, ax) in enumerate(zip(zooms, axes.flat, strict=True)):
-        display = PoincareDisplay.from_solutions(
-            normals, X, y, X_test=X_test, y_test=y_test, ax=ax, zoom=zoom, legend=k == len(zooms) - 1
-        )
+    for zoom, ax in zip(zooms, axes.flat, strict=True):
+        where: dict[str, Any] = {"ax": ax, "zoom": zoom, "legend": ax is axes.flat[-1]}
+        display = PoincareDisplay.from_solutions(normals, X, y, X_test=X_test, y_test=y_test, **where)
         for points in (*display.points_.values(), *display.test_points_.values()):
             points.set_rasterized(True)
     figure.tight_layout()
@@ -93,8 +92,6 @@ def gap_distribution(summary: Summary) -> Figure | None:
     figure.tight_layout()
     return figure
 
-
-# -- the Gaussian grid (paper, app. gaussian): a panel for each configuration, a box for each method -------------------
 
 #: What the improvements on the grid are measured from: the paper's own baseline.
 BASE = "pgd-published"
@@ -148,13 +145,11 @@ def grid_gaps(summary: Summary) -> Figure | None:
     return _grid_boxes(methods, value, "true gap", logarithmic=True)
 
 
+Value = Callable[[str, float, str], float | None]
+
+
 def _grid_boxes(
-    methods: Sequence[str],
-    value: Callable[[str, float, str], float | None],
-    quantity: str,
-    *,
-    zero: bool = False,
-    logarithmic: bool = False,
+    methods: Sequence[str], value: Value, quantity: str, *, zero: bool = False, logarithmic: bool = False
 ) -> Figure | None:
     """One panel per configuration (classes, scale, C), one box per method, one value per seed.
 
@@ -170,18 +165,15 @@ def _grid_boxes(
     if not shown:
         return None
     figure, axes = plt.subplots(2, 4, figsize=(13.0, 5.8), sharex=True)
-    for panel, ax in zip(panels, axes.flat, strict=True):
-        boxes = {shown.index(method): found[panel, method] for method in shown if (panel, method) in found}
-        K, s, C = panel
+    for (K, s, C), ax in zip(panels, axes.flat, strict=True):
+        boxes = {k: found[(K, s, C), m] for k, m in enumerate(shown) if ((K, s, C), m) in found}
         ax.set_title(f"K = {K}, s = {s:g}, C = {C:g} ({max(map(len, boxes.values()), default=0)} draws)", fontsize=9)
         if boxes:
             finite = {position: [v for v in values if v < np.inf] for position, values in boxes.items()}
             style: dict[str, Any] = {"widths": 0.6, "patch_artist": True, "showfliers": False}
-            plot = ax.boxplot(list(finite.values()), positions=list(finite), **style)
-            for box, position in zip(plot["boxes"], finite, strict=True):
+            plot = ax.boxplot(list(finite.values()), positions=list(finite), medianprops={"color": "black"}, **style)
+            for box, (position, values) in zip(plot["boxes"], boxes.items(), strict=True):
                 box.set(facecolor=METHODS[shown[position]].colour, alpha=0.55, linewidth=0.8)
-            plt.setp(plot["medians"], color="black")
-            for position, values in boxes.items():
                 if timelike := len(values) - len(finite[position]):
                     where = ax.get_xaxis_transform()
                     ax.text(position, 0.03, f"{timelike} of {len(values)} timelike", transform=where, **_BESIDE)
@@ -201,8 +193,6 @@ def _grid_boxes(
     figure.tight_layout()
     return figure
 
-
-# -- all of them -------------------------------------------------------------------------------------------------------
 
 #: What draws each figure, in the order of the page; texts.toml has their captions.
 FIGURES: dict[str, Draw] = {

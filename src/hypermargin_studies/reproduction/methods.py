@@ -113,8 +113,7 @@ class PublishedPGD(AsPublished):
         for _ in range(EPOCHS + 1):
             margins = rows @ w
             value = 0.5 * float(w[1:] @ w[1:] - w[0] * w[0]) + float(costs @ loss.value(margins))
-            if value < least:
-                best, least = w, value
+            best, least = (w, value) if value < least else (best, least)
             w = onto_cone(w - LEARNING_RATE * ((costs * loss.derivative(margins)) @ rows - covector(w)))
         return best, None
 
@@ -122,28 +121,21 @@ class PublishedPGD(AsPublished):
 def onto_cone(w: Array) -> Array:
     """w where ``q(w) > 0``, else the nearest vector with ``q = EPS`` up to terms of order EPS, shape (d + 1,)."""
     radius, time = float(np.sqrt(w[1:] @ w[1:])), abs(float(w[0]))
+    along = radius + time
     if radius > time:
         return w
-    along = radius + time
     if radius == 0.0 or along**2 < 1e3 * EPS:
         return project(w, EPS)
     across = EPS / along
-    space = w[1:] * (0.5 * (along + across) / radius)
-    return np.concatenate(([np.copysign(0.5 * (along - across), w[0])], space))
+    return np.r_[np.copysign(0.5 * (along - across), w[0]), w[1:] * (0.5 * (along + across) / radius)]
 
 
 def mirrored_start(problem: MarginProblem) -> Array:
-    """The minimiser of ``|w|^2/2 + sum c_i max(0, 1 - y'_i (x_i . w))``, ``y'`` in {-3, +1}, shape (d + 1,).
-
-    The first sample has no part in it.
-    """
+    """The minimiser of ``|w|^2/2 + sum_{i > 0} c_i max(0, 1 - y'_i (x_i . w))``, ``y'`` in {-3, +1}, shape (d + 1,)."""
     rows = np.where(problem.y > 0.0, 1.0, -3.0)[:, None] * problem.X
-    width = problem.dim + 1
-    costs = np.concatenate(([0.0], problem.costs[1:]))
+    width, costs = problem.dim + 1, np.r_[0.0, problem.costs[1:]]
     return minimise_hinges(np.eye(width), np.zeros(width), rows, np.ones(len(rows)), costs, tol=1e-9)
 
-
-# -- the semidefinite relaxation as the public code states it ----------------------------------------------------------
 
 #: Relative and absolute accuracy: MOSEK's default, which the public code does not change.
 TOL, MAX_ITER = 1e-8, 400
@@ -176,22 +168,14 @@ def solve_as_stated(problem: MarginProblem) -> StatedRelaxation:
     in_margins[:, first_row] = rows[:, j[first_row] - 1] / weight[first_row]
     corner = ((i == 0) & (j == 0)).astype(np.float64)
     slack = sparse.identity(n)
-    blocks = [
-        [sparse.csr_matrix(corner[None, :]), None],
-        [sparse.csr_matrix(-in_margins), -SQRT2 * slack],
-        [None, -slack],
-        [sparse.csr_matrix(-trace[None, :]), None],
-        [-sparse.identity(entries), None],
-    ]
-    A = sparse.bmat(blocks, format="csc")
+    one, margins, time_and_space = map(sparse.csr_matrix, (corner[None, :], -in_margins, -trace[None, :]))
+    blocks = [[one, None], [margins, -SQRT2 * slack], [None, -slack], [time_and_space, None]]
+    A = sparse.bmat([*blocks, [-sparse.identity(entries), None]], format="csc")
     b = np.concatenate(([1.0], -np.ones(n), np.zeros(n + 1 + entries)))
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(2 * n + 1), clarabel.PSDTriangleConeT(k + 1)]
     solved = solve_conic(np.r_[0.5 * trace, costs], A, b, cones, tol=TOL, max_iter=MAX_ITER)
     Z = smat(solved.x[:entries])
     return StatedRelaxation(Z[1:, 1:], Z[0, 1:], float(solved.value))
-
-
-# -- the table of methods ----------------------------------------------------------------------------------------------
 
 
 def _on(geometry: str, classifier: ClassifierMixin) -> ClassifierMixin:

@@ -1,11 +1,11 @@
 """The paper's numbers, transcribed from its tables, and why ours differ from some of them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from hypermargin_studies.engine.report import Note
 BEST = "best"
 
 
-@dataclass(frozen=True)
-class Stat:
+class Stat(NamedTuple):
     """Mean and standard deviation (of the folds, as the paper has it) over `n_folds` folds."""
 
     mean: float
@@ -30,8 +29,7 @@ class Stat:
         return cls(float(numbers.mean()), float(numbers.std()), numbers.size)
 
 
-@dataclass(frozen=True)
-class PaperCell:
+class PaperCell(NamedTuple):
     """A number of the paper; `std` is None where it gives none, `rounding` is half a unit of its last digit."""
 
     table: str
@@ -60,7 +58,7 @@ def _by_place() -> dict[tuple, PaperCell]:
     return {(cell.dataset, cell.scheme, cell.C, cell.method, cell.metric): cell for cell in paper_cells()}
 
 
-def paper_cell(dataset: str, scheme: str, C: float | str | None, method: str, metric: str) -> PaperCell | None:
+def paper_cell(dataset: str, scheme: str, C: float | str | None, method: str | None, metric: str) -> PaperCell | None:
     """The paper's number for this place, if it has one. Runtimes have no C: the paper gives one for all."""
     return _by_place().get((dataset, scheme, None if metric == "seconds" else C, method, metric))
 
@@ -78,22 +76,19 @@ def best_hyperbolic(dataset: str, metric: str = "test_accuracy") -> PaperCell | 
     return max(headline, key=lambda cell: cell.mean, default=None)
 
 
-# -- why ours differ ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation(Note):
-    """Why a number differs from the paper's, and where that applies; an empty tuple is everywhere."""
+    """Why a number differs from the paper's, and where that applies: nothing named is everywhere."""
 
-    dataset: tuple[str, ...] = ()
-    scheme: tuple[str, ...] = ()
-    method: tuple[str, ...] = ()
-    metric: tuple[str, ...] = ()
+    dataset: Sequence[str] = ()
+    scheme: Sequence[str] = ()
+    method: Sequence[str] = ()
+    metric: Sequence[str] = ()
 
     def fits(self, cell: PaperCell, method: str) -> bool:
         """Whether it explains this number of the paper beside that of our `method`."""
-        wanted = ((self.dataset, cell.dataset), (self.scheme, cell.scheme), (self.method, method))
-        return all(not allowed or value in allowed for allowed, value in (*wanted, (self.metric, cell.metric)))
+        place = {"dataset": cell.dataset, "scheme": cell.scheme, "method": method, "metric": cell.metric}
+        return all(value in (getattr(self, name) or (value,)) for name, value in place.items())
 
 
 UNEXPLAINED = Explanation("?", "Not explained yet.")
@@ -102,9 +97,7 @@ UNEXPLAINED = Explanation("?", "Not explained yet.")
 @cache
 def explanations() -> tuple[Explanation, ...]:
     """All texts, the most specific first."""
-    read: list[dict[str, Any]] = _read("explanations.json")
-    places = ("dataset", "scheme", "method", "metric")
-    return tuple(Explanation(e["name"], e["text"], *(tuple(e.get(place, ())) for place in places)) for e in read)
+    return tuple(Explanation(**about) for about in _read("explanations.json"))
 
 
 def explain(cell: PaperCell, method: str) -> Explanation:

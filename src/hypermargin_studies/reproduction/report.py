@@ -7,30 +7,21 @@ the text cannot contradict the tables.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hypermargin_studies import datasets as data
 from hypermargin_studies.engine.cells import NOT_RUN
 from hypermargin_studies.engine.report import Entry, Report, Table, Texts, marked, number, to_csv, to_markdown
+from hypermargin_studies.reproduction import paper
 from hypermargin_studies.reproduction.cells import REAL_C, SYNTHETIC_C
 from hypermargin_studies.reproduction.figures import draw_figures
 from hypermargin_studies.reproduction.methods import METHODS, REFERENCE, label
-from hypermargin_studies.reproduction.paper import (
-    BEST,
-    PaperCell,
-    Stat,
-    apart,
-    best_hyperbolic,
-    differs,
-    explain,
-    paper_cell,
-    paper_cells,
-)
+from hypermargin_studies.reproduction.paper import BEST, PaperCell, Stat
 from hypermargin_studies.reproduction.summary import CLOSE, Place, Summary, gap_of, place_of
 
 TEXTS = Texts("hypermargin_studies.reproduction")
@@ -41,8 +32,6 @@ METRIC_NAMES = {"test_accuracy": "test accuracy", "test_f1": "weighted F1 score"
 METRIC = "test_accuracy"
 EVERYTHING = tuple(f"{part}_{what}" for what in ("accuracy", "f1", "hinge", "asinh") for part in ("train", "test"))
 EVERYTHING += ("eta", "gap", "seconds")
-
-# -- numbers in words --------------------------------------------------------------------------------------------------
 
 
 def stat_text(stat: Stat, metric: str) -> str:
@@ -57,10 +46,9 @@ def stat_text(stat: Stat, metric: str) -> str:
 
 def paper_text(cell: PaperCell) -> str:
     """A number of the paper with its own digits."""
-    if cell.metric == "test_accuracy":
-        return f"{100 * cell.mean:.2f} ± {100 * (cell.std or 0.0):.2f}"
-    if cell.metric == "test_f1":
-        return f"{cell.mean:.2f} ± {cell.std:.2f}"
+    scale = 100 if cell.metric == METRIC else 1
+    if cell.metric in METRIC_NAMES:
+        return f"{scale * cell.mean:.2f} ± {scale * (cell.std or 0.0):.2f}"
     return f"{cell.mean:.4f}" if cell.metric == "eta" else f"{cell.mean:g}"
 
 
@@ -84,12 +72,9 @@ def _share_close(gaps: np.ndarray) -> Entry:
     return number(100.0 * float(np.mean(gaps <= CLOSE)), ".1f", " %")
 
 
-def _gap(value: float) -> Entry:
+def _quantile(gaps: np.ndarray, share: float = 0.5) -> Entry:
+    value = float(np.quantile(gaps, share, method="higher"))
     return number(value, ".1e") if np.isfinite(value) else Entry("timelike", 1e9, is_hole=True)
-
-
-def _median(gaps: np.ndarray, share: float = 0.5) -> Entry:
-    return _gap(float(np.quantile(gaps, share, method="higher")))
 
 
 def _order(place: Sequence) -> tuple:
@@ -99,11 +84,7 @@ def _order(place: Sequence) -> tuple:
     return rank, dataset, scheme, C or 0.0, list(METHODS).index(place[3]) if len(place) > 3 else 0
 
 
-# -- the paper's tables of performance ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Experiment:
+class Experiment(NamedTuple):
     """One of the paper's tables: which data, scheme and C (or the best of all, method by method)."""
 
     slug: str
@@ -131,11 +112,7 @@ def experiment_tables(summary: Summary, experiment: Experiment) -> list[Table]:
     def entries(metric: str, names: Sequence[str], dataset: str) -> list[Entry]:
         return [compared(summary, experiment, dataset, name, metric) for name in names]
 
-    present = [
-        name
-        for name in experiment.datasets
-        if name in summary.datasets() and any(summary.stat(name, scheme, C, method, "test_f1") for method in every)
-    ]
+    present = [name for name in experiment.datasets if any(summary.stat(name, scheme, C, m, "test_f1") for m in every)]
     # Methods that were tried on any of the data: a column of nothing but "not run" is of no use.
     methods = [m for m in every if any(entries("test_f1", [m], name)[0].text != NOT_RUN for name in present)]
     tables = []
@@ -163,40 +140,30 @@ def _with_best(entries: list[Entry]) -> list[Entry]:
 def compared(summary: Summary, experiment: Experiment, dataset: str, method: str, metric: str) -> Entry:
     """Our number with the paper's beside it, marked where they differ; why there is none of ours."""
     scheme, C, own = experiment.scheme, experiment.C, METHODS[method]
-    theirs = None if own.paper_column is None else paper_cell(dataset, scheme, C, own.paper_column, metric)
+    theirs = paper.paper_cell(dataset, scheme, C, own.paper_column, metric)
     ours = summary.stat(dataset, scheme, C, method, metric)
-    paper = "" if theirs is None else paper_text(theirs)
+    printed = "" if theirs is None else paper_text(theirs)
     if ours is not None:
-        why = explain(theirs, method) if theirs is not None and differs(ours, theirs) else None
-        return Entry(stat_text(ours, metric), ours.mean, paper, why)
+        why = paper.explain(theirs, method) if theirs is not None and paper.differs(ours, theirs) else None
+        return Entry(stat_text(ours, metric), ours.mean, printed, why)
     value: Any = summary.best_C(dataset, scheme, method) if C == BEST else C
     if summary.folds(dataset, scheme, value, method):
         # The folds are there, and the number is not: an infinite objective, or a metric the method does not have.
         is_timelike = metric == "gap" and own.is_margin
-        return Entry("timelike" if is_timelike else "–", None, paper, is_hole=is_timelike)
+        return Entry("timelike" if is_timelike else "–", None, printed, is_hole=is_timelike)
     holes = {summary.hole(dataset, scheme, c, method) for c in (summary.values_of_C(dataset) if C == BEST else [value])}
-    return Entry(min(filter(None, holes), default=NOT_RUN), None, paper, is_hole=True)
-
-
-# -- what is behind the paper's tables ---------------------------------------------------------------------------------
+    return Entry(min(filter(None, holes), default=NOT_RUN), None, printed, is_hole=True)
 
 
 def suboptimality_summary(summary: Summary) -> Table:
     """One row per method: how often it is close to the optimum, over the binary problems that all methods finished."""
     found = summary.comparison()
-    rows = [
-        [
-            label(name),
-            number(gaps.size),
-            number((gaps <= CLOSE).sum()),
-            _share_close(gaps),
-            *(_median(gaps, share) for share in (0.5, 0.9, 1.0)),
-            number(np.isinf(gaps).sum()),
-            number(found.finished[name]),
-        ]
-        for name, gaps in found.gaps.items()
-        if gaps.size
-    ]
+    rows = []
+    for name, gaps in found.gaps.items():
+        if gaps.size:
+            row = [label(name), number(gaps.size), number((gaps <= CLOSE).sum()), _share_close(gaps)]
+            row += [_quantile(gaps, share) for share in (0.5, 0.9, 1.0)]
+            rows.append([*row, number(np.isinf(gaps).sum()), number(found.finished[name])])
     return TEXTS.table("suboptimality-summary", rows)
 
 
@@ -207,9 +174,8 @@ def fewer_problems_table(summary: Summary) -> Table:
         [label(name), number(gaps[name].size), *(_share_close(gaps[n]) for n in (name, *found.gaps))]
         for name, gaps in found.apart.items()
     ]
-    return TEXTS.table(
-        "suboptimality-fewer", rows, ["method", "binary problems", "within 1e-3", *map(label, found.gaps)]
-    )
+    columns = ["method", "binary problems", "within 1e-3", *map(label, found.gaps)]
+    return TEXTS.table("suboptimality-fewer", rows, columns)
 
 
 def suboptimality_table(summary: Summary) -> Table:
@@ -223,7 +189,7 @@ def suboptimality_table(summary: Summary) -> Table:
             gaps = np.array(list(summary.problem_gaps(dataset, scheme, C, method).values()))
             if gaps.size:
                 close = Entry(f"{np.sum(gaps <= CLOSE)}/{gaps.size}", float(np.mean(gaps <= CLOSE)))
-                row += [_median(gaps), close]
+                row += [_quantile(gaps), close]
             else:
                 hole = summary.hole(dataset, scheme, C, method) or NOT_RUN
                 row += [Entry(hole, is_hole=True), Entry("–", is_hole=True)]
@@ -260,16 +226,16 @@ def runtime_table(summary: Summary) -> Table:
 
 
 def _seconds(summary: Summary, dataset: str, scheme: str, method: str) -> Entry:
-    column = METHODS[method].paper_column
-    theirs = None if column is None else paper_cell(dataset, scheme, None, column, "seconds")
-    paper = "" if theirs is None else f"{theirs.mean:g}"
+    theirs = paper.paper_cell(dataset, scheme, None, METHODS[method].paper_column, "seconds")
+    printed = "" if theirs is None else f"{theirs.mean:g}"
     places = [(dataset, scheme, C, method) for C in summary.values_of_C(dataset)]
     means = [stat.mean for place in places if (stat := summary.stat(*place, "seconds")) is not None]
     if not means:
-        return Entry(next(filter(None, (summary.hole(*place) for place in places)), NOT_RUN), None, paper, is_hole=True)
+        hole = next(filter(None, (summary.hole(*place) for place in places)), NOT_RUN)
+        return Entry(hole, None, printed, is_hole=True)
     mean = float(np.mean(means))
     devices = set().union(*(summary.devices(*place) for place in places))
-    return Entry(f"{mean:.3g}{on_devices(devices)}", mean, paper)
+    return Entry(f"{mean:.3g}{on_devices(devices)}", mean, printed)
 
 
 def everything_table(summary: Summary) -> Table:
@@ -298,11 +264,8 @@ def holes_table(summary: Summary) -> Table:
         name = cell.dataset if drawn is None else f"Gaussian grid, {drawn[0]} classes"
         kind = (name, scheme_text(cell.scheme, cell.dataset), label(cell.method), record["state"])
         kinds.setdefault(kind, []).append(str(record.get("reason", "")))
-    rows = [
-        [*kind, number(len(why)), why[0] + (" (and others)" if len(set(why)) > 1 else "")]
-        for kind, why in kinds.items()
-    ]
-    return TEXTS.table("holes", rows)
+    others = {kind: " (and others)" * (len(set(why)) > 1) for kind, why in kinds.items()}
+    return TEXTS.table("holes", [[*kind, number(len(why)), why[0] + others[kind]] for kind, why in kinds.items()])
 
 
 def methods_table(summary: Summary) -> Table:
@@ -322,25 +285,19 @@ def differences_table(tables: Sequence[Table]) -> Table:
     return TEXTS.table("differences", rows)
 
 
-# -- the claims: the exact method against the paper's best, and the paper's columns again ------------------------------
-
 #: Columns that are defined as the paper's, and how many standard deviations their accuracies may differ from it.
 SAME_DEFINITION = {"pgd-published": 2.0, "sdp-published": 1.0, "moment-published": 1.0, "moment-lp": 1.0}
 #: Data on which the paper's number is no measure of ours: its labels wrap round, or its draws are not known.
 NOT_COMPARABLE = ("karate", "gaussian_2", "gaussian_3")
 
 
-@dataclass(frozen=True)
-class BestAccuracy:
-    """A method's test accuracy in the better of both schemes, at its best C."""
+class BestAccuracy(NamedTuple):
+    """A method's test accuracy in the better of both schemes, at its best C; `number` is in per cent."""
 
     scheme: str
     C: float | None
     stat: Stat
-
-    @property
-    def number(self) -> str:
-        return f"{100 * self.stat.mean:.1f}"
+    number: str
 
 
 def best_score(summary: Summary, dataset: str, methods: list[str]) -> BestAccuracy | None:
@@ -350,12 +307,11 @@ def best_score(summary: Summary, dataset: str, methods: list[str]) -> BestAccura
         C = SYNTHETIC_C if dataset in data.SYNTHETIC else summary.best_C(dataset, scheme, method)
         stat = summary.stat(dataset, scheme, C, method, METRIC)
         if stat is not None and stat.n_folds == data.N_FOLDS:
-            scores.append(BestAccuracy(scheme, C, stat))
+            scores.append(BestAccuracy(scheme, C, stat, f"{100 * stat.mean:.1f}"))
     return max(scores, key=lambda score: score.stat.mean, default=None)
 
 
-@dataclass(frozen=True)
-class Contest:
+class Contest(NamedTuple):
     """The exact method's accuracy on a data set, and the paper's best of its three hyperbolic methods."""
 
     dataset: str
@@ -367,45 +323,31 @@ class Contest:
         """At least as good, within a standard deviation: the larger of both."""
         return self.ours.stat.mean >= self.theirs.mean - max(self.ours.stat.std, self.theirs.std or 0.0)
 
-    @property
-    def difference(self) -> float:
-        """Ours less the paper's, which is known to its rounding only."""
-        difference = self.ours.stat.mean - self.theirs.mean
-        return 0.0 if abs(difference) <= self.theirs.rounding else difference
-
-    @property
-    def text(self) -> str:
-        return f"{self.dataset} ({self.ours.number} % against {100 * self.theirs.mean:.1f} %)"
-
 
 def contests(summary: Summary) -> list[Contest]:
     """One contest for each data set for which both have results."""
     names = summary.table_datasets()
-    both = [(name, best_score(summary, name, [REFERENCE]), best_hyperbolic(name)) for name in names]
+    both = [(name, best_score(summary, name, [REFERENCE]), paper.best_hyperbolic(name)) for name in names]
     return [Contest(name, ours, theirs) for name, ours, theirs in both if ours is not None and theirs is not None]
 
 
 def contest_table(summary: Summary) -> Table:
-    """The exact method beside the paper's best hyperbolic accuracy."""
-    rows = [
-        [
-            c.dataset,
-            Entry(stat_text(c.ours.stat, METRIC), c.ours.stat.mean),
-            scheme_text(c.ours.scheme, c.dataset, c.ours.C),
-            Entry(paper_text(c.theirs), c.theirs.mean),
-            f"{c.theirs.method}, {scheme_text(c.theirs.scheme, c.dataset)}",
-            number(100 * c.difference, "+.2f"),
-            Entry("yes" if c.is_reached else "no", is_hole=not c.is_reached),
-        ]
-        for c in contests(summary)
-    ]
+    """The exact method beside the paper's best hyperbolic accuracy, which is known to its rounding only."""
+    rows = []
+    for contest in contests(summary):
+        name, ours, theirs = contest
+        difference = ours.stat.mean - theirs.mean
+        row = [name, Entry(stat_text(ours.stat, METRIC), ours.stat.mean), scheme_text(ours.scheme, name, ours.C)]
+        row += [Entry(paper_text(theirs), theirs.mean), f"{theirs.method}, {scheme_text(theirs.scheme, name)}"]
+        row.append(number(100 * difference if abs(difference) > theirs.rounding else 0.0, "+.2f"))
+        rows.append([*row, Entry("yes" if contest.is_reached else "no", is_hole=not contest.is_reached)])
     return TEXTS.table("exact-against-paper", rows)
 
 
 def comparisons(summary: Summary, method: str, *, aggregated: bool) -> Iterator[tuple[Stat, PaperCell]]:
     """Accuracies of a column over all folds beside the paper's: of its aggregated tables, or of all others."""
     present = summary.datasets() - set(NOT_COMPARABLE)
-    for cell in paper_cells():
+    for cell in paper.paper_cells():
         comparable = cell.metric == METRIC and cell.dataset in present
         if comparable and cell.method == METHODS[method].paper_column and (cell.C == BEST) == aggregated:
             ours = summary.stat(cell.dataset, cell.scheme, cell.C, method, METRIC)
@@ -426,16 +368,14 @@ def agreement_table(summary: Summary) -> Table:
         if not single and not best:
             continue
         claimed = SAME_DEFINITION.get(method)
-        beyond = [_comparison_text(*pair) for pair in (*single, *best) if claimed and apart(*pair) > claimed]
+        beyond = [_comparison_text(*pair) for pair in (*single, *best) if claimed and paper.apart(*pair) > claimed]
         row: list[Any] = [label(method), f"within {claimed:g}" if claimed else "another definition"]
         for found in (single, best):
-            counts = [sum(apart(*pair) <= k for pair in found) for k in (1.0, 2.0)]
+            counts = [sum(paper.apart(*pair) <= k for pair in found) for k in (1.0, 2.0)]
             row += [Entry(f"{count} of {len(found)}", count / len(found)) if found else "–" for count in counts]
         rows.append([*row, Entry("; ".join(beyond) or ("none" if claimed else "–"), is_hole=bool(beyond))])
     return TEXTS.table("agreement", rows, left_out=", ".join(NOT_COMPARABLE))
 
-
-# -- sentences ---------------------------------------------------------------------------------------------------------
 
 PLAIN_SVM = "svm-lorentz"
 VERDICTS = ("wins by more than a standard deviation", "is ahead by less than that", "is level", "is behind")
@@ -454,36 +394,23 @@ def plain_svm_paragraph(summary: Summary) -> str:
         if plain is None or ours is None:
             absent.append(dataset)
             continue
-        difference = plain.stat.mean - ours.stat.mean
-        if abs(difference) < LEVEL:
-            found[level].append(dataset)
-            continue
+        difference, text = plain.stat.mean - ours.stat.mean, f"{dataset} ({plain.number} : {ours.number})"
         ahead = clear if difference > max(plain.stat.std, ours.stat.std) else narrow
-        found[behind if difference < 0.0 else ahead].append(f"{dataset} ({plain.number} : {ours.number})")
+        is_level = abs(difference) < LEVEL
+        found[level if is_level else behind if difference < 0.0 else ahead].append(dataset if is_level else text)
     parts = [f"{verdict} on {_listed(names)}" for verdict, names in found.items() if names]
-    if not parts:
-        return "The plain linear SVM on the Lorentz coordinates has no results on all folds here: no verdict on it."
     missing = f" One of the two is missing for {_listed(absent)}." if absent else ""
-    return (
-        "A plain linear SVM with an intercept on the raw Lorentz coordinates, which knows no hyperbolic geometry and "
-        "comes with scikit-learn, has to be beaten first. Against the best hyperbolic method of this run it "
-        f"{'; it '.join(parts)}. (Its test accuracy : theirs, in per cent; best C, better scheme, means over folds.)"
-        f"{missing} It depends on where the origin happens to lie, and certifies nothing about the hyperbolic margin."
-    )
+    return TEXTS["plain-svm" if parts else "no-plain-svm"].format(verdicts="; it ".join(parts), missing=missing)
 
 
 def run_notice(summary: Summary, is_quick: bool) -> str:
     """What a reader must know before any number: that the run was a quick one, or is not complete. Empty if it is."""
-    parts = [TEXTS["quick"]] if is_quick else []
     states = Counter(str(record["state"]) for _, record in summary.holes)
-    not_run = states.pop(NOT_RUN, 0)
-    total = summary.n_cells + len(summary.holes)
-    if not_run:
-        parts.append(f"Unfinished: {not_run} of {total} cells have not been run yet.")
-    if states:
-        reasons = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        counted = f"{sum(states.values())} of {total} cells have no result ({reasons})"
-        parts.append(f"{counted}; the section on holes says why.")
+    not_run, total = states.pop(NOT_RUN, 0), summary.n_cells + len(summary.holes)
+    reasons = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    parts = [TEXTS["quick"]] * is_quick
+    parts += [TEXTS["unfinished"].format(count=not_run, total=total)] * bool(not_run)
+    parts += [TEXTS["no-result"].format(count=states.total(), total=total, reasons=reasons)] * bool(states)
     return " ".join(parts)
 
 
@@ -491,57 +418,34 @@ def other_findings(summary: Summary) -> list[str]:
     """Further sentences for the head of the report."""
     said = []
     if found := contests(summary):
-        behind = [contest.text for contest in found if not contest.is_reached]
-        where = f"{len(found) - len(behind)} of {len(found)} data sets; not on {_listed(behind)}" if behind else ""
-        said.append(
-            "The exact method, in the better of the two schemes, reaches the paper's best hyperbolic accuracy within a "
-            f"standard deviation on {where or f'all {len(found)} data sets compared'}."
-        )
+        beaten = [contest for contest in found if not contest.is_reached]
+        texts = [f"{name} ({ours.number} % against {100 * theirs.mean:.1f} %)" for name, ours, theirs in beaten]
+        where = f"{len(found) - len(texts)} of {len(found)} data sets; not on {_listed(texts)}" if texts else ""
+        said.append(TEXTS["reached"].format(where=where or f"all {len(found)} data sets compared"))
     if proved := [f"{row[2].text} of {row[1].text} ({row[0].text})" for row in certified_table(summary).rows]:
         said.append(f"Binary problems proved optimal to 1e-6 by the independent checker: {'; '.join(proved)}.")
     agreeing = []
     for method, claimed in SAME_DEFINITION.items():
         pairs = list(comparisons(summary, method, aggregated=False)) if method in summary.methods() else []
         if pairs:
-            count = sum(apart(*pair) <= claimed for pair in pairs)
+            count = sum(paper.apart(*pair) <= claimed for pair in pairs)
             deviations = "a standard deviation" if claimed == 1.0 else f"{claimed:g} standard deviations"
             agreeing.append(f"{label(method)} {count} of {len(pairs)} within {deviations}")
     if agreeing:
-        said.append(
-            f"Columns defined as the paper's, against its accuracies for each C: {'; '.join(agreeing)}. The table of "
-            "claims lists the others."
-        )
+        said.append(TEXTS["agreeing"].format(columns="; ".join(agreeing)))
     common = summary.comparison()
     if common.n_problems:
         parts = [f"{label(name)} {100 * float((gaps <= CLOSE).mean()):.0f} %" for name, gaps in common.gaps.items()]
-        said.append(
-            f"Solved to within 1e-3 of the certified global optimum, of the {common.n_problems} binary problems that "
-            f"all of these methods finished: {'; '.join(parts)}."
-        )
+        said.append(TEXTS["solved"].format(n=common.n_problems, shares="; ".join(parts)))
     karate = best_score(summary, "karate", [REFERENCE]) if "karate" in summary.datasets() else None
     if karate is not None:
-        said.append(
-            "Karate is at chance (50 %) in the paper because its uint8 labels wrap round in 2y − 1; with the labels "
-            f"read as they are meant the exact method has {karate.number} %."
-        )
+        said.append(TEXTS["karate"].format(accuracy=karate.number))
     return said
 
 
-# -- the report, and pages of the documentation ------------------------------------------------------------------------
-
 #: What makes the tables besides those of performance.
-MADE: tuple[Callable[[Summary], Table], ...] = (
-    contest_table,
-    agreement_table,
-    methods_table,
-    suboptimality_summary,
-    fewer_problems_table,
-    certified_table,
-    suboptimality_table,
-    runtime_table,
-    everything_table,
-    holes_table,
-)
+MADE: tuple[Callable[[Summary], Table], ...] = (contest_table, agreement_table, methods_table, suboptimality_summary)
+MADE += (fewer_problems_table, certified_table, suboptimality_table, runtime_table, everything_table, holes_table)
 
 
 def make_report(summary: Summary, folder: Path, facts: Mapping[str, str], *, is_quick: bool = False) -> Report:
@@ -574,26 +478,12 @@ def write_results_page(report: Report, path: Path) -> Path:
     The second page is called after the first: ``results-tables.md`` for ``results.md``.
     """
     tables_path = path.with_name(f"{path.stem}-tables{path.suffix}")
-    made_by = "Generated by `hypermargin reproduce --results-page`; not edited by hand."
     tables = {table.slug: to_markdown(table, level=2) for table in report.tables}
-    findings = [
-        "# Results\n",
-        f"{made_by} [All tables]({tables_path.name}) has the numbers behind these findings and the run they come from; "
-        "[reproduction](reproduction.md) says how to run it again.\n",
-        f"{report.paragraph}\n",
-        *(f"* {text}" for text in report.findings),
-        "",
-        tables.get("exact-against-paper", ""),
-    ]
-    shown = [
-        "# Results: all tables\n",
-        f"{made_by} [Results]({path.name}) says what the tables show. The whole report of the command has figures and "
-        "every other table of the paper.\n",
-        "## The run\n",
-        *(f"* {key}: {value}" for key, value in report.facts.items()),
-        "",
-        *(tables[slug] for slug in TEXTS["shown"] if slug in tables),
-    ]
+    findings = [TEXTS["findings-head"].format(tables=tables_path.name), f"{report.paragraph}\n"]
+    findings += [*(f"* {text}" for text in report.findings), "", tables.get("exact-against-paper", "")]
+    shown = [TEXTS["tables-head"].format(findings=path.name)]
+    shown += [*(f"* {key}: {value}" for key, value in report.facts.items()), ""]
+    shown += [tables[slug] for slug in TEXTS["shown"] if slug in tables]
     text = "\n".join(findings)
     # What `hypermargin accuracy` has written at the head of the page stays there.
     kept = marked(path.read_text(encoding="utf-8"), "accuracy") if path.exists() else ""

@@ -1,9 +1,8 @@
 """From the records of cells to means over folds, and to the gaps to the certified optimum."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,21 +27,14 @@ class Summary:
     """Results by place: data set, scheme, C and method, in this order wherever they are arguments."""
 
     def __init__(self, results: Iterable[tuple[Cell, dict[str, Any]]]) -> None:
-        self._folds: dict[Place, dict[int, dict[str, Any]]] = {}
-        self.holes: list[tuple[Cell, dict[str, Any]]] = []
-        self._holes: dict[Place, str] = {}
-        self.n_cells = 0
-        for cell, record in results:
-            place = place_of(cell)
-            if record["state"] == FINISHED:
-                self.n_cells += 1
-                self._folds.setdefault(place, {}).update({fold["fold"]: fold for fold in record["folds"]})
-            else:
-                self.holes.append((cell, record))
-                self._holes.setdefault(place, str(record["state"]))
+        results, self._folds = list(results), dict[Place, dict[int, dict[str, Any]]]()
+        finished = [(cell, record) for cell, record in results if record["state"] == FINISHED]
+        self.holes = [(cell, record) for cell, record in results if record["state"] != FINISHED]
+        self.n_cells = len(finished)
+        for cell, record in finished:
+            self._folds.setdefault(place_of(cell), {}).update({fold["fold"]: fold for fold in record["folds"]})
+        self._holes = {place_of(cell): str(record["state"]) for cell, record in reversed(self.holes)}
         self._places = {*self._folds, *self._holes}
-
-    # -- what there is ------------------------------------------------------------------------------------------------
 
     def places(self) -> list[Place]:
         """All places with at least one fold."""
@@ -79,19 +71,16 @@ class Summary:
         """The accelerators on which folds of this place were fitted; None is among them if some were on a processor."""
         return {record.get("device") for record in self.folds(*place).values()}
 
-    # -- numbers ------------------------------------------------------------------------------------------------------
-
     def stat(self, dataset: str, scheme: str, C: float | str | None, method: str, metric: str) -> Stat | None:
         """Mean and deviation of a metric; None where a fold lacks it. C may be "best" (see `best_C`)."""
         value = self.best_C(dataset, scheme, method) if C == BEST else C
         folds = self.folds(dataset, scheme, value, method)
+        numbers = [record.get(metric) for record in folds.values()]
         if metric == "eta" and method == REFERENCE:
             numbers = [_eta_of_optimum(record) for record in folds.values()]
         elif metric == "gap":
             reference = self.folds(dataset, scheme, value, REFERENCE)
             numbers = [_fold_gap(method, record, reference.get(number)) for number, record in folds.items()]
-        else:
-            numbers = [record.get(metric) for record in folds.values()]
         kept = [number for number in numbers if number is not None]
         return Stat.of(kept) if kept and len(kept) == len(numbers) else None
 
@@ -104,15 +93,12 @@ class Summary:
 
     def problem_gaps(self, dataset: str, scheme: str, C: float | None, method: str) -> dict[Problem, float]:
         """Relative excess of every binary problem's hinge objective over the certified lower bound; inf: timelike."""
-        reference = self.folds(dataset, scheme, C, REFERENCE)
-        return {
-            (dataset, scheme, C, number, k): gap_of(value, bound)
-            for number, record in self.folds(dataset, scheme, C, method).items()
-            if number in reference and record.get("objective_hinge")
-            for k, (value, bound) in enumerate(
-                zip(record["objective_hinge"], reference[number]["lower_bound"], strict=True)
-            )
-        }
+        reference, gaps = self.folds(dataset, scheme, C, REFERENCE), dict[Problem, float]()
+        for number, record in self.folds(dataset, scheme, C, method).items():
+            if number in reference and record.get("objective_hinge"):
+                pairs = zip(record["objective_hinge"], reference[number]["lower_bound"], strict=True)
+                gaps |= {(dataset, scheme, C, number, k): gap_of(*pair) for k, pair in enumerate(pairs)}
+        return gaps
 
     def method_gaps(self, method: str) -> dict[Problem, float]:
         """Gaps of all problems that a method finished; those of two classes are in both schemes, and once here."""
@@ -132,15 +118,12 @@ class Summary:
         most = max(range(len(shared)), key=lambda k: (k + 1) * len(shared[k]), default=-1)
         together = [name for name in found if name in by_size[: most + 1]]
         beside = {name: _on_same(found, [name, *together]) for name in found if name not in together}
-        return Comparison(
-            _on_same(found, together) if together else {},
-            {name: len(gaps) for name, gaps in found.items()},
-            {name: gaps for name, gaps in beside.items() if gaps[name].size},
-        )
+        finished = {name: len(gaps) for name, gaps in found.items()}
+        own = {name: gaps for name, gaps in beside.items() if gaps[name].size}
+        return Comparison(_on_same(found, together) if together else {}, finished, own)
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(NamedTuple):
     """Gaps by method, arrays over the same `n_problems` problems; `apart` has the methods that finished fewer."""
 
     gaps: dict[str, np.ndarray]
