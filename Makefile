@@ -73,5 +73,5 @@ wheel: $(TOOLS)  ## Build the source distribution and the wheel into dist/, and 
 	cd build && clean/bin/python ../.ci/check_wheel.py
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) build dist demo docs/_build docs/api docs/gallery src/*.egg-info
+	rm -rf $(VENV) build dist demo docs/_build docs/api docs/gallery docs/tutorials src/*.egg-info
 	find src -name '*.so' -delete -o -name '*.c' -delete

@@ -27,7 +27,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/*.md5", "gallery/*.ipynb"]
+exclude_patterns = ["_build", "gallery/**.md5", "gallery/**.ipynb", "tutorials/*.md5", "tutorials/*.ipynb"]
 suppress_warnings = ["config.cache", "myst.header"]  # generated tables begin with small headings
 
 # Pages are Markdown; links between them are checked by their headings as well.
@@ -62,10 +62,11 @@ html_copy_source = False
 html_show_sphinx = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": ["_build/examples"],
-    "gallery_dirs": ["gallery"],
+    "examples_dirs": ["_build/tutorials", "_build/examples"],
+    "gallery_dirs": ["tutorials", "gallery"],
+    "nested_sections": False,
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "generated_pages.InGivenOrder",
     "remove_config_comments": True,
     "show_memory": False,
     "download_all_examples": False,

@@ -23,30 +23,80 @@ PACKAGES = {
     "hypermargin.certificates": "Certificates",
     "hypermargin.passes": "Data in blocks",
 }
+#: The gallery: files of the folder ``examples`` by section, in the order of the page.
+SECTIONS = {
+    "First steps": ["gaussian_in_ten_lines", "karate_club", "tree_and_proof", "pipelines_and_grid_search"],
+    "Your data": ["cells_with_anndata", "edge_list", "graph_to_predictions", "word_vectors", "many_points"],
+    "Models": [
+        *("choose_a_model", "rare_branch", "imbalanced_tree", "generalised_hyperplanes", "kernels_side_by_side"),
+        "robust_training",
+    ],
+    "Predictions": ["calibrated_probabilities", "explain_a_prediction", "the_origin_does_not_matter"],
+    "Proofs and solvers": [
+        *("certificate_for_a_colleague", "proof_of_optimality", "compare_methods", "speed", "your_own_solver"),
+    ],
+}
+#: Errors and warnings that users meet, with the module that defines each.
+ERRORS = {
+    "PointError": "hypermargin.geometry.validation",
+    "WeightError": "hypermargin.problems.margin",
+    "FileError": "hypermargin.safe_io",
+    "CertificateError": "hypermargin.certificates",
+    "RadiusWarning": "hypermargin.data.ingest",
+    "KleinWarning": "hypermargin.data.ingest",
+    "KernelMemoryWarning": "hypermargin.estimators.kernel_fitting",
+    "KernelSpreadWarning": "hypermargin.estimators.kernel_fitting",
+}
 GALLERY = """Examples
 ========
 
-Short programs, executed when this site was built. They are the files of the folder ``examples``.
+Short programs for one task each, executed when this site was built. They are the files of the folder ``examples`` of the
+repository; every page has a link to download its program.
+"""
+TUTORIALS = """Tutorials
+=========
+
+Five lessons, from the first classifier to the proof behind it. All of them were executed when this site was built: the output and the
+pictures are what you get.
 """
 
 
 def make_all(docs: Path) -> None:
     """Write everything that is generated below `docs`."""
-    _copy_examples(docs.parent / "examples", docs / "_build" / "examples")
+    examples = docs.parent / "examples"
+    names = {path.stem for path in examples.glob("*.py")}
+    if names != {name for section in SECTIONS.values() for name in section}:
+        raise RuntimeError("docs/generated_pages.py: SECTIONS does not list the files of examples")
+    lessons = sorted((examples / "tutorials").glob("*.py"))
+    _copy_programs({"": lessons}, docs / "_build" / "tutorials", TUTORIALS)
+    sections = {title: [examples / f"{name}.py" for name in own] for title, own in SECTIONS.items()}
+    _copy_programs(sections, docs / "_build" / "examples", GALLERY)
     _write_reference(docs / "api")
     _write_explorer(docs / "_build" / "extra")
 
 
-def _copy_examples(source: Path, target: Path) -> None:
-    """The examples with headings, in a folder where they may leave their pictures."""
+def _copy_programs(sections: dict[str, list[Path]], target: Path, opening: str) -> None:
+    """Programs by section, in folders where they may leave their pictures; those of a nameless section lie in `target`."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    (target / "GALLERY_HEADER.rst").write_text(GALLERY, encoding="utf-8")
-    for example in sorted(source.glob("*.py")):
-        title = example.stem.replace("_", " ").capitalize()
-        text = example.read_text(encoding="utf-8")
-        heading = f'"""\n{title}\n{"=" * len(title)}\n\n'
-        (target / example.name).write_text(text.replace('"""', heading, 1), encoding="utf-8")
+    (target / "GALLERY_HEADER.rst").write_text(opening, encoding="utf-8")
+    for number, (title, programs) in enumerate(sections.items(), start=1):
+        folder = target / (f"{number}_{title.lower().replace(' ', '_')}" if title else "")
+        folder.mkdir(exist_ok=True)
+        if title:
+            (folder / "GALLERY_HEADER.rst").write_text(f"{title}\n{'-' * len(title)}\n", encoding="utf-8")
+        for program in programs:
+            shutil.copy(program, folder)
+
+
+class InGivenOrder:
+    """The order of the programs of a section, for sphinx-gallery: that of `SECTIONS`; lessons have numbers."""
+
+    def __init__(self, folder: str) -> None:
+        self.order = [f"{name}.py" for names in SECTIONS.values() for name in names]
+
+    def __call__(self, name: str) -> tuple[int, str]:
+        return (self.order.index(name) if name in self.order else -1, name)
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -85,7 +135,9 @@ def _write_reference(target: Path) -> None:
         for page, text in pages.items():
             _write(target / page, text)
         made |= pages.keys()
-    names = [f"   {package.rpartition('.')[2]}" for package in PACKAGES]
+    _write(target / "errors.rst", _errors())
+    made.add("errors.rst")
+    names = [*(f"   {package.rpartition('.')[2]}" for package in PACKAGES), "   errors"]
     top = ", ".join(f"``{name}``" for name in sorted(hypermargin.__all__, key=str.lower))
     opening = f"Everything public. The most used names can be imported from ``hypermargin`` itself: {top}."
     contents = ["", ".. toctree::", "   :maxdepth: 2", "", *names, ""]
@@ -93,6 +145,19 @@ def _write_reference(target: Path) -> None:
     for page in target.glob("*.rst"):
         if page.name not in made:
             page.unlink()
+
+
+def _errors() -> str:
+    """The page of errors and warnings."""
+    title = "Errors and warnings"
+    opening = (
+        "Mistakes end in a ``ValueError`` or a ``TypeError`` with one sentence that says what is wrong and what to do; these have "
+        "names of their own, so that they can be caught. On the command line an error is one line, and the exit code is 2."
+    )
+    parts = [title, "=" * len(title), "", opening, ""]
+    for name, module in ERRORS.items():
+        parts += [f".. autoexception:: {module}.{name}", "   :show-inheritance:", ""]
+    return "\n".join(parts)
 
 
 def _row(package: str, name: str, thing: type) -> list[str]:

@@ -1,4 +1,9 @@
-"""Every method on one problem: what it reaches, what it proves, and where its boundary lies."""
+"""
+Five methods on one problem
+===========================
+
+Every method on one problem: what it reaches, what it proves, and where its boundary lies.
+"""
 
 import numpy as np
 from sklearn.model_selection import train_test_split

@@ -1,4 +1,9 @@
-"""Three Gaussian classes in the hyperbolic plane: fit, score, draw."""
+"""
+Ten lines to a classifier
+=========================
+
+Three Gaussian classes in the hyperbolic plane: fit, score, draw.
+"""
 
 from sklearn.model_selection import train_test_split
 

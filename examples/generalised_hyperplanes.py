@@ -1,4 +1,8 @@
-"""The three kinds of boundary ``x * w + b = 0`` that boundary="curve" fits: hypercycle, horocycle and circle.
+"""
+Curved boundaries: hypercycle, horocycle, circle
+================================================
+
+The three kinds of boundary ``x * w + b = 0`` that boundary="curve" fits: hypercycle, horocycle and circle.
 
 A curve at constant distance from a geodesic, a circle that touches infinity, and a circle around a point: which of them
 is best is found by one convex problem, and proved.

@@ -1,4 +1,9 @@
-"""From a networkx graph with a few labelled nodes to predictions for the rest: who joined which karate club?"""
+"""
+A graph with six labelled nodes
+===============================
+
+From a networkx graph with a few labelled nodes to predictions for the rest: who joined which karate club?
+"""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,9 @@
-"""A subtree that holds a twentieth of a random tree: plain and balanced weights, drawn with the subtree in front."""
+"""
+Class weights for a rare subtree
+================================
+
+A subtree that holds a twentieth of a random tree: plain and balanced weights, drawn with the subtree in front.
+"""
 
 from sklearn.metrics import balanced_accuracy_score
 

@@ -1,4 +1,9 @@
-"""Zachary's karate club, embedded from its friendships alone: who will join which club?"""
+"""
+Zachary's karate club
+=====================
+
+Zachary's karate club, embedded from its friendships alone: who will join which club?
+"""
 
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 

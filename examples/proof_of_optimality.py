@@ -1,4 +1,9 @@
-"""The optimum and its proof: two Gaussians that overlap, solved, checked and drawn."""
+"""
+A picture of a proof
+====================
+
+The optimum and its proof: two Gaussians that overlap, solved, checked and drawn.
+"""
 
 import numpy as np
 

@@ -1,4 +1,9 @@
-"""The picture of the README: the branches of a tree told apart, and five methods on one problem with one proof."""
+"""
+The picture of the README
+=========================
+
+The picture of the README: the branches of a tree told apart, and five methods on one problem with one proof.
+"""
 
 import numpy as np
 from matplotlib import pyplot as plt
