@@ -64,7 +64,6 @@ html_show_sphinx = False
 sphinx_gallery_conf = {
     "examples_dirs": ["_build/tutorials", "_build/examples"],
     "gallery_dirs": ["tutorials", "gallery"],
-    "nested_sections": False,
     "filename_pattern": r"\.py$",
     "within_subsection_order": "generated_pages.InGivenOrder",
     "remove_config_comments": True,

@@ -50,14 +50,14 @@ ERRORS = {
 GALLERY = """Examples
 ========
 
-Short programs for one task each, executed when this site was built. They are the files of the folder ``examples`` of the
-repository; every page has a link to download its program.
+Short programs for one task each, executed when this site was built. They are the files of the folder ``examples`` of
+the repository; every page has a link to download its program.
 """
 TUTORIALS = """Tutorials
 =========
 
-Five lessons, from the first classifier to the proof behind it. All of them were executed when this site was built: the output and the
-pictures are what you get.
+Five lessons, from the first classifier to the proof behind it. All of them were executed when this site was built: the
+output and the pictures are what you get.
 """
 
 
@@ -76,7 +76,7 @@ def make_all(docs: Path) -> None:
 
 
 def _copy_programs(sections: dict[str, list[Path]], target: Path, opening: str) -> None:
-    """Programs by section, in folders where they may leave their pictures; those of a nameless section lie in `target`."""
+    """Programs by section, each in a folder where it may leave pictures; a nameless section is `target`."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     (target / "GALLERY_HEADER.rst").write_text(opening, encoding="utf-8")
@@ -151,8 +151,9 @@ def _errors() -> str:
     """The page of errors and warnings."""
     title = "Errors and warnings"
     opening = (
-        "Mistakes end in a ``ValueError`` or a ``TypeError`` with one sentence that says what is wrong and what to do; these have "
-        "names of their own, so that they can be caught. On the command line an error is one line, and the exit code is 2."
+        "Mistakes end in a ``ValueError`` or a ``TypeError`` with one sentence that says what is wrong and what to do. "
+        "These have names of their own, so that they can be caught. On the command line an error is one line, and the "
+        "exit code is 2."
     )
     parts = [title, "=" * len(title), "", opening, ""]
     for name, module in ERRORS.items():

@@ -8,16 +8,27 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.py"))
+LESSONS = sorted((FOLDER / "tutorials").glob("*.py"))
 
 
 def test_examples_are_there_and_short():
-    assert len(EXAMPLES) >= 4
+    assert len(EXAMPLES) >= 15
+    assert len(LESSONS) == 5
     for example in EXAMPLES:
-        assert len(example.read_text().splitlines()) < 40
+        assert len(example.read_text().splitlines()) <= 50
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("program", [*EXAMPLES, *LESSONS], ids=lambda path: path.stem)
+def test_every_program_begins_with_a_title_and_a_text(program):
+    title, line, blank, text, *_ = program.read_text(encoding="utf-8").splitlines()[1:]
+    assert line == "=" * len(title)
+    assert not blank
+    assert text[0].isupper()
+
+
+@pytest.mark.parametrize("example", [*EXAMPLES, *LESSONS], ids=lambda path: path.stem)
 def test_example_runs(example, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
@@ -27,7 +38,7 @@ def test_example_runs(example, tmp_path, monkeypatch, capsys):
     finally:
         plt.close("all")
     assert capsys.readouterr().out.strip()
-    (picture,) = tmp_path.iterdir()
+    (picture,) = tmp_path.glob("*.png")
     pixels = matplotlib.image.imread(picture)[..., :3]
     assert min(pixels.shape[:2]) > 600
     assert len(np.unique((255 * pixels).astype(int).reshape(-1, 3), axis=0)) > 20  # more than an empty sheet
