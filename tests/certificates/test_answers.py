@@ -5,12 +5,13 @@ The judge is the definition in plain NumPy, with worst points of uncertainty set
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from certificates.mutants import KINDS, SETS, plain, solved
-from hypermargin import Box, Certificate, GeodesicBall, MarginProblem, solve
+from hypermargin import Box, Certificate, GeodesicBall, MarginProblem, Status, solve
 from hypermargin.certificates import CertificateError
 from hypermargin.check import main
 from hypermargin.data.blocked_problem import BlockedProblem
@@ -183,3 +184,34 @@ def test_answers_far_out_with_weights_of_wide_range_are_enclosed_as_sharply_as_w
             assert solution.certificate.verify(problem) > 0.0  # raises where the answer has more than is stated
             assert solution.certificate.objective_for(problem) == pytest.approx(solution.objective, rel=1e-9)
     assert judged > 10
+
+
+#: Found by the tester (`make fuzz`): doubles leave open what is true.
+LEFT_OPEN = {
+    "one class and a hard margin, with a lightlike answer": MarginProblem(
+        lift(
+            [
+                [-83.97271524, -1190.106804, 272.5374394],
+                [3324427.56, -184804.558, 2675433.37],
+                [-32.99954118, -49.98493121, 67.97675643],
+            ]
+        ),
+        [-1.0, -1.0, -1.0],
+        math.inf,
+    ),
+    "opposite points of one class far out, in balls": MarginProblem(
+        lift([[5668037.73647939], [-5668037.73647939]]), [1.0, 1.0], 0.0175, uncertainty=GeodesicBall(8.4e-4)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OPEN)
+def test_where_doubles_leave_it_open_the_reference_decides_and_a_true_certificate_holds(name):
+    problem = LEFT_OPEN[name]
+    solution = solve(problem, "exact")
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == 0.0
+    assert solution.certificate.verify(problem) == 0.0
+    forged = replace(solution.certificate, statement=replace(solution.certificate.statement, bound=1e-3))
+    with pytest.raises(CertificateError, match=r"states the lower bound 0\.001"):
+        forged.verify(problem)

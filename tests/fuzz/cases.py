@@ -1,9 +1,12 @@
 """What the tester draws: small problems of every kind that the package claims to solve. NumPy only.
 
 Each is named by (seed, batch, position). Problems of one batch have as many points and dimensions as each other.
+`varied` puts another one in its place: another tolerance, another way to the solver, a regular or degenerate shape,
+another kind of problem.
 """
 
 from dataclasses import dataclass, replace
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,14 @@ METHODS = {
 #: Most passes of the exact method: few problems need more, and those take a thousand times as long; in one batch of
 #: `PATIENT` they are given more.
 FEW_PASSES, MANY_PASSES, PATIENT = 300, 1_500, 64
+TOL = 1e-6
+#: Ways to the exact method: at once, from a random normal, with limits that are reached at once, interrupted and taken
+#: up again from a file, and with the samples in several blocks.
+ROUTES = ("at once", "warm", "hurried", "restarted", "blocks")
+#: Methods for problems of another kind: boundaries that are curves, the kernels, and the asinh loss.
+OTHER_KINDS = ("curve", "distance", "laplacian", "cosh", "heat", "asinh")
+#: Of branch and bound, whose boxes multiply with every digit.
+LEAST_ASINH_TOL = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +60,13 @@ class Case:
     timelike: bool = False
     method: str = "exact"
     passes: int = FEW_PASSES
+    tol: float = TOL
+    route: str = "at once"
+
+    @property
+    def seed(self) -> int:
+        """Of what is drawn while the case is solved and judged."""
+        return crc32(self.name.encode())
 
     @property
     def hard(self) -> bool:
@@ -153,3 +171,59 @@ def _noise(rng: np.random.Generator, n: int, d: int) -> Noise:
     if rng.random() < 0.05:
         rho = 0.0 * rho
     return Noise(name, rho if size else float(rho), shape)
+
+
+# -- variations --------------------------------------------------------------------------------------------------------
+
+
+def varied(case: Case) -> Case:
+    """The case, or one of as many points and dimensions that differs from it in one or more respects."""
+    rng = np.random.default_rng(case.seed)
+    n, d = case.space.shape
+    if rng.random() < 0.3:
+        case = replace(case, space=_shaped(rng, n, d))
+    if rng.random() < 0.3:
+        case = replace(case, tol=float(10.0 ** rng.uniform(-9.0, -1.0)))
+    kind = rng.random()
+    if case.hard or case.method != "exact":
+        return case
+    if kind < 0.06 and not case.timelike:
+        method = str(rng.choice(OTHER_KINDS, p=[0.3, 0.15, 0.15, 0.15, 0.15, 0.1]))
+        tol = max(case.tol, LEAST_ASINH_TOL) if method == "asinh" else case.tol
+        return replace(case, method=method, tol=tol, noise=None)
+    if kind < 0.26:
+        return _by_route(case, str(rng.choice(ROUTES[1:])))
+    return case
+
+
+def _by_route(case: Case, route: str) -> Case:
+    """Blocks have one size of a set for all samples, and both classes have to have weight."""
+    if route == "hurried":
+        return replace(case, route=route, passes=1 + case.seed % 6)
+    used = np.ones(len(case.y), dtype=bool) if case.weight is None else case.weight > 0.0
+    plain = case.noise is None or (
+        np.ndim(case.noise.rho) == 0 and (case.noise.shape is None or case.noise.shape.ndim == 2)
+    )
+    if route != "warm" and not (plain and np.unique(case.y[used]).size == 2):
+        return case
+    return replace(case, route=route)
+
+
+def _shaped(rng: np.random.Generator, n: int, d: int) -> Array:
+    """Points with symmetries or ties: regular polygons, opposite pairs, whole numbers, one geodesic, few places."""
+    shape, radius = rng.integers(5), np.sinh(10.0 ** rng.uniform(-3.0, 0.6))
+    space = np.zeros((n, d))
+    if shape == 0 and d > 1:
+        angles = 2.0 * np.pi * np.arange(n) / n
+        space[:, :2] = radius * np.column_stack([np.cos(angles), np.sin(angles)])
+    elif shape <= 1:
+        half = radius * rng.normal(size=(n, d))
+        space = np.where((np.arange(n) % 2 == 0)[:, None], half, -np.roll(half, 1, axis=0))
+    elif shape == 2:
+        space = rng.integers(-2, 3, size=(n, d)).astype(float)
+    elif shape == 3:
+        space[:, 0] = np.sinh(rng.uniform(-1.0, 1.0, size=n) * np.arcsinh(radius))
+    else:
+        places = radius * rng.normal(size=(2, d))
+        space = places[rng.integers(2, size=n)]
+    return space if rng.random() < 0.5 else _moved(rng, space, rng.uniform(0.0, 13.0))

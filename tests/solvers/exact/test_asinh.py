@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.certificates.asinh.compiled import losses
@@ -183,3 +184,50 @@ def test_samples_settled_on_shortened_intervals_are_not_handed_down():
     solution = solve(problem, "exact", loss="asinh", tol=1e-3, max_iter=2_000)
     assert solution.status is Status.OPTIMAL
     assert solution.certificate.verify(problem, by_arb=True) >= solution.lower_bound * (1.0 - 1e-9)
+
+
+#: Both found by the tester (`make fuzz`).
+FAR_OUT = {
+    "a normal on the light cone": (
+        [
+            [27.12815148970992, -9.238053957531237, 21.19121251740868],
+            [25.94504632805851, -8.80560956896485, 20.29985275422539],
+            [25.341438278325835, -8.6585568456125, 19.86190154906527],
+            [26.524543439977247, -9.091001234178885, 20.753261312248558],
+        ],
+        [1.0, 1.0, -1.0, -1.0],
+        5.898997718329628,
+    ),
+    "margins that doubles do not hold": (
+        [
+            [-18313.193879230574, 27307.78746897751, 54280.492409188286],
+            [-104885.19336635263, 156387.85065609813, 310864.14099738107],
+            [-231064.85710260322, 344534.24447397544, 684855.3159903663],
+            [-30924.554428267304, 46106.51965584631, 91648.57962594743],
+        ],
+        [1.0, -1.0, 1.0, -1.0],
+        18.966715403056114,
+    ),
+}
+
+
+@pytest.mark.parametrize("where", FAR_OUT)
+def test_far_out_the_objective_is_not_below_that_of_the_answer_and_the_certificate_holds(where):
+    points, y, C = FAR_OUT[where]
+    problem = MarginProblem(lift(points), y, C)
+    solution = solve(problem, "exact", loss="asinh", tol=1e-2, max_nodes=300)
+    assert solution.objective >= exact_asinh_objective(problem, solution.w)
+    assert solution.certificate.verify(problem) == solution.lower_bound
+
+
+def exact_asinh_objective(problem, w):
+    """With 60 digits; infinite where w is timelike."""
+    with mp.workdps(60):
+        w = [mp.mpf(v) for v in w.tolist()]
+        q = mp.fsum(v * v for v in w[1:]) - w[0] * w[0]
+        value = q / 2 if q >= 0 else mp.inf
+        for x, y in zip(problem.X[:, 1:].tolist(), problem.y.tolist(), strict=True):
+            x0 = mp.sqrt(1 + mp.fsum(mp.mpf(v) ** 2 for v in x))
+            m = y * (x0 * w[0] - mp.fsum(a * b for a, b in zip(x, w[1:], strict=True)))
+            value += problem.C * max(mp.mpf(0), mp.asinh(1) - mp.asinh(m))
+        return value

@@ -20,6 +20,7 @@ is ``max(q, 0)/2``.)
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from flint import arb, arb_mat
@@ -31,6 +32,8 @@ from .fields import Refused, array, entry, real, record, whole
 GRID, WEIGHTS = 2048, 1 << 32
 #: Where l'' is least, -2/sqrt(27), and largest, but for rounding, which `_least_curvature` allows for.
 PEAK = 0.5**0.5
+#: Margins this near to the kink at 1 may be on either side of it for a solver, which rounds.
+NEAR_KINK = 1e-9
 #: The least eigenvalue, relative to the size of a matrix, whose sign matters: less is a thousandth of a rounding error.
 LEAST = 2.0**-60
 
@@ -111,14 +114,17 @@ class _Boxes:
             leaf, void = next(self.waiting), self._form_range(centre, radius)[1] < 0 and not self.problem.allow_timelike
             # Else no w is here, or some sample alone costs the cutoff.
             if not void and not any(ends[i][1] <= self.least[i] for i in active):
-                left = {i: ends[i] for i in active}
-                proved = self._leaf(leaf, centre, radius, left, max(self.settled))
-                if not proved >= self.cutoff:  # quadratics for fewer samples may prove more
-                    proved = proved.max(self._leaf(leaf, centre, radius, left, min(self.settled)))
+                left, proved = {i: ends[i] for i in active}, arb("-inf")
+                # Quadratics for fewer samples may prove more, and so may the other slope at the kink.
+                for allowed, kink in product(sorted(self.settled, reverse=True), (1.0 - NEAR_KINK, 1.0 + NEAR_KINK)):
+                    if not proved >= self.cutoff:
+                        proved = proved.max(self._leaf(leaf, centre, radius, left, allowed, kink))
                 self.found = self.found.min(proved)
         return active
 
-    def _leaf(self, leaf: Any, centre: Vector, radius: Vector, ends: dict[int, tuple[arb, arb]], allowed: float) -> arb:
+    def _leaf(
+        self, leaf: Any, centre: Vector, radius: Vector, ends: dict[int, tuple[arb, arb]], allowed: float, kink: float
+    ) -> arb:
         lam, points, weights, minimiser = leaf
         k, offset, slope, curved = self.k, arb(0), [arb(0)] * self.k, [[lam * v for v in row] for row in self.Q]
         rows = [points[i : i + k] for i in range(0, len(points), k)]
@@ -128,7 +134,7 @@ class _Boxes:
             left = self.least[i].lower().max(left) if self.least[i] > left else left
             m, least = ((left + right) / 2).mid(), _least_curvature(left, right)
             error = (_largest_curvature(float(left), float(right)) - float(least)) * float((right - left) / 2) ** 2 / 2
-            if right <= 1 and error <= allowed:
+            if right <= 1 - NEAR_KINK and error <= allowed:
                 steep = -1 / (1 + m * m).sqrt()
                 offset += cost * (arb(1).asinh() - m.asinh() - steep * m + least * m * m / 2)
                 slope = plus(slope, z, cost * (steep - least * m))
@@ -137,7 +143,7 @@ class _Boxes:
                 wished = 0.0
                 for row, weight in zip(at, weights, strict=True):
                     there = min(max(float(left), float(dot(z, row))), float(right))
-                    wished += weight / WEIGHTS * _slope_of_envelope(there, float(left), float(right))
+                    wished += weight / WEIGHTS * _slope_of_envelope(there, float(left), float(right), kink)
                 own = arb(min(0.0, max(-1.0, wished)))
                 offset += cost * _offset(own, left, right)
                 slope = plus(slope, z, cost * own)
@@ -201,7 +207,7 @@ def _offset(slope: arb, left: arb, right: arb) -> arb:
     return value(left).min(value(right)).min(value(touch.max(left).min(right)))
 
 
-def _slope_of_envelope(m: float, left: float, right: float) -> float:
+def _slope_of_envelope(m: float, left: float, right: float, kink: float) -> float:
     """The slope at m of the convex envelope of l on the interval, nearly."""
     if left < min(0.0, right):
         low, high = 0.0, 1.0  # a chord from the left end touches l at the point between
@@ -212,7 +218,7 @@ def _slope_of_envelope(m: float, left: float, right: float) -> float:
         if m < low:
             end = min(right, low)
             return (math.asinh(left) - math.asinh(end)) / (end - left)
-    return -1.0 / math.hypot(1.0, m) if m < 1.0 else 0.0
+    return -1.0 / math.hypot(1.0, m) if m < kink else 0.0
 
 
 def _convexifier(A: list[Vector]) -> Vector:

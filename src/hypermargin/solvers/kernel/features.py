@@ -173,7 +173,7 @@ class _SmoothedObjective:
 
     def _newton(self, slope_w: Array, slope_b: float) -> tuple[Array, float]:
         """The step ``-H^-1 slope`` with the second derivatives of the samples in the band."""
-        inside = np.flatnonzero((self.excess > 0.0) & (self.excess < self.band))
+        inside = np.flatnonzero((self.excess > 0.0) & (self.excess < self.band) & (self.c > 0.0))
         m = self.w.size
         if 0 < inside.size < m:
             return self._newton_by_samples(inside, slope_w, slope_b)

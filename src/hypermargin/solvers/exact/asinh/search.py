@@ -29,6 +29,8 @@ from hypermargin.arrays import Array
 from hypermargin.certificates import AsinhCertificate, CertificateError
 from hypermargin.certificates.asinh.certificate import ends_of_chords
 from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf, Frame
+from hypermargin.certificates.core.certificate import Answer
+from hypermargin.geometry.exact_normals import pushed_out
 from hypermargin.geometry.isometries import boost, inverse, rotation
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.mean import lorentz_centroid
@@ -517,9 +519,13 @@ def _outcome(
     problem: MarginProblem, w: Array, proof: AsinhCertificate, search: Search | None, verify: bool, limit: Status | None
 ) -> Outcome:
     own, nodes, history = (search.proved, search.examiner.examined, search.history) if search else (0.0, 0, [])
+    if not problem.allow_timelike:
+        w = pushed_out(w)[0]
     outcome = checked_outcome(problem, w, proof, own, verify, limit)
+    # From above, because far out the margins of doubles are wrong by more than the tolerance.
+    objective = replace(proof, answer=Answer(w)).objective_for(problem) if verify else None
     info = {"nodes": nodes, "leaves": len(proof.leaves)}
-    return replace(outcome, n_iter=nodes, history=history_dict(history), info=info)
+    return replace(outcome, objective=objective, n_iter=nodes, history=history_dict(history), info=info)
 
 
 def frame_around(problem: MarginProblem, w: Array) -> Array:
