@@ -58,7 +58,7 @@ def task(name: str) -> Task:
     graph, labels = make(rng, n_classes, size + TESTED)
     part = sorted(max(nx.connected_components(graph), key=len))
     whole = nx.convert_node_labels_to_integers(graph.subgraph(part), ordering="sorted")
-    embedded = embed_graph(whole, max_iter=STEPS)
+    embedded = embed_graph(whole, max_iter=STEPS, objective="distances")
     return _split(np.asarray(embedded.X), labels[part], min(size, len(part) - TESTED // 2), "accuracy")
 
 

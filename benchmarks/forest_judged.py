@@ -43,21 +43,21 @@ def embedded_graphs(n_seeds: int = 4) -> dict[str, list]:
     for seed in range(100, 100 + n_seeds):
         chances = np.full((4, 4), 0.012) + np.diag(np.full(4, 0.1))
         communities = nx.stochastic_block_model([90, 60, 40, 20], chances, seed=seed)
-        points = embed_graph(communities, largest_component=True)
+        points = embed_graph(communities, largest_component=True, objective="distances")
         labels = np.array([communities.nodes[node]["block"] for node in points.nodes])
         found["communities"].append((points.X, labels))
         tree = nx.random_labeled_tree(220, seed=seed)
         centre = nx.barycenter(tree)[0]
-        points, labels = embed_graph(tree), np.zeros(220, dtype=int)
+        points, labels = embed_graph(tree, objective="distances"), np.zeros(220, dtype=int)
         branches = nx.connected_components(tree.subgraph(set(tree) - {centre}))
         for k, branch in enumerate(sorted(branches, key=len, reverse=True)[:3]):
             labels[points.rows(branch)] = k
         found["branches of trees"].append((points.X, labels))
         caves = nx.relaxed_caveman_graph(12, 16, 0.15, seed=seed)
-        points = embed_graph(caves, largest_component=True)
+        points = embed_graph(caves, largest_component=True, objective="distances")
         found["caves"].append((points.X, np.array(points.nodes) // 48))
         hubs = nx.powerlaw_cluster_graph(220, 1 + seed % 2, 0.5, seed=seed)
-        points = embed_graph(hubs)
+        points = embed_graph(hubs, objective="distances")
         found["hubs"].append((points.X, nearest_of(4, hubs, points.nodes, seed)))
         for dim in (2, 5):
             mixture = make_gaussian_mixture(60, 4, dim=dim, scale=0.8, random_state=seed)

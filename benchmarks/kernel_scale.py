@@ -52,7 +52,7 @@ def graphs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     named["tree"] = tree, {v: _branch(v) for v in tree}
     found = {}
     for name, (graph, label) in named.items():
-        embedded = embed_graph(graph)
+        embedded = embed_graph(graph, objective="distances")
         found[name] = embedded.X, np.array([label[v] for v in embedded.nodes])
     return found
 

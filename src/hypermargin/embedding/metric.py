@@ -80,26 +80,41 @@ def _minimise(
     """At most so many steps of L-BFGS on the stress, and none that no longer pay."""
     pairs = len(length) * (len(length) - 1) / 2
     reached: list[float] = []
+    best = unknowns.copy()
 
     def report(intermediate_result: OptimizeResult) -> None:
         reached.append(float(intermediate_result.fun))
+        best[:] = intermediate_result.x
         if progress is not None:
             error = np.sqrt(reached[-1] / pairs)
             progress.at(max(progress.done, TRIAL_STEPS) + 1, f"relative error {error:.2%}")
         if len(reached) > PATIENCE and reached[-1 - PATIENCE] - reached[-1] < GAIN * reached[-1]:
             raise StopIteration
 
-    found = minimize(
-        _stress,
-        unknowns,
-        args=(length, inverse),
-        jac=True,
-        method="L-BFGS-B",
-        callback=report,
-        options={"maxiter": max_iter, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9},
-    )
+    try:
+        found = minimize(
+            _stress,
+            unknowns,
+            args=(length, inverse),
+            jac=True,
+            method="L-BFGS-B",
+            callback=report,
+            options={"maxiter": max_iter, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9},
+        )
+    except KeyboardInterrupt:
+        warn_of_interrupt(len(reached), max_iter, "iterations")
+        return OptimizeResult(x=best, fun=min(reached, default=np.inf), nit=0, success=True)
     found.success = found.nit < max_iter
     return found
+
+
+def warn_of_interrupt(done: int, total: int, what: str) -> None:
+    """Warn that an embedding was interrupted by the keyboard, and is what there was by then."""
+    warnings.warn(
+        f"interrupted after {done} of {total} {what}: the embedding is what there was by then",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
 
 
 def _checked(distances: Array) -> Array:
@@ -233,6 +248,13 @@ class Distortion:
 
     mean: float
     worst: float
+
+    @classmethod
+    def of(cls, ratios: Array) -> "Distortion":
+        """The distortion of pairs of points with these ratios."""
+        smallest, largest = float(ratios.min(initial=np.inf)), float(ratios.max(initial=0.0))
+        mean = float(np.abs(ratios - 1.0).mean()) if ratios.size else 0.0
+        return cls(mean, largest / smallest if smallest > 0.0 else float("inf"))
 
     def __str__(self) -> str:
         return f"distances are {self.mean:.1%} off on average, the worst distortion is {self.worst:.2f}"

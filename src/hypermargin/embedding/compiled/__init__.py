@@ -1,0 +1,1 @@
+"""The loop of the neighbourhood objective, which Cython compiles at installation."""
