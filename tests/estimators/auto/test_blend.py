@@ -91,7 +91,16 @@ def test_labels_stay_and_weights_are_repetitions(calibrated):
 
 def test_who_is_always_right_is_sharpened_most_and_certainties_stay_finite():
     sure = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.3]])
-    assert best_exponent(sure[2:], np.array([0]), None) == max(EXPONENTS)
+    assert best_exponent(np.tile(sure[2:], (10**6, 1)), np.zeros(10**6, dtype=int), None) == max(EXPONENTS)
+    for n in (
+        1,
+        10,
+        100,
+    ):  # n right answers: as in Platt scaling, the next is right by (n + 1)/(n + 2)
+        powers = np.array([0.7**t / (0.7**t + 0.3**t) for t in EXPONENTS])
+        nearest = EXPONENTS[int(np.argmin(np.abs(np.log((n + 1) * (1 / powers - 1)))))]
+        found = best_exponent(np.tile(sure[2:], (n, 1)), np.zeros(n, dtype=int), None)
+        assert abs(np.log2(found / nearest)) <= 0.25 + 1e-9
     for exponent in EXPONENTS:
         found = sharpened(sure, exponent)
         np.testing.assert_allclose(found.sum(axis=1), 1.0)

@@ -68,10 +68,18 @@ class Candidate:
         """The parameters without C."""
         return repr(sorted((name, value) for name, value in self.parameters.items() if name != "C"))
 
-    def probability_of(self, columns: np.ndarray) -> Array:
+    @property
+    def probability(self) -> Array:
+        """The answers to all folds, shape (n_answers, n_classes)."""
+        return np.concatenate([own.probability for own in self.answers])
+
+    def exponent(self, columns: np.ndarray, weight: Array | None) -> float:
+        """The power that suits the answers best; `columns` are the indices of the true classes."""
+        return best_exponent(self.probability, columns, weight)
+
+    def probability_of(self, columns: np.ndarray, exponent: float) -> Array:
         """The probabilities of the true classes after sharpening, shape (n_answers,)."""
-        answers = np.concatenate([own.probability for own in self.answers])
-        return sharpened(answers, best_exponent(answers, columns, None))[np.arange(columns.size), columns]
+        return sharpened(self.probability, exponent)[np.arange(columns.size), columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +114,15 @@ class Blend:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The rows of the table and the chosen one; `losses` are those of `Blend`, None if the score alone decided."""
+    """The rows of the table and the chosen one; `losses` are those of `Blend`, None if the score alone decided.
+
+    `exponent` sharpens the probabilities of a candidate that is chosen alone.
+    """
 
     rows: Sequence[Candidate | Blend]
     chosen: Candidate | Blend
     losses: tuple[float, float] | None
+    exponent: float = 1.0
 
     @property
     def index(self) -> int:
@@ -160,12 +172,13 @@ def choose(
 ) -> Choice:
     """Choose from those `kept` by the rule above; without blends the best score, the simplest of equal ones."""
     best = best_of_each_family(kept)
-    blend = best_blend(best, [test for _, test in folds], scorer) if with_blend and folds else None
-    if blend is None:
-        return Choice(candidates, best[0], None)
-    if len(blend.members) == 1:
-        return Choice(candidates, blend.members[0], blend.losses)
-    return Choice([*candidates, blend], blend, blend.losses)
+    tests = [test for _, test in folds]
+    blend = best_blend(best, tests, scorer) if with_blend and folds else None
+    if blend is not None and len(blend.members) > 1:
+        return Choice([*candidates, blend], blend, blend.losses)
+    alone, losses = (best[0], None) if blend is None else (blend.members[0], blend.losses)
+    exponent = alone.exponent(scorer.columns(tests), scorer.weight_of(tests)) if alone.answers else 1.0
+    return Choice(candidates, alone, losses, exponent)
 
 
 def best_blend(best: Sequence[Candidate], tests: Sequence[np.ndarray], scorer: Scorer) -> Blend | None:
@@ -174,10 +187,8 @@ def best_blend(best: Sequence[Candidate], tests: Sequence[np.ndarray], scorer: S
     if len(best) < 2 or scorer.is_perfect(best[0].answers, tests):
         return None
     columns, weight = scorer.columns(tests), scorer.weight_of(tests)
-    answers = [np.concatenate([own.probability for own in each.answers]) for each in best]
-    exponents = np.array([best_exponent(own, columns, weight) for own in answers])
-    rows = np.arange(columns.size)
-    truth = np.stack([sharpened(own, t)[rows, columns] for own, t in zip(answers, exponents.tolist(), strict=True)])
+    exponents = np.array([each.exponent(columns, weight) for each in best])
+    truth = np.stack([each.probability_of(columns, t) for each, t in zip(best, exponents.tolist(), strict=True)])
     repeats = columns.size / np.unique(np.concatenate(tests)).size
     places = np.flatnonzero(within_standard_errors(truth, weight, repeats)).tolist()
     if places == [0]:
@@ -300,9 +311,16 @@ def best_exponent(probability: Array, labels: np.ndarray, weight: Array | None) 
     """The power with the least log loss; of equal ones the nearest to 1.
 
     `probability`, shape (n_answers, n_classes), are predictions for samples that the model had not seen, `labels` the
-    indices of their true classes, and `weight` their weights or None; both of shape (n_answers,).
+    indices of their true classes, and `weight` their weights or None; both of shape (n_answers,). As in Platt scaling,
+    a share ``1/(n_answers + 2)`` of each answer counts as wrong: that all known answers were right does not make the
+    next one certain.
     """
-    rows = np.arange(len(labels))
-    truth = np.stack([sharpened(probability, t)[rows, labels] for t in EXPONENTS])
-    losses = np.average(log_losses(truth), axis=1, weights=weight)
+    rows, n_others = np.arange(len(labels)), max(probability.shape[1] - 1, 1)
+    wrong = 1.0 / ((len(labels) if weight is None else float(weight.sum())) + 2.0)
+    found = []
+    for t in EXPONENTS:
+        logs = log_losses(sharpened(probability, t))
+        true = logs[rows, labels]
+        found.append((1.0 - wrong) * true + wrong * (logs.sum(axis=1) - true) / n_others)
+    losses = np.average(np.stack(found), axis=1, weights=weight)
     return EXPONENTS[int(np.argmax(losses <= losses.min() + LOSS_TIE))]

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from hypermargin.estimators.auto.choosing import (
     choose,
     mean_probability,
     results_table,
+    sharpened,
 )
 from hypermargin.estimators.auto.families import (
     MANY_SAMPLES,
@@ -39,7 +40,7 @@ from hypermargin.estimators.auto.families import (
     Samples,
 )
 from hypermargin.estimators.auto.search import SHARE_OF_SEARCH, Search, affordable, part_of, worth_the_cost
-from hypermargin.estimators.base import HyperbolicClassifier
+from hypermargin.estimators.base import POSITIVE, HyperbolicClassifier, Rule, or_none
 from hypermargin.estimators.kernel_fitting import KernelSpreadWarning
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
@@ -54,6 +55,19 @@ FOLDS, REPEATED_BELOW = 5, 200
 FOLDS_OF_MANY = 3
 #: Trees of a forest in the folds and in the final fit: scores of 40 are within half a percent of those of 200.
 TREES, FINAL_TREES = 40, 200
+
+
+#: What files keep of a search besides the chosen classifier.
+STORED = (
+    "exponent_",
+    "best_params_",
+    "best_score_",
+    "best_index_",
+    "explanation_",
+    "n_splits_",
+    "cv_results_",
+    "pos_label_",
+)
 
 
 @storable
@@ -208,6 +222,9 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     cv_results_ : dict of lists and arrays
         A row for each candidate: `family`, `params`, `mean_test_score`, `std_test_score`, `rank_test_score`,
         `split0_test_score` and so on, `screening_score` and `seconds`. ``pandas.DataFrame(cv_results_)`` shows it.
+    exponent_ : float
+        The power to which the probabilities of `best_model_` are raised, found in the folds; 1 for a blend, whose
+        members have their own.
     n_splits_ : int
     pos_label_ : label or None
         The positive class; None if the score has none.
@@ -216,6 +233,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     feature_names_in_ : array of str
         If X had column names.
     """
+
+    RULES: ClassVar[dict[str, Rule]] = HyperbolicClassifier.RULES | {"time_limit": or_none(POSITIVE)}
 
     candidates: Any = None
     scoring: Any = None
@@ -239,8 +258,6 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         """
         began = time.perf_counter()
         self._check_space()
-        if self.time_limit is not None:
-            self._require_positive("time_limit")
         limit = np.inf if self.time_limit is None else float(self.time_limit)
         X, y = self._validated(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -264,6 +281,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         choice = choose(candidates, kept, folds, scorer, with_blend)
         self.n_splits_ = len(folds)
         self.best_index_, self.best_score_ = choice.index, choice.score
+        self.exponent_ = choice.exponent
         self.best_params_ = {"family": choice.chosen.name, **choice.chosen.parameters}
         self.cv_results_ = results_table(choice.rows)
         self.explanation_ = choice.explanation(len(folds), self.scoring, positive, is_late=is_late)
@@ -410,7 +428,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
 
     def predict_proba(self, X) -> Array:
         """Class probabilities, shape (n, n_classes)."""
-        return self._chosen(X, "predict_proba")
+        return sharpened(self._chosen(X, "predict_proba"), self.exponent_)
 
     @available_if(_chosen_has("decision_function"))
     def decision_function(self, X) -> Array:
@@ -448,11 +466,10 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     def _stored(self) -> dict[str, Any]:
         if not hasattr(self, "best_model_"):
             raise ValueError("with refit=False there is no classifier to keep in a file")
-        own = ("best_params_", "best_score_", "best_index_", "explanation_", "n_splits_", "cv_results_", "pos_label_")
-        return {"model": plain_model(self.best_model_), **{name: getattr(self, name) for name in own}}
+        return {"model": plain_model(self.best_model_), **{name: getattr(self, name) for name in STORED}}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = {"pos_label_": None, **state}  # older files have none
+        state = {"pos_label_": None, "exponent_": 1.0, **state}  # older files have none
         self.best_model_ = model_from_plain(state.pop("model"))
         if len(self.best_model_.classes_) != len(self.classes_):
             raise ValueError("the classifier chosen does not fit the classes")

@@ -84,9 +84,10 @@ class Search:
         leaders = [each for each in best_of_each_family(candidates) if each.answers]
         if not leaders:
             return candidates
-        columns = self.scorer.columns([test for _, test in folds])
-        truth = np.stack([each.probability_of(columns) for each in leaders])
-        near = within_standard_errors(truth, self.scorer.weight_of([test for _, test in folds]), 1.0, CLEARLY_BEHIND)
+        tests = [test for _, test in folds]
+        columns, weight = self.scorer.columns(tests), self.scorer.weight_of(tests)
+        truth = np.stack([each.probability_of(columns, each.exponent(columns, weight)) for each in leaders])
+        near = within_standard_errors(truth, weight, 1.0, CLEARLY_BEHIND)
         best = max(each.mean for each in leaders)
         families = [each.family for each, is_near in zip(leaders, near, strict=True) if is_near or each.mean >= best]
         going_on: list[Candidate] = []
