@@ -9,6 +9,7 @@ import csv
 import json
 import math
 import re
+import struct
 import sys
 import zipapp
 from collections.abc import Iterator
@@ -22,8 +23,7 @@ from flint import arb
 
 from . import precision
 from .certificates.reference import check, objective
-from .certificates.reference.exact import Problem, dot
-from .certificates.reference.fields import Refused, entry
+from .certificates.reference.exact import Problem, Refused, dot
 from .precision import digits
 
 #: A certificate file of more bytes is not read: it would be some gigabytes in memory.
@@ -66,7 +66,9 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("give a certificate file and a file of points")
     try:
         certificate = read_certificate(options.proof)
-        stated = entry(certificate, "statement")
+        stated = certificate.get("statement") if isinstance(certificate, dict) else None
+        if not isinstance(stated, dict):
+            raise Refused(f"{options.proof} does not state which problem it is about")
         name, bound, problem = best_verdict(certificate, stated, read_points(options))
     except (OSError, UnicodeDecodeError, Refused) as error:
         print(f"hypermargin.check: {error}", file=sys.stderr)
@@ -168,7 +170,7 @@ def best_verdict(certificate: Any, stated: Any, samples: list[Sample]) -> tuple[
 
     What a certificate states about itself says where to look, and is no part of what is proved.
     """
-    C = math.inf if entry(stated, "C") == "inf" else stated["C"]
+    C = math.inf if stated.get("C") == "inf" else stated.get("C")
     if type(C) not in (int, float):
         raise Refused("the certificate does not state the C of its problem")
     text, best = stated.get("uncertainty"), list[tuple[float, str, float | Refused, Problem | None]]()
@@ -181,7 +183,9 @@ def best_verdict(certificate: Any, stated: Any, samples: list[Sample]) -> tuple[
         if len(y) != stated.get("n_samples"):
             continue
         try:
-            problem = Problem(space, y, float(C), weight, noise, stated.get("allow_timelike") is True)
+            names = [_name(*sample) for sample in zip(space, y, weight, strict=True)]
+            timelike = stated.get("allow_timelike") is True
+            problem = Problem(space, y, float(C), weight, noise, timelike, names=names)
             bound = check(certificate, problem)
             best.append((bound, name, bound, problem))
             if not _falls_short(bound, stated):
@@ -211,6 +215,25 @@ def _binary_problems(samples: list[Sample]) -> Iterator[tuple[str, set[str], lis
             merged.append((space, c, weight))
         yield name, ahead, [one for one in samples if one[1] in ahead | behind]
         yield name, ahead, merged
+
+
+def _name(space: list[float], label: int, weight: float) -> str:
+    """The hash by which certificates for blocks of data name a sample: of its coordinates, label and weight."""
+    of_point = _hashed([_bits(v) for v in space])
+    return f"{_hashed([_hashed([of_point, label % 2**64]), _bits(weight)]):016x}"
+
+
+def _bits(value: float) -> int:
+    return struct.unpack("<Q", struct.pack("<d", value + 0.0))[0]
+
+
+def _hashed(words: list[int]) -> int:
+    value = 0x9E3779B97F4A7C15
+    for word in words:
+        value = (value ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        value ^= value >> 32
+    value = value * 0xFF51AFD7ED558CCD % 2**64
+    return value ^ (value >> 29)
 
 
 if __name__ == "__main__":

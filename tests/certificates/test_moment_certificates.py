@@ -152,7 +152,6 @@ def test_nothing_shows_that_no_boundary_exists(solved):
         {"weights": np.zeros(0)},
         {"weights": np.full(6, np.nan)},
         {"weights": np.full(6, -1.0)},
-        {"sign": 0, "weights": np.zeros(6)},
     ],
 )
 def test_every_field_of_an_extent_is_checked(solved, change):
@@ -172,7 +171,7 @@ def test_a_small_file_cannot_ask_for_much_memory():
     for group in (rows, columns):
         tracemalloc.start()
         try:
-            with pytest.raises(CertificateError, match=r"monomials are not checked|size that its degree"):
+            with pytest.raises(CertificateError, match="monomials are not checked"):
                 changed(proof, groups=(group,), linear=()).bound_for(problem)
             assert tracemalloc.get_traced_memory()[1] < 2**24  # a few lists of the numbers that the file itself holds
         finally:

@@ -9,7 +9,7 @@ import numpy as np
 from hypermargin.certificates import reference
 from hypermargin.certificates.core.certificate import Certificate, CertificateError, second_opinion_by
 from hypermargin.certificates.core.sums import is_in_memory
-from hypermargin.certificates.reference.dual import kernel_bounds
+from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.problems.kernel import KernelProblem
 from hypermargin.problems.linearised import Ellipsoid
@@ -28,7 +28,7 @@ def objective_by_reference(certificate: Certificate, problem: Any) -> float:
 
 def kernel_bounds_by_reference(certificate: Certificate, problem: Any) -> tuple[float, float]:
     """Its bounds of both objectives of a kernel classifier."""
-    return _asked(kernel_bounds, certificate, problem)
+    return bound_by_reference(certificate, problem), objective_by_reference(certificate, problem)
 
 
 second_opinion_by(bound_by_reference, objective_by_reference)
@@ -59,7 +59,12 @@ def exact_problem(problem: Any) -> reference.Problem:
         noise=_noise(getattr(margin, "uncertainty", None), margin.n_samples),
         allow_timelike=bool(getattr(margin, "allow_timelike", False)),
         centre=problem.centre.tolist() if isinstance(problem, CurveProblem) else None,
+        names=None if isinstance(margin, KernelProblem) else _names(margin),
     )
+
+
+def _names(problem: MarginProblem) -> list[str]:
+    return [f"{name % 2**64:016x}" for name in sample_names(problem).tolist()]
 
 
 def _noise(noise: Any, n_samples: int) -> dict[str, Any] | None:

@@ -7,20 +7,19 @@ parsed JSON of a certificate and a `Problem`; `objective` bounds that of the ans
 
 from typing import Any
 
-from .answer import objective
 from .boxes import asinh_lower_bound
 from .dual import curve_lower_bound, kernel_lower_bound
-from .envelope import hard_lower_bound, lower_bound
-from .exact import Problem
-from .fields import Malformed, Refused
+from .envelope import lower_bound
+from .exact import Malformed, Problem, Refused
 from .moment import moment_lower_bound
+from .objective import objective
 from .overlap import check_overlap, check_robust_overlap
 
 __all__ = ["Malformed", "Problem", "Refused", "check", "objective"]
 
 CHECKS = {
     "hypermargin-certificate-1": lower_bound,
-    "hypermargin-hard-margin-1": hard_lower_bound,
+    "hypermargin-hard-margin-1": lower_bound,
     "hypermargin-kernel-1": kernel_lower_bound,
     "hypermargin-curve-1": curve_lower_bound,
     "hypermargin-moment-1": moment_lower_bound,

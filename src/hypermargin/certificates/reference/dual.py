@@ -1,4 +1,4 @@
-"""Lower bounds of kernel classifiers and of generalised hyperplanes, by points of their dual problems.
+"""Kernel classifiers and generalised hyperplanes: lower bounds by points of their dual problems.
 
 Both minimise ``|f|^2/2 + sum_i k_i max(0, 1 - y_i (f(x_i) + b))`` over f of a linear space with an inner product and
 over b. For ``0 <= y_i beta_i <= k_i`` with ``sum beta_i = 0`` exactly, no f and no b have an objective below ``sum
@@ -10,91 +10,103 @@ over b. For ``0 <= y_i beta_i <= k_i`` with ``sum beta_i = 0`` exactly, no f and
   the file.
 """
 
-import math
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from .exact import Problem, Vector, at_enough_digits, covector, dot, form, on_hyperboloid, plus
-from .fields import Refused, array, entry, real, whole
+from .exact import (
+    Problem,
+    Refused,
+    Vector,
+    at_enough_digits,
+    covector,
+    dot,
+    form,
+    lifted,
+    plus,
+    positive,
+    read,
+    real,
+    whole,
+)
 
-#: Power series around less are taken from the last coefficients; either way is exact, and the other loses digits.
+#: From less on the recurrence of `_heat` loses digits, and hypergeometric functions, which are slower, are taken.
 SMALL = 0.0625
+#: A statement's kernel: its name and its parameter, as Python writes it.
+KERNEL = re.compile(r"(Distance|Laplacian|Cosh|Heat)Kernel\((?:\w+=(\d+(?:\.\d+)?(?:e[+-]?\d+)?))?\)")
 
 
-def curve_lower_bound(data: dict[str, Any], problem: Problem) -> float:
+def curve_lower_bound(data: Any, problem: Problem) -> float:
     """What a certificate of generalised hyperplanes around its centre proves."""
     beta = _coefficients(data, problem, "weights")
-    centre = entry(data, "centre", array(real(), problem.d)) if problem.centre is None else problem.centre
+    centre = problem.centre or read(data, {"centre": [real(), problem.d]}).centre
 
     def bound() -> arb:
         P = [arb(0)] * (problem.d + 1)
         for i, value in beta.items():
-            P = plus(P, problem.point(i), value)
-        along = dot(covector(P), on_hyperboloid(centre))
-        square = form(P) + 2 * along * along  # a power of a ball around 0 is NaN in python-flint 0.9
-        return _dual_value(beta, problem, square, arb(2).rsqrt())
+            P = plus(P, lifted(problem.space[i]), value)
+        along = dot(
+            covector(P), lifted(centre)
+        )  # its power could be NaN in python-flint 0.9, as that of any ball around 0
+        return _dual_value(beta, problem, form(P) + 2 * along * along, arb(2).rsqrt())
 
     return at_enough_digits(bound)
 
 
-def kernel_lower_bound(data: dict[str, Any], problem: Problem) -> float:
+def kernel_lower_bound(data: Any, problem: Problem) -> float:
     """What a certificate of a kernel classifier proves; the kernel is the one that its statement names."""
-    return kernel_bounds(data, problem, both=False)[0]
+    beta, kernel = _coefficients(data, problem, "coefficients"), _kernel(data, problem.d)
+
+    def bound() -> arb:
+        x, square = {i: lifted(problem.space[i]) for i in beta}, dot(beta.values(), beta.values()) * kernel(arb(0))
+        for i, j in combinations(beta, 2):
+            square += 2 * beta[i] * beta[j] * kernel(_separation(x[i], x[j]))
+        return _dual_value(beta, problem, square, arb(1))
+
+    return at_enough_digits(bound)
 
 
-def kernel_bounds(data: dict[str, Any], problem: Problem, both: bool = True) -> tuple[float, float]:
-    """The same, and an upper bound for the objective of the classifier that the coefficients and an intercept are."""
-    beta, intercept = _coefficients(data, problem, "coefficients"), entry(data, "intercept", real())
-    kernel = _kernel(entry(entry(data, "statement"), "model"), problem.d)
-
-    def square_length(points: list[Vector]) -> arb:
-        square, done = arb(0), list[int]()
-        for i, value in beta.items():
-            others = sum((beta[j] * kernel(_separation(points[i], points[j])) for j in done), arb(0))
-            square += value * (value * kernel(arb(0)) + 2 * others)
-            done.append(i)
-        return square
+def kernel_objective(data: Any, problem: Problem) -> float:
+    """The objective, from above, of the classifier that the coefficients and the intercept are."""
+    beta, kernel = _coefficients(data, problem, "coefficients"), _kernel(data, problem.d)
+    intercept = read(data, {"intercept": real()}).intercept
 
     def minus_objective() -> arb:
-        points, risk = [problem.point(i) for i in range(problem.n)], arb(0)
+        points, square, risk = list(map(lifted, problem.space)), arb(0), arb(0)
         for i, x in enumerate(points):
-            score = sum((value * kernel(_separation(x, points[j])) for j, value in beta.items()), arb(intercept))
-            risk += problem.cost(i) * (1 - problem.y[i] * score).max(arb(0))
-        return -square_length(points) / 2 - risk
+            f = sum((value * kernel(_separation(x, points[j])) for j, value in beta.items()), arb(0))
+            square += beta.get(i, 0) * f
+            risk += problem.cost(i) * (1 - problem.y[i] * (f + intercept)).max(arb(0))
+        return -square / 2 - risk
 
-    def lower() -> arb:
-        return _dual_value(beta, problem, square_length([problem.point(i) for i in range(problem.n)]), arb(1))
-
-    return at_enough_digits(lower), -at_enough_digits(minus_objective) if both else math.inf
+    return -at_enough_digits(minus_objective)
 
 
-def _coefficients(data: dict[str, Any], problem: Problem, field: str) -> dict[int, float]:
+def _coefficients(data: Any, problem: Problem, field: str) -> dict[int, arb]:
     """The beta by sample, with a sum that is exactly 0, and ``0 <= y_i beta_i``."""
     if problem.hard or problem.noise is not None or problem.allow_timelike:
         raise Refused("the certificate is for soft margins without uncertainty sets")
-    entry(data, "n_samples", whole(problem.n, problem.n))
-    samples = entry(data, "samples", array(whole(0, problem.n - 1)))
-    beta = dict(zip(samples, entry(data, field, array(real(), len(samples))), strict=True))
-    if len(beta) != len(samples):
-        raise Refused("a sample is named twice")
-    if sum((fmpq(*value.as_integer_ratio()) for value in beta.values()), fmpq(0)) != 0:
+    has = read(data, {"n_samples": whole(problem.n, problem.n), "samples": [problem.row], field: [real()]})
+    values = getattr(has, field)
+    if not len(set(has.samples)) == len(has.samples) == len(values):
+        raise Refused("the coefficients are not one for each of different samples")
+    if sum((fmpq(*value.as_integer_ratio()) for value in values), fmpq(0)) != 0:
         raise Refused("the coefficients do not add up to 0")
-    if any(problem.y[i] * value < 0 for i, value in beta.items()):
+    if any(problem.y[i] * value < 0 for i, value in zip(has.samples, values, strict=True)):
         raise Refused("a coefficient has not the sign of its label")
-    return beta
+    return {i: arb(value) for i, value in zip(has.samples, values, strict=True) if value}
 
 
-def _dual_value(beta: dict[int, float], problem: Problem, square: arb, unit: arb) -> arb:
+def _dual_value(beta: dict[int, arb], problem: Problem, square: arb, unit: arb) -> arb:
     """The bound by the share of beta that keeps to ``k_i = unit c_i``: costs may be rounded up where beta is made."""
     share = arb(1)
     for i, value in beta.items():
-        if value:
-            share = share.min(unit * problem.cost(i) / abs(value))
-    return share * sum((arb(abs(value)) for value in beta.values()), arb(0)) - share**2 * square / 2
+        share = share.min(unit * problem.cost(i) / abs(value))
+    return share * sum(map(abs, beta.values()), arb(0)) - share * share * square / 2
 
 
 def _separation(x: Vector, y: Vector) -> arb:
@@ -105,17 +117,15 @@ def _separation(x: Vector, y: Vector) -> arb:
     return arb(0) if all(v == 0 for v in apart) else ((dot(apart, apart) - ahead * ahead) / 4).nonnegative_part()
 
 
-def _kernel(text: Any, d: int) -> Callable[[arb], arb]:
+def _kernel(data: Any, d: int) -> Callable[[arb], arb]:
     """The kernel of a statement, such as ``HeatKernel(t=0.5)``, as a function of ``S = sinh^2(d/2)``."""
-    found = re.fullmatch(r"(Distance|Laplacian|Cosh|Heat)Kernel\((?:\w+=([^,()]+))?\)", str(text))
+    text = read(data, {"statement": {"model": str}}).statement.model
+    found = KERNEL.fullmatch(text)
     if found is None:
         raise Refused(f"there is no kernel {text!r:.60} among those of points")
     if found[1] == "Distance":
         return lambda S: -2 * S.sqrt().asinh()
-    try:
-        size = real(5e-324)(float(found[2]))
-    except (TypeError, ValueError) as error:
-        raise Refused(f"the kernel {text!r:.60} has no parameter") from error
+    size = positive(float(found[2] or 0))
     if found[1] == "Laplacian":
         return lambda S: (-2 * arb(size) * S.sqrt().asinh()).exp()
     if found[1] == "Cosh":
@@ -127,24 +137,19 @@ def _kernel(text: Any, d: int) -> Callable[[arb], arb]:
 def _heat(S: arb, t: float, m: int) -> arb:
     """The heat kernel of the space of dimension 2 m + 1, ``(-1/sinh(r) d/dr)^m exp(-r^2/4t)``, up to a factor.
 
-    As ``dS = sinh(r)/2 dr`` and ``r = 2 asinh(sqrt S)`` it is the m-th derivative of ``exp(-g/t)``, ``g(S) =
-    asinh(sqrt S)^2``, or the coefficient of order m of its power series around S. Those h_k of ``g' = 2F1(1, 1; 3/2;
-    -S) = asinh(sqrt S)/sqrt(S (1 + S))`` follow from the first, or for small S from the last two, as
-    ``2 S (1 + S) g'' + (1 + 2 S) g' = 1``; and ``(e^u)' = u' e^u`` for u = -g/t.
+    As ``dS = sinh(r)/2 dr`` and ``r = 2 asinh(sqrt S)`` it is the m-th derivative of ``exp(-g/t)``, ``g(S) = asinh(sqrt
+    S)^2``, or the coefficient of order m of its power series around S. Those h_k of ``g' = 2F1(1, 1; 3/2; -S) =
+    asinh(sqrt S)/sqrt(S (1 + S))`` follow from ``2 S (1 + S) g'' + (1 + 2 S) g' = 1``; and ``(e^u)' = u' e^u``.
     """
-    root, square, double = S.sqrt().asinh(), S * (1 + S), 1 + 2 * S
+    root, square = S.sqrt().asinh(), S * (1 + S)
     if S > SMALL:
-        h = {-1: arb(0), 0: root / square.sqrt()}
+        h = [root / square.sqrt()]
         for k in range(m - 1):
-            h[k + 1] = (int(k == 0) - double * (2 * k + 1) * h[k] - 2 * k * h[k - 1]) / (2 * square * (k + 1))
+            h.append((int(k == 0) - (1 + 2 * S) * (2 * k + 1) * h[k] - 2 * k * h[k - 1]) / (2 * square * (k + 1)))
     else:
-        h = {
-            k: (-1) ** k * arb(k).fac() / arb(1.5).rising(k) * (-S).hypgeom_2f1(k + 1, k + 1, k + 1.5)
-            for k in (m, m - 1)
-        }
-        for k in range(m - 1, 0, -1):
-            h[k - 1] = -(double * (2 * k + 1) * h[k] + 2 * square * (k + 1) * h[k + 1]) / (2 * k)
+        factors = [(-1) ** k * arb(k).fac() / arb(1.5).rising(k) for k in range(m)]
+        h = [factor * (-S).hypgeom_2f1(k + 1, k + 1, k + 1.5) for k, factor in enumerate(factors)]
     found = [(-root * root / arb(t)).exp()]
     for k in range(1, m + 1):
-        found.append(-sum((h[j] * found[k - 1 - j] for j in range(k)), arb(0)) / (k * arb(t)))
+        found.append(-dot(h[:k], reversed(found)) / (k * arb(t)))
     return found[m]

@@ -6,24 +6,31 @@ z_i.w`` with ``z_i = y_i (x_i0, -xr_i)``, and ``q(w) = |wr|^2 - w0^2``. All arit
 interval that holds the exact one, and a comparison is true only where it holds for all numbers of the intervals.
 """
 
-import math
-import struct
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import inf, isfinite, isinf, nextafter
+from types import SimpleNamespace
 from typing import Any
 
-from flint import arb
+from flint import arb, fmpq
 
 from ...precision import digits
-from .fields import Refused
 
 Vector = list[arb]
 
-#: Bits to begin with (more than twice those of a double), and bits of the last attempt (products of four doubles of any
-#: exponents are exact in as many). Refusals count from DECISIVE bits on, ten times those of a double.
-FEWEST, DECISIVE, MOST = 128, 512, 4096
-#: A bound is taken when twice the bits change it by less than this, eight units in the last place of a double.
-SETTLED = 2.0**-50
+#: Bits of the attempts: more than twice those of a double, four times as many, and as many as hold products of four
+#: doubles of any exponents. A bound is taken when more bits change it by less than SETTLED, eight units of a double.
+BITS, SETTLED = (128, 512, 4096), 2.0**-50
+
+
+class Refused(ValueError):
+    """The certificate proves nothing about this problem; the message says why."""
+
+
+class Malformed(Refused):
+    """A field of the certificate is not of its kind: text where a number should be, or a number where a list should."""
 
 
 @dataclass
@@ -32,7 +39,8 @@ class Problem:
 
     `noise` is None or a dict: ``set`` names the uncertainty set (GeodesicBall, Box, CrossPolytope, Ball, Ellipsoid),
     ``rho`` holds one size per sample, ``shape`` one matrix for all samples or one per sample. `centre` is the point
-    that the margin term of generalised hyperplanes is about, or None for the one that the certificate names.
+    that the margin term of generalised hyperplanes is about, or None for the one that the certificate names. `names`
+    are those by which a certificate may mention samples besides their rows.
     """
 
     space: list[list[float]]
@@ -42,50 +50,29 @@ class Problem:
     noise: dict[str, Any] | None = None
     allow_timelike: bool = False
     centre: list[float] | None = None
+    names: list[str] | None = None
 
     def __post_init__(self) -> None:
-        self.n, self.d = len(self.y), len(self.space[0]) if self.space else 0
+        self.n, self.d, self.hard = len(self.y), len(self.space[0]) if self.space else 0, isinf(self.C)
         self.weights = [1.0] * self.n if self.weight is None else self.weight
-        self.hard = math.isinf(self.C)
-        if not self.n or not self.d or len(self.space) != self.n or any(len(row) != self.d for row in self.space):
-            raise Refused("the points are not a table with a row per label")
-        if not all(math.isfinite(v) for row in self.space for v in row) or not self.C > 0.0:
-            raise Refused("coordinates must be finite, and C positive")
-        if len(self.weights) != self.n or not all(0.0 <= v < math.inf for v in self.weights):
-            raise Refused("weights must be finite and not negative, one per sample")
-        if any(label not in (-1, 1) for label in self.y):
-            raise Refused("labels must be -1 and +1")
+        self.row = whole(0, self.n - 1)
+        if {len(row) for row in self.space} != {self.d} or not self.n == len(self.space) == len(self.weights):
+            raise Refused("the points are not a table with a label and a weight for each row")
+        if not self.d or not all(map(isfinite, chain(self.weights, *self.space))) or not set(self.y) <= {-1, 1}:
+            raise Refused("coordinates and weights must be finite, and labels -1 or +1")
+        if min(self.weights) < 0.0 or not self.C > 0.0:
+            raise Refused("weights must not be negative, and C must be positive")
 
-    def cost(self, i: int, most_weight: float = math.inf) -> arb:
+    def cost(self, i: int, most_weight: float = inf) -> arb:
         """``c_i = C weight_i``, with weights up to `most_weight`."""
-        return arb(self.C) * arb(min(self.weights[i], most_weight))
-
-    def point(self, i: int) -> Vector:
-        return on_hyperboloid(self.space[i])
+        return arb(self.C) * min(self.weights[i], most_weight)
 
     def z(self, i: int) -> Vector:
-        return covector(self.point(i), self.y[i])
-
-    def name(self, i: int) -> str:
-        """The hash by which certificates for blocks of data name a sample: of its coordinates, label and weight."""
-        of_point = _hashed([_bits(v) for v in self.space[i]])
-        return f"{_hashed([_hashed([of_point, self.y[i] % 2**64]), _bits(self.weights[i])]):016x}"
+        return covector(lifted(self.space[i]), self.y[i])
 
 
-def _bits(value: float) -> int:
-    return struct.unpack("<Q", struct.pack("<d", value + 0.0))[0]
-
-
-def _hashed(words: list[int]) -> int:
-    value = 0x9E3779B97F4A7C15
-    for word in words:
-        value = (value ^ word) * 0x9E3779B97F4A7C15 % 2**64
-        value ^= value >> 32
-    value = value * 0xFF51AFD7ED558CCD % 2**64
-    return value ^ (value >> 29)
-
-
-# -- vectors -----------------------------------------------------------------------------------------------------------
+def rational(value: float) -> fmpq:
+    return fmpq(*value.as_integer_ratio())
 
 
 def dot(a: Iterable[Any], b: Iterable[Any]) -> arb:
@@ -97,7 +84,7 @@ def plus(a: Iterable[Any], b: Iterable[Any], factor: Any = 1) -> Vector:
     return [u + factor * v for u, v in zip(a, b, strict=True)]
 
 
-def on_hyperboloid(space: Sequence[float]) -> Vector:
+def lifted(space: Sequence[float]) -> Vector:
     xr = [arb(v) for v in space]
     return [(1 + dot(xr, xr)).sqrt(), *xr]
 
@@ -114,40 +101,71 @@ def form(w: Sequence[arb]) -> arb:
 
 def boosted(x: Sequence[arb], centre: Sequence[float], direction: int) -> Vector:
     """x after the boost that takes the point over `centre` to the origin (direction -1), or back (+1)."""
-    time, *c = on_hyperboloid(centre)
+    time, *c = lifted(centre)
     along = direction * dot(c, x[1:])
     return [time * x[0] + along, *plus(x[1:], c, direction * (x[0] + along / (1 + time)))]
 
 
-# -- precision ---------------------------------------------------------------------------------------------------------
-
-
-def at_enough_digits(bound: Callable[[], arb], decisive: int = DECISIVE) -> float:
-    """The lower end of an interval, computed with more and more digits until they change nothing any more.
-
-    From `decisive` bits on it counts that nothing is proved, or that the certificate is refused.
-    """
-    last, bits = -math.inf, FEWEST
-    while bits <= MOST:
+def at_enough_digits(bound: Callable[[], arb]) -> float:
+    """The lower end of an interval, computed with more and more digits until they change nothing any more."""
+    last = -inf
+    for bits in BITS:
         try:
             with digits(bits):
-                low = round_down(bound())
-        except Refused:
-            if bits >= decisive:
-                raise
-            low = -math.inf
-        if low > -math.inf and abs(low - last) <= SETTLED * abs(low):
-            return max(low, last)
-        if low == -math.inf and bits >= decisive:
-            return low
-        last, bits = low, 2 * bits
-    return last
+                low = bound().lower()
+                nearest = float(low) if low.is_finite() else inf if low > 0 else -inf
+                nearest = nearest if arb(nearest) <= low else nextafter(nearest, -inf)
+        except (Refused, ZeroDivisionError) as error:  # fewer digits may not tell a matrix from a singular one
+            if bits == BITS[-1]:
+                raise Refused(str(error)) from error
+            nearest = -inf
+        if nearest > -inf and abs(nearest - last) <= SETTLED * abs(nearest):
+            break
+        last = nearest
+    return nearest
 
 
-def round_down(value: arb) -> float:
-    """A double not above the interval."""
-    low = value.lower()
-    if not low.is_finite():
-        return math.inf if low > 0 else -math.inf
-    nearest = float(low)
-    return nearest if arb(nearest) <= low else math.nextafter(nearest, -math.inf)
+def real(least: float = -inf, most: float = inf, kinds: tuple[type, ...] = (int, float)) -> Callable[[Any], Any]:
+    """The form of a finite double between two others, both included."""
+
+    def number(value: Any) -> Any:
+        if type(value) not in kinds:
+            raise Malformed(f"{value!r:.40} stands where a number should be")
+        if not (least <= value <= most and abs(value) <= sys.float_info.max):
+            raise Refused(f"the number {value!r:.40} is not finite, or not between {least} and {most}")
+        return kinds[-1](value)
+
+    return number
+
+
+def whole(least: int, most: int) -> Callable[[Any], int]:
+    """The form of a whole number between two others, both included."""
+    return real(least, most, (int,))
+
+
+#: The form of a positive double, the least of which is this.
+positive = real(5e-324)
+
+
+def read(value: Any, form: Any) -> Any:
+    """A value of a file in its form, or a refusal. A form is a function, which reads the value; ``[form]`` or ``[form,
+    size]`` for a list; a tuple of forms for a list of as many entries; or a dict of forms for an object with these
+    fields, of which those with a ``?`` may be missing or null."""
+    if callable(form):
+        return form(value)
+    if isinstance(form, dict):
+        if not isinstance(value, dict):
+            raise Malformed(f"{value!r:.40} stands where an object should be")
+        found = SimpleNamespace()
+        for key, item in form.items():
+            name = key.rstrip("?")
+            if name == key and name not in value:
+                raise Refused(f"the certificate has no field {name!r}")
+            setattr(found, name, None if name != key and value.get(name) is None else read(value[name], item))
+        return found
+    if not isinstance(value, list):
+        raise Malformed(f"{value!r:.40} stands where a list should be")
+    size = len(form) if isinstance(form, tuple) else form[1] if len(form) > 1 else len(value)
+    if len(value) != size:
+        raise Refused(f"a list has {len(value)} entries where {size} should be")
+    return [read(v, item) for v, item in zip(value, form if isinstance(form, tuple) else form[:1] * size, strict=True)]

@@ -16,97 +16,66 @@ Let ``f(w) < level`` for a feasible w: then ``q(w) < 2 level`` and the risk is b
    1 in size, so ``f/scale >= gamma - sum |coefficients of r|``.
 """
 
-from itertools import combinations_with_replacement
+from collections import defaultdict
+from functools import reduce
+from itertools import combinations_with_replacement, product
 from math import comb
 from typing import Any
 
 from flint import arb, arb_mat
 
-from .exact import Problem, Vector, at_enough_digits, boosted, dot, plus
-from .fields import Refused, anything, array, entry, real, record, whole
+from .exact import Problem, Refused, Vector, at_enough_digits, boosted, dot, plus, positive, read, real, whole
 
 #: Coefficients by monomial, which is the sorted tuple of its variables: v_0, ..., v_(k - 1), and k + s for eta_s.
 Polynomial = dict[tuple[int, ...], arb]
-#: Constraints that are of no sample.
-OF_ALL = ("one", "cone", "ball")
 #: Most monomials of a square. All pairs of them are held in memory, some 50 MB, whatever little a file says of each.
 MOST_MONOMIALS = 500
 
 
-def moment_lower_bound(data: dict[str, Any], problem: Problem) -> float:
+def moment_lower_bound(data: Any, problem: Problem) -> float:
     if problem.noise is not None or problem.allow_timelike:
         raise Refused("this certificate is for nominal margins and hyperplanes")
     proof = _Moment(data, problem)
-    return max(0.0, min(proof.level, at_enough_digits(proof.bound)))
+    return max(0.0, min(proof.has.level, at_enough_digits(proof.bound)))
 
 
 class _Moment:
-    def __init__(self, data: dict[str, Any], problem: Problem) -> None:
-        self.problem, self.k = problem, problem.d + 1
-        sample, vector = whole(0, problem.n - 1), array(real(), self.k)
-        self.order, self.linear = entry(data, "order", whole(1, 8)), entry(data, "linear", array(sample))
-        self.level, self.scale = entry(data, "level", real(5e-324)), entry(data, "scale", real(5e-324))
-        self.centre, self.basis = entry(data, "centre", vector), entry(data, "basis", array(vector, self.k))
-        self.frame = entry(data, "frame", array(real(), problem.d))
-        extent = record(whole(-1, 1), whole(0, problem.d), whole(-1, 1), real(0.0), array(real(0.0), problem.n))
-        self.extents = entry(data, "extents", array(extent))
-        self.groups = entry(data, "groups", array(self._group))
-        named = [i for samples, *_ in self.groups for copies in samples for i in copies] + self.linear
-        if len(set(named)) != len(named) or (problem.hard and self.linear):
-            raise Refused("the certificate does not fit the problem")
-        if not all(half and (sign or any(weights)) for half, _, sign, _, weights in self.extents):
-            raise Refused("the certificate does not fit the problem")
-
-    def _group(self, data: Any) -> tuple[list[list[int]], list[float], list[Any]]:
-        """Samples that are one point each, the scales of their slacks, and (constraint, sample, factor) of squares."""
-        problem = self.problem
-        samples = entry(data, "samples", array(array(whole(0, problem.n - 1))))
-        if any(len({(*problem.space[i], problem.y[i]) for i in copies}) != 1 for copies in samples):
-            raise Refused("samples are taken for one that are not the same point")
-        scales = entry(data, "slack_scales", array(real(5e-324), 0 if problem.hard else len(samples)))
-
-        def square(fields: Any) -> tuple[Any, int, list[list[float]]]:
-            kind, s, factor = record(anything, anything, array(array(anything)))(fields)
-            degree = self.order - (kind != "one")
-            rows = comb(self.k + len(scales) + degree, degree)
-            if rows > MOST_MONOMIALS:
-                raise Refused(f"squares of more than {MOST_MONOMIALS} monomials are not checked")
-            if len(factor) != rows or len(factor[0]) > rows:
-                raise Refused("the factor of a square has not the size that its degree asks for")
-            s = 0 if kind in OF_ALL else whole(0, len(samples) - 1)(s)
-            return kind, s, array(array(real(), len(factor[0])))(factor)
-
-        return samples, scales, entry(data, "squares", array(square))
+    def __init__(self, data: Any, problem: Problem) -> None:
+        self.problem, d, k, sign = problem, problem.d, problem.d + 1, whole(-1, 1)
+        square, vector = (str, whole(-1, problem.n), [[real()]]), [real(), k]
+        group = {"samples": [[problem.row]], "slack_scales": [positive], "squares": [square]}
+        extent = (sign, whole(0, d), sign, real(0.0), [real(0.0), problem.n])
+        ball = {"centre": vector, "basis": [vector, k], "frame": [real(), d], "extents": [extent]}
+        sizes = {"order": whole(1, 8), "level": positive, "scale": positive}
+        self.has, self.k = read(data, {**ball, **sizes, "linear": [problem.row], "groups": [group]}), k
+        named = [i for group in self.has.groups for copies in group.samples for i in copies] + self.has.linear
+        if len(set(named)) != len(named) or (problem.hard and self.has.linear):
+            raise Refused(
+                "the certificate does not fit the problem: it counts a sample twice, or a loss of the hard margin"
+            )
+        for group in self.has.groups:
+            if any(len({(*problem.space[i], problem.y[i]) for i in copies}) != 1 for copies in group.samples):
+                raise Refused("samples are taken for one that are not the same point")
+            if len(group.slack_scales) != (0 if problem.hard else len(group.samples)):
+                raise Refused("a group has not as many slacks as samples")
 
     # -- 1: the ball ---------------------------------------------------------------------------------------------------
 
     def _require_ball(self, rows: list[Vector]) -> None:
-        try:
-            inverse = arb_mat([[arb(v) for v in row] for row in self.basis]).inv().tolist()
-        except ZeroDivisionError as error:
-            raise Refused("the basis of the certificate is singular") from error
-        reached = dict[tuple[int, int, int], arb]()
-        for half, coordinate, sign, price, weights in self.extents:
-            goal = [sign * v for v in inverse[coordinate]]
-            height = self._height(rows, half, price, weights, goal) - dot(goal, self.centre)
-            key = (half, coordinate, sign) if sign else (half, 0, 0)
-            reached[key] = height.min(reached.get(key, height))
-        square = arb(0)
-        for j in range(self.k):
-            largest = arb(0)
-            for half in (-1, 1):
-                if not reached.get((half, 0, 0), arb(0)) < 0:  # else no w has this sign of t
-                    for sign in (-1, 1):
-                        largest = largest.max(reached.get((half, j, sign), arb("inf")))
-            if not largest < arb("inf"):
-                raise Refused("a coordinate of the ball is not bounded")
-            square += largest * largest
-        if not square <= 1:
-            raise Refused("the ball of the certificate is too small")
+        inverse = arb_mat([[arb(v) for v in row] for row in self.has.basis]).inv().tolist()
+        reached: dict[tuple[int, int, int], arb] = defaultdict(lambda: arb("inf"))
+        for half, j, sign, price, weights in self.has.extents:
+            goal, key = [sign * v for v in inverse[j]], (half, j, sign) if sign else (half, 0, 0)
+            reached[key] = reached[key].min(self._height(rows, half, price, weights, goal) - dot(goal, self.has.centre))
+        halves = [half for half in (-1, 1) if not reached[half, 0, 0] < 0]  # else no w has this sign of t
+        sides = list(product(halves, (-1, 1)))
+        sizes = [reduce(arb.max, (reached[half, j, sign] for half, sign in sides), arb(0)) for j in range(self.k)]
+        if not dot(sizes, sizes) <= 1:
+            raise Refused("a coordinate of the ball is not bounded, or the ball is too small")
 
     def _height(self, rows: list[Vector], half: int, price: float, weights: list[float], goal: Vector) -> arb:
         """What the weights prove of ``goal.w``."""
-        hard, level, p = self.problem.hard, arb(self.level), goal
+        hard, level, p = self.problem.hard, arb(self.has.level), goal
         for i, a in enumerate(weights):
             if a and self.problem.weights[i] == 0.0:
                 raise Refused("the certificate uses a sample of weight 0")
@@ -114,7 +83,7 @@ class _Moment:
                 raise Refused("a weight of the ball is out of range")
             p = plus(p, rows[i], a)
         # p.w with w moved out of the frame: p is moved in as a covector, whose space part changes its sign twice.
-        time, *space = boosted(p, self.frame, 1)
+        time, *space = boosted(p, self.has.frame, 1)
         length = dot(space, space).nonnegative_part().sqrt()
         if not half * time + length <= 0:
             raise Refused("weights of the ball bound nothing")
@@ -123,63 +92,55 @@ class _Moment:
     # -- 2 and 3 -------------------------------------------------------------------------------------------------------
 
     def bound(self) -> arb:
-        """``scale (gamma - sum |coefficients of r|)``, where the ball and the slacks are seen to be large enough."""
-        problem, k, scale, root = self.problem, self.k, arb(self.scale), arb(2).sqrt()
+        """``gamma - sum |coefficients of r|``, where the ball and the slacks are seen to be large enough."""
+        problem, has, k, unit = self.problem, self.has, self.k, arb(2).rsqrt()
         rows = [problem.z(i) for i in range(problem.n)]
         self._require_ball(rows)
-        columns = [[arb(row[j]) for row in self.basis] for j in range(k)]
-        margins = [[dot(z, self.centre), *(dot(z, column) for column in columns)] for z in rows]
-        cone: Polynomial = {}
-        for r, (constant, row) in enumerate(zip(self.centre, self.basis, strict=True)):
-            affine = _affine([arb(constant), *map(arb, row)])
-            _add(cone, _product(affine, affine), -1 if r == 0 else 1)
-        shared: Polynomial = {}
-        _add(shared, cone, 1 / (2 * scale))
-        for i in self.linear:
-            _add(shared, {(): arb(1)}, problem.cost(i) / (root * scale))
-            _add(shared, _affine(margins[i]), -problem.cost(i) / (root * scale))
-        lost = arb(0)
-        for samples, scales, squares in self.groups:
-            rest: Polynomial = {}
-            for s, (copies, size) in enumerate(zip(samples, scales, strict=False)):
-                cost, (constant, *linear) = sum((problem.cost(i) for i in copies), arb(0)), margins[copies[0]]
-                if not ((1 - constant + dot(linear, linear).sqrt()) / root <= size or cost * size >= self.level):
+        columns = [[arb(v) for v in column] for column in zip(*has.basis, strict=True)]
+        margins = [[dot(z, has.centre), *(dot(z, column) for column in columns)] for z in rows]
+        cone, rest, first = Polynomial(), Polynomial(), k
+        for r, (constant, row) in enumerate(zip(has.centre, has.basis, strict=True)):
+            w = _affine([arb(constant), *map(arb, row)])
+            _add(cone, _product(w, w), -1 if r == 0 else 1)
+        _add(rest, cone, arb(0.5))
+        for i in has.linear:
+            _add(rest, _affine([1 - margins[i][0], *(-v for v in margins[i][1:])]), problem.cost(i) * unit)
+        for group in has.groups:
+            variables = [*range(k), *range(first, first + len(group.slack_scales))]
+            for s, (copies, size) in enumerate(zip(group.samples, group.slack_scales, strict=False)):
+                cost, (constant, *linear) = sum(map(problem.cost, copies), arb(0)), margins[copies[0]]
+                if not ((1 - constant + dot(linear, linear).sqrt()) * unit <= size or cost * size >= has.level):
                     raise Refused("the scale of a slack is too small for the ball")
-                rest[(k + s,)] = cost * size / scale
-            for kind, s, factor in squares:
-                g = cone if kind == "cone" else self._constraint(kind, s, scales, samples, margins)
-                degree = self.order - (kind != "one")
-                variables = range(k + len(scales))
+                rest[(first + s,)] = cost * size
+            for kind, s, factor in group.squares:
+                degree = has.order - (kind != "one")
+                count = comb(len(variables) + degree, degree)
+                widths = {len(row) for row in factor}
+                if not (len(factor) == count <= MOST_MONOMIALS and len(widths) == 1 and max(widths) <= count):
+                    raise Refused(f"squares of other degrees, or of over {MOST_MONOMIALS} monomials are not checked")
                 monomials = [key for n in range(degree + 1) for key in combinations_with_replacement(variables, n)]
-                F = arb_mat([[arb(v) for v in row] for row in factor])
-                gram, both = F * F.transpose(), Polynomial()
-                for a, left in enumerate(monomials):
-                    for b, right in enumerate(monomials[: a + 1]):
-                        _add(both, {tuple(sorted(left + right)): gram[a, b]}, 1 if a == b else 2)
-                _add(rest, _product(g, both), -1)
-            own = {key: value for key, value in rest.items() if any(variable >= k for variable in key)}
-            lost += sum(map(abs, own.values()), arb(0))  # these monomials are of this group alone
-            _add(shared, {key: value for key, value in rest.items() if key not in own})
-        gamma = shared.pop((), arb(0))
-        return scale * (gamma - lost - sum(map(abs, shared.values()), arb(0)))
+                F, square = arb_mat([[arb(v) for v in row] for row in factor]), Polynomial()
+                gram = (F * F.transpose()).tolist()
+                for (a, left), (b, right) in combinations_with_replacement(enumerate(monomials), 2):
+                    _add(square, {tuple(sorted(left + right)): gram[a][b]}, 1 if a == b else 2)
+                g = cone if kind == "cone" else self._constraint(kind, s, group, margins, first + s)
+                _add(rest, _product(g, square), -arb(has.scale))
+            first += len(group.slack_scales)
+        return rest.pop((), arb(0)) - sum(map(abs, rest.values()), arb(0))
 
-    def _constraint(self, kind: Any, s: int, scales: Any, samples: Any, margins: Any) -> Polynomial:
+    def _constraint(self, kind: str, s: int, group: Any, margins: list[Vector], eta: int) -> Polynomial:
         """A polynomial that is not negative at the v and eta of any better w."""
-        hard, eta = self.problem.hard, self.k + s
-        if kind == "one":
-            return {(): arb(1)}
-        if kind == "ball":
-            return {(): arb(1), **{(j, j): arb(-1) for j in range(self.k)}}
+        hard, one = self.problem.hard, Polynomial({(): arb(1)})
+        if kind in ("one", "ball"):
+            return one if kind == "one" else one | {(j, j): arb(-1) for j in range(self.k)}
+        if not 0 <= s < len(group.samples) or (hard and self.problem.weights[group.samples[s][0]] == 0.0):
+            raise Refused("a square is of no sample of its group, or of one of weight 0")
         if kind == "margin":
-            i = samples[s][0]
-            if hard and self.problem.weights[i] == 0.0:
-                raise Refused("the certificate uses a sample of weight 0")
-            g = _affine([margins[i][0] - 1, *margins[i][1:]])
-            return g if hard else {**g, (eta,): arb(2).sqrt() * scales[s]}
-        if kind == "slack" and not hard:
-            return {(eta,): arb(1)}
-        if kind == "range" and not hard:
-            return {(eta,): arb(1), (eta, eta): arb(-1)}
+            constant, *linear = margins[group.samples[s][0]]
+            g = _affine([constant - 1, *linear])
+            return g if hard else {**g, (eta,): arb(2).sqrt() * group.slack_scales[s]}
+        if kind in ("slack", "range") and not hard:
+            return {(eta,): arb(1), **({(eta, eta): arb(-1)} if kind == "range" else {})}
         raise Refused(f"a square belongs to no constraint: {kind!r:.40}")
 
 
@@ -194,7 +155,6 @@ def _add(target: Polynomial, other: Polynomial, factor: Any = 1) -> None:
 
 def _product(left: Polynomial, right: Polynomial) -> Polynomial:
     found: Polynomial = {}
-    for p, a in left.items():
-        for q, b in right.items():
-            _add(found, {tuple(sorted(p + q)): a * b})
+    for (p, a), (q, b) in product(left.items(), right.items()):
+        _add(found, {tuple(sorted(p + q)): a * b})
     return found
