@@ -16,7 +16,7 @@ from hypermargin.data.executors import InMemory, OutOfCore
 from hypermargin.data.readers import ArrayChunks
 from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import lift
-from hypermargin.solvers.exact import blocked_oracle
+from hypermargin.solvers.exact import working_sets
 
 
 def overlapping(d, n, seed=0, share=0.5, separation=0.6, **options):
@@ -110,10 +110,10 @@ def test_equal_samples_in_different_pieces_share_a_name_and_a_weight():
 def test_without_room_for_a_working_set_plain_cuts_do_it(monkeypatch, free):
     """With hardly any room, or with room for some sets and not for others, or for what has turned."""
     problem = overlapping(10, 2000, seed=4)
-    monkeypatch.setattr(blocked_oracle, "free_memory", lambda: free)
-    gathered, together = [], blocked_oracle.SampleSelection.together
+    monkeypatch.setattr(working_sets, "free_memory", lambda: free)
+    gathered, together = [], working_sets.Selection.together
     monkeypatch.setattr(
-        blocked_oracle.SampleSelection,
+        working_sets.Selection,
         "together",
         lambda parts: gathered.append(sum(p.costs.size for p in parts)) or together(parts),
     )

@@ -14,7 +14,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers import Status, solve, solve_path
 from hypermargin.solvers.exact.cut_sources import FixedTimeOptimum
-from hypermargin.solvers.exact.working_sets import Margins, SamplesInMemory
+from hypermargin.solvers.exact.working_sets import Margins, Samples, WorkingSets
 
 
 def overlapping(d, n, seed=0, share=0.5, separation=0.6, scale=0.8, **options):
@@ -216,18 +216,23 @@ def test_other_shares_prove_other_bounds_never_too_large(proved):
 # -- working sets ----------------------------------------------------------------------------------------------------
 
 
+def in_memory(columns, costs):
+    positive = int(np.count_nonzero(columns[0] > 0.0))
+    return WorkingSets(len(columns), (positive, costs.size - positive), memory=Samples(columns, costs, 1.0))
+
+
 def test_a_first_look_keeps_the_total_of_each_class():
     problem = overlapping(4, 4000, share=0.03, sample_weight=np.random.default_rng(0).uniform(0.1, 2.0, 4000))
     columns = np.ascontiguousarray(problem.covectors_around(problem.centre).T)
-    look = SamplesInMemory(columns, problem.costs, 1.0).first_look()
-    assert look.samples.size < 1000
+    look = in_memory(columns, problem.costs).first_look()
+    assert look.names.size < 1000
     for side in (1.0, -1.0):
-        assert look.costs[problem.y[look.samples] == side].sum() == pytest.approx(
+        assert look.costs[problem.y[look.names] == side].sum() == pytest.approx(
             problem.costs[problem.y == side].sum(), rel=1e-12
         )
     few = overlapping(4, 200)
     columns = np.ascontiguousarray(few.covectors_around(few.centre).T)
-    assert SamplesInMemory(columns, few.costs, 1.0).first_look() is None
+    assert in_memory(columns, few.costs).first_look() is None
 
 
 @pytest.mark.parametrize("share", [0.5, 0.03])
@@ -235,8 +240,8 @@ def test_a_working_set_and_its_affine_term_stand_for_all_samples(share):
     problem = overlapping(4, 4000, share=share, sample_weight=np.random.default_rng(1).uniform(0.1, 2.0, 4000))
     columns, costs = np.ascontiguousarray(problem.covectors_around(problem.centre).T), problem.costs
     w = np.array([-1.2, 0.8, 0.1, 0.0, 0.0])
-    chosen = SamplesInMemory(columns, costs, 1.0).around(Margins(w, w @ columns), 0.2)
-    assert 200 <= chosen.samples.size < 2000
+    chosen = in_memory(columns, costs).around(Margins(w, w @ columns), 0.2)
+    assert 200 <= chosen.names.size < 2000
     b, g = chosen.affine
 
     def risk(v, columns, costs):
@@ -250,9 +255,9 @@ def test_a_working_set_and_its_affine_term_stand_for_all_samples(share):
         near, far = w + 1e-3 * rng.standard_normal(5), w + rng.standard_normal(5)
         assert of_set(near) == pytest.approx(risk(near, columns, costs), rel=1e-12)
         assert of_set(far) <= risk(far, columns, costs) * (1.0 + 1e-12)  # wherever it is wrong, it is below
-    weights = rng.random(chosen.samples.size) * chosen.costs
-    shares = chosen.complement.astype(float)
-    shares[chosen.samples] = weights / chosen.costs
+    weights = rng.random(chosen.names.size) * chosen.costs
+    shares = (w @ columns < chosen.window.low).astype(float)
+    shares[chosen.names] = weights / chosen.costs
     assert b + weights.sum() == pytest.approx(shares @ costs, rel=1e-12)
     assert g - chosen.columns @ weights == pytest.approx(-(columns @ (shares * costs)), rel=1e-11)
 

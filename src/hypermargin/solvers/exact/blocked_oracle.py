@@ -8,12 +8,6 @@ Problems of one-vs-rest have the same points, hence the same centre, and differ 
 several of them (`joint_cuts`). With the points around the centre as rows P and the normals as columns of W the margins
 are ``P W`` with signs, and the slopes of all cuts are ``S' P``, where S holds the signed costs of the samples below the
 margin.
-
-For the interior-point method the samples near the margin are brought into memory, where there is room for them, and the
-others stay where they are (`BlockedWorkingSets`): a few reads of the data stand for the hundreds of passes that plain
-cuts take, one for a first look at a random part of the samples, and two for every working set. Which samples a set has
-is a rule, a point and the least and largest margin there, so that blocks need not keep any. Samples are named by their
-fingerprints, the same ones in every data source.
 """
 
 import sys
@@ -22,55 +16,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, fsum, sqrt
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.data.blocked_problem import BlockedProblem
 from hypermargin.data.device import Block, DeviceSamples, has_kernels, on_host, partial_sums, to_numpy
-from hypermargin.data.inputs import free_memory
 from hypermargin.geometry.isometries import covectors_around, translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.oracle import Cut, HingeOracle, Oracle, has_cone_cuts, oracle_in_memory
-from hypermargin.solvers.exact.working_sets import Flipped, Margins, WorkingSet, reach_of, shares_of_look, window
+from hypermargin.solvers.exact.oracle import Cut, HingeOracle, Oracle, has_cone_cuts, oracle_in_memory, side_of
+from hypermargin.solvers.exact.working_sets import Samples, WorkingSets
 
-#: Numbers in a block of margins, which several sums are made of: they stay in the cache.
+#: Numbers in a block of margins, which several sums are made of: they stay in the cache (256 kB).
 BLOCK = 1 << 15
 SQRT_HALF = sqrt(0.5)
-#: A working set may take this share of the free memory, with so many copies of it.
-SHARE_OF_MEMORY, COPIES = 0.2, 4
-
-
-class MarginWindow(NamedTuple):
-    """Samples whose margins at w are between `low` and `high`; those below are taken to be below the margin."""
-
-    w: Array
-    low: float
-    high: float
-
-
-class SampleSelection(NamedTuple):
-    """Samples by name, with columns and costs, each with a mark."""
-
-    names: NDArray[np.int64]
-    columns: Array
-    costs: Array
-    marks: NDArray[np.bool_]
-
-    @classmethod
-    def together(cls, parts: list["SampleSelection"]) -> "SampleSelection":
-        """Those of all pieces in the order of their names; equal samples are one of their common cost."""
-        joined = cls(*(np.concatenate(values, axis=-1) for values in zip(*parts, strict=True)))
-        names, first, which = np.unique(joined.names, return_index=True, return_inverse=True)
-        columns, marks = np.ascontiguousarray(joined.columns[:, first]), joined.marks[first]
-        costs = np.bincount(which, joined.costs, names.size).astype(np.float64, copy=False)
-        return cls(names, columns, costs, marks)
 
 
 class BlockOracle:
@@ -79,6 +43,7 @@ class BlockOracle:
     def __init__(self, piece: MarginProblem | DeviceSamples, frame: Frame, threshold: float, cone_cuts: bool = False):
         self.piece, self.frame, self.threshold, self.cone_cuts = piece, frame, threshold, cone_cuts
         self.n_samples = piece.n_samples
+        self._samples: tuple[float, Samples] | None = None
 
     def __sizeof__(self) -> int:
         """Bytes with the samples twice: the block, and its points in the frame."""
@@ -106,50 +71,23 @@ class BlockOracle:
         parts = [_host_cuts(self._host_oracle(p), W) for p in on_host(self.piece)]
         return [_sum(cuts) for cuts in zip(*parts, strict=True)]
 
+    def samples(self, factor: float, side: float) -> Samples:
+        """The samples of the block for working sets, with costs times `factor` and points times `side`."""
+        if self._samples is None or self._samples[0] != factor:
+            piece = cast(MarginProblem, self.piece)
+            columns, costs = self._in_memory.framed
+            columns = columns if side > 0.0 else -columns
+            self._samples = factor, Samples(columns, factor * costs, self.threshold, lambda r: sample_names(piece, r))
+        return self._samples[1]
+
     @cached_property
     def _in_memory(self) -> HingeOracle:
         return self._host_oracle(cast(MarginProblem, self.piece))
 
     def _host_oracle(self, piece: MarginProblem) -> HingeOracle:
-        oracle = oracle_in_memory(piece, self.frame)
+        oracle = oracle_in_memory(piece, self.frame, side=1.0)
         oracle.cone_cuts = self.cone_cuts  # blocks do not have `allow_timelike`
         return oracle
-
-    # -- questions of working sets -------------------------------------------------------------------------------------
-
-    def look(self, shares: tuple[float, float]) -> tuple[SampleSelection, Array]:
-        """A random part of the positive and of the negative samples, the first marked, and all costs of either."""
-        columns, costs = self._in_memory.framed
-        positive = columns[0] > 0.0  # z_i0 has the sign of y_i
-        drawn = np.random.default_rng(0).random(costs.size) < np.where(positive, *shares)
-        return self._selected(drawn, positive), np.array([costs[positive].sum(), costs[~positive].sum()])
-
-    def within(self, rule: MarginWindow) -> tuple[SampleSelection, Array]:
-        """The samples of a rule, and the sums of ``(k_i, k_i z_i)`` over those below them."""
-        columns, costs = self._in_memory.framed
-        margins = rule.w @ columns
-        chosen = (rule.low <= margins) & (margins <= rule.high)
-        pull = np.where(margins < rule.low, costs, 0.0)
-        return self._selected(chosen, chosen), np.append(pull.sum(), columns @ pull)
-
-    def flipped(self, w: Array, rule: MarginWindow, most: float) -> tuple[Cut, SampleSelection | None]:
-        """The pass at w, and samples outside a rule that it is wrong about there, marked if the plain cut takes them.
-
-        None instead of the samples if they are more than the share `most` of the piece.
-        """
-        columns, _ = self._in_memory.framed
-        margins, taken = rule.w @ columns, w @ columns < self.threshold
-        wrong = ((margins < rule.low) & ~taken) | ((margins > rule.high) & taken)
-        few = np.count_nonzero(wrong) <= most * wrong.size
-        return self(w[None])[0], self._selected(wrong, taken) if few else None
-
-    def _selected(self, chosen: NDArray[np.bool_], marks: NDArray[np.bool_]) -> SampleSelection:
-        """Those chosen that have costs."""
-        columns, costs = self._in_memory.framed
-        rows = np.flatnonzero(chosen & (costs > 0.0))
-        return SampleSelection(
-            sample_names(cast(MarginProblem, self.piece), rows), columns[:, rows], costs[rows], marks[rows]
-        )
 
 
 def _host_cuts(oracle: HingeOracle, W: Array) -> list[Cut]:
@@ -174,7 +112,10 @@ class BlockedOracle(Oracle):
         self._clock = {"seconds": 0.0, "passes": 0.0}
         first = np.zeros((3, self.width))
         first[1:, 0] = 1.0, -1.0
-        self._known = {w.tobytes(): cut for w, cut in zip(first, self.cuts(first), strict=True)}
+        at_first = self.cuts(first)
+        (_, negative, of_negative), (_, positive, of_positive) = at_first[1:]
+        self.side = side_of(positive - negative, -of_negative - of_positive)
+        self._known = {_key(self.side * w): self._turned(cut) for w, cut in zip(first, at_first, strict=True)}
 
     @property
     def work(self) -> int:
@@ -185,33 +126,49 @@ class BlockedOracle(Oracle):
         return (self._clock["seconds"] / self._clock["passes"]) * (4.0 + cuts / 4.0)
 
     @property
-    def samples(self) -> "BlockedWorkingSets | None":
-        return BlockedWorkingSets(self) if self._sees_samples else None
+    def samples(self) -> WorkingSets | None:
+        return WorkingSets(self.width, self.sizes, self._map_samples) if self._sees_samples else None
 
     def __call__(self, w: Array) -> Cut:
-        known = self._known.get((w + 0.0).tobytes())
+        known = self._known.get(_key(w))
         return self._times_factor(*(self.cuts(w[None])[0] if known is None else known))
 
     def cuts(self, W: Array) -> list[Cut]:
         """Risk and cut at several w in one pass, without the common factor; W has shape (k, d + 1)."""
         start = time.perf_counter()
-        answers = self._pieces.map_blocks(_Cuts(), np.ascontiguousarray(W, dtype=np.float64))
+        answers = self._pieces.map_blocks(_Cuts(), self.side * np.ascontiguousarray(W, dtype=np.float64))
         self._clock["seconds"] += time.perf_counter() - start
         self._clock["passes"] += len(W)
-        return [_sum(cuts) for cuts in zip(*answers, strict=True)]
+        return [self._turned(_sum(cuts)) for cuts in zip(*answers, strict=True)]
 
-    def ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """The answers of the pieces that have samples."""
-        answers = self._pieces.map_blocks(_asked, question, arguments)
-        return [answer for answer in answers if answer is not None]
+    def _turned(self, cut: Cut) -> Cut:
+        """The cut for labels and normals times `side`."""
+        return cut[0], cut[1], self.side * cut[2]
 
-    def remember(self, w: Array, cuts: Sequence[Cut]) -> None:
-        """Keep the sum of cuts at w, where the search makes its next pass."""
-        self._known[(w + 0.0).tobytes()] = _sum(cuts)
+    def _map_samples(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """``function(samples, *arguments)`` of every block that has samples.
+
+        Reading what has flipped at some w makes the pass there as well, which the search asks for next.
+        """
+        answers = self._pieces.map_blocks(_of_samples, self.factor, self.side, function, arguments)
+        answers = [answer for answer in answers if answer is not None]
+        if function is Samples.flipped:
+            self._known[_key(arguments[0])] = self._turned(_sum([cut for cut, _ in answers]))
+        return [found for _, found in answers]
 
 
-def _asked(oracle: BlockOracle, question: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    return question(oracle, *arguments) if oracle.n_samples else None
+def _key(w: Array) -> bytes:
+    return (w + 0.0).tobytes()  # no zero has a sign
+
+
+def _of_samples(
+    oracle: BlockOracle, factor: float, side: float, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
+    """What a function finds among the samples of a block, after the pass at its first argument if it looks there."""
+    if not oracle.n_samples:
+        return None
+    cut = oracle((side * arguments[0])[None])[0] if function is Samples.flipped else None
+    return cut, function(oracle.samples(factor, side), *arguments)
 
 
 @dataclass(frozen=True)
@@ -242,91 +199,6 @@ class _Cuts:
 def _sum(cuts: Sequence[Cut]) -> Cut:
     risks, offsets, slopes = zip(*cuts, strict=True)
     return fsum(risks), fsum(offsets), np.sum(slopes, axis=0)
-
-
-class BlockedWorkingSets:
-    """`SamplesInMemory` for the samples of a problem in blocks."""
-
-    reads_a_pass = 1.0
-    named = True
-
-    def __init__(self, oracle: BlockedOracle):
-        self.reads = 0.0
-        self._oracle, self._width, self._sizes, self._factor = oracle, oracle.width, oracle.sizes, oracle.factor
-        self._everything: WorkingSet | None = None
-        self._seen, self._stands_for = np.zeros((self._width, 0)), np.zeros(0)
-
-    def first_look(self) -> WorkingSet | None:
-        shares = shares_of_look(self._width, self._sizes)
-        if shares is None or np.dot(shares, self._sizes) > self._room:
-            return None
-        self.reads += 1.0
-        some, totals = _gathered(self._oracle.ask(BlockOracle.look, shares))
-        self._seen, costs = some.columns, self._factor * some.costs
-        self._stands_for = np.empty(costs.size)
-        for members, total, size in zip((some.marks, ~some.marks), totals, self._sizes, strict=True):
-            costs[members] *= total / max(float(some.costs[members].sum()), 1e-300)
-            self._stands_for[members] = size / max(1, int(np.count_nonzero(members)))
-        return WorkingSet(some.names, some.columns, costs, (0.0, np.zeros(self._width)))
-
-    def margins(self, w: Array) -> Margins:
-        """Of the samples of the first look."""
-        return Margins(w, w @ self._seen)
-
-    def reach(self, margins: Margins) -> float:
-        return reach_of(self._width, margins.values, margins.values)
-
-    def around(self, margins: Margins | None, reach: float) -> WorkingSet | None:
-        rule, expected = MarginWindow(np.zeros(self._width), -np.inf, np.inf), float(sum(self._sizes))
-        if margins is not None and self._stands_for.size:
-            low, high = window(margins.values, reach, self._width, self._stands_for)
-            rule = MarginWindow(margins.w, low, high)
-            expected = float(self._stands_for @ ((low <= margins.values) & (margins.values <= high)))
-        everything = rule.low == -np.inf and rule.high == np.inf
-        if everything and self._everything is not None:
-            return self._everything
-        if expected > self._room:
-            return None
-        self.reads += 1.0
-        some, sums = _gathered(self._oracle.ask(BlockOracle.within, rule))
-        b, *g = self._factor * sums
-        costs = self._factor * some.costs
-        chosen = WorkingSet(some.names, some.columns, costs, (b, -np.array(g)), everything, rule)
-        if everything:
-            self._everything = chosen
-            if not self._stands_for.size:
-                self._seen, self._stands_for = chosen.columns, np.ones(chosen.costs.size)
-        return chosen
-
-    def flipped(self, chosen: WorkingSet, margins: Margins) -> Flipped | None:
-        """One read, which makes the pass at the point as well."""
-        most = min(1.0, self._room / sum(self._sizes))
-        answers = self._oracle.ask(BlockOracle.flipped, margins.w, chosen.complement, most)
-        self._oracle.remember(margins.w, [cut for cut, _ in answers])
-        parts = [part for _, part in answers if part is not None]
-        if len(parts) < len(answers):
-            return None
-        some = SampleSelection.together(parts)
-        new = ~np.isin(some.names, chosen.samples)  # an equal sample may be in the set by the last bit of its margin
-        return Flipped(some.names[new], some.columns[:, new], self._factor * some.costs[new], some.marks[new])
-
-    @property
-    def _room(self) -> float:
-        """How many samples there is room for."""
-        return SHARE_OF_MEMORY * free_memory() / (8.0 * self._width * COPIES)
-
-    def share_read(self, chosen: WorkingSet) -> float:
-        """Working sets are here, and to read them is no read of the data."""
-        return 0.0
-
-    def names(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
-        return samples
-
-
-def _gathered(results: list[tuple[SampleSelection, Array]]) -> tuple[SampleSelection, Array]:
-    """The samples of all blocks, and the sum of what comes with them."""
-    selections, sums = zip(*results, strict=True)
-    return SampleSelection.together(list(selections)), np.sum(sums, axis=0)
 
 
 class DeviceOracle:

@@ -10,14 +10,12 @@ on the box being well chosen but the time.
 A search asks for points nearer and nearer to the optimum, so boxes shrink, and with them the samples that are left. A
 search over a small part of the data says beforehand where they will be.
 
-**From the interior-point method**, for many dimensions: one such cut is as good as hundreds of plain ones.
-In many dimensions the minimum of the risk at one t takes hundreds of plain cuts to pin down. The interior-point method
-finds it in some twenty iterations, and its weights are one cut that is as good as all of those. First comes a local
-optimum over all w; from there the weights for other slopes along t are had almost for free (`LocalOptimum.tilted`), and
-with the two cuts that bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t.
-
-A cut with arbitrary weights would be n numbers. But at an optimum all samples on one side of the margin have weight 0
-and all on the other side k_i, so a cut is kept as the plain cut of its point and the shares of the samples in between.
+**From the interior-point method**, for many dimensions, where the minimum of the risk at one t takes hundreds of plain
+cuts to pin down: its weights are one cut that is as good as all of those. First comes a local optimum over all w; from
+there the weights for other slopes along t are had almost for free (`LocalOptimum.tilted`), and with the two cuts that
+bound t they often prove all the rest. Where they do not, regions ask for the minimum at some t. A cut with arbitrary
+weights would be n numbers; at an optimum all but a few are 0 or k_i, so a cut is kept as the plain cut of its point and
+the shares of the samples in between.
 
 `LocalOptimum` minimises ``q(w)/2 + R(w)`` over ``w = (t, wr)``. Its one concave direction is t; where the risk is
 curved enough along t, which it is by far when samples are many, Newton's method does not notice. What it finds is a
@@ -318,9 +316,8 @@ class InteriorPointCuts:
     """Cuts from the interior-point method in place of single passes, until directions have to be split."""
 
     def __init__(self, search: Search, oracle: Oracle) -> None:
-        samples = oracle.samples
-        assert samples is not None  # else `make_search` takes another source
-        self.search, self._threshold, self._samples = search, oracle.threshold, samples
+        assert oracle.samples is not None  # else `make_search` takes another source
+        self.search, self._threshold, self._samples = search, oracle.threshold, oracle.samples
         search.aim_share, search.least_aim = AIM_SHARE, LEAST_AIM
         if has_many_samples(oracle):
             search.passes_per_step = min(search.passes_per_step, RECENT)
@@ -344,7 +341,7 @@ class InteriorPointCuts:
             if chosen is None:
                 self._plain_until = sys.maxsize
                 return
-            accuracy = self._accuracy if chosen.is_everything else accuracy
+            accuracy = self._accuracy if chosen.window.is_everything else accuracy
             engine = LocalOptimum(chosen.columns, chosen.costs, chosen.affine)
             easy = self._optimise(engine, chosen, accuracy)
             self._evaluate(engine.v, chosen)
@@ -449,14 +446,14 @@ class InteriorPointCuts:
         reads = self._samples.reads - self._counted
         self._counted += reads
         self.search.evaluator.work += reads
-        self._partial += reads / self._samples.reads_a_pass
+        self._partial += reads / self._samples.reads_per_pass
         self.search.evaluator.passes += int(self._partial)
         self._partial -= int(self._partial)
 
     def _saw_all(self, chosen: WorkingSet, risk: float, gap: float = 0.0) -> bool:
         """Whether samples outside a working set do not matter at the point evaluated last; `risk` is that inside."""
         missed = self.search.pool.cut(self._plain)[3] - risk
-        return chosen.is_everything or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.search.upper)
+        return chosen.window.is_everything or missed <= max(0.1 * gap, 0.1 * self._accuracy * self.search.upper)
 
     def _moved(self, before: Margins | None, reach: float) -> tuple[Margins, float]:
         """Margins to choose the next working set by, and how near to 1, after one of `reach` around `before` failed.
@@ -486,12 +483,10 @@ class InteriorPointCuts:
         chosen, flipped = self._chosen, self._flipped
         if flipped is None:
             return
-        samples, columns = _joined(chosen.samples, flipped.samples), _joined(chosen.columns, flipped.columns)
-        costs, taken = (
-            _joined(chosen.costs, flipped.costs),
-            _joined(w @ chosen.columns < self._threshold, flipped.taken),
-        )
-        shares = _joined(weights / chosen.costs, (~flipped.taken).astype(np.float64))
+        inside, outside = weights / chosen.costs, (~flipped.marks).astype(np.float64)
+        taken = _joined(w @ chosen.columns < self._threshold, flipped.marks)
+        shares, costs = _joined(inside, outside), _joined(chosen.costs, flipped.costs)
+        columns, names = _joined(chosen.columns, flipped.columns), _joined(chosen.names, flipped.names)
         difference = shares - taken
         wanted = self._value(b + float(difference @ costs), g - columns @ (difference * costs), t) - loss
         for least in (*ROUNDINGS, 0.0):
@@ -501,9 +496,8 @@ class InteriorPointCuts:
                 break
         self.search.evaluator.record(w, risk, offset, slope)
         kept = np.flatnonzero(part)
-        kept = kept[np.argsort(samples[kept])]
-        values = np.clip(shares[kept], 0.0, 1.0)
-        shared = SharedCut(self._plain, self._samples.names(samples[kept]), values, self._samples.named)
+        kept = kept[np.argsort(names[kept])]
+        shared = SharedCut(self._plain, names[kept], np.clip(shares[kept], 0.0, 1.0), self._samples.named)
         self.search.shares[self.search.pool.size - 1] = shared
 
     @staticmethod

@@ -18,6 +18,7 @@ from hypermargin.certificates import (
     Certificate,
     CertificateError,
     Combination,
+    DirectionBox,
     RegionProof,
     SoftMarginCertificate,
 )
@@ -28,7 +29,7 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.base import Outcome, Solution, Status, make_solution, relative_gap
-from hypermargin.solvers.exact.compiled.search import Leaf, Search
+from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.separators import ALL, Costs
 
@@ -127,58 +128,56 @@ def _scaled(margins: Array, costs: Array) -> float:
 
 
 def make_certificate(search: Search, bound: float, costs: Costs = ALL) -> SoftMarginCertificate:
-    """The certificate that `search` holds for `bound` (at most its lower bound).
+    """The certificate that `search` holds for `bound` (at most its lower bound), with labels and normals as given.
 
-    A search with a share of the problem's `costs` has cuts that are so much of the cuts at the same points.
+    A search with a share of the problem's `costs` has cuts that are so much of the cuts at the same points. Cuts that
+    are the plain ones of their points come first, then those with shares, of which several may have one point.
     """
-    numbers: dict[int, int] = {}  # cut of the pool -> cut of the certificate, in order of use
-    regions = tuple(_region_proof(leaf, bound, numbers, costs.share) for leaf in search.leaves)
+    oracle, numbers = search.oracle, dict[int, int]()  # cut of the pool -> its place in order of use
+    proofs = [(leaf, leaf.region.proof_of(bound, numbers, costs.share)) for leaf in search.leaves]
+    plain = [cut for cut in numbers if cut not in search.shares]
+    shared = [cut for cut in numbers if cut in search.shares]
+    points, rows = search.pool.points_of(plain + shared), list(range(len(plain)))
+    row_of = {points[row].tobytes(): row for row in rows}
+    for row in range(len(plain), len(points)):
+        if row_of.setdefault(points[row].tobytes(), len(rows)) == len(rows):
+            rows.append(row)
+    place = dict(zip(plain, range(len(plain)), strict=True)) | {cut: len(rows) + k for k, cut in enumerate(shared)}
+    cut_at = [place[cut] for cut in numbers]
+    regions = tuple(
+        RegionProof(
+            int(oracle.side * leaf.region.sign),
+            _turned(leaf.box, oracle.side),
+            np.array([node for node, *_ in intervals]),
+            tuple(
+                Combination(tuple([cut_at[cut] for cut in cuts]), weights, chord, _turned(box, oracle.side))
+                for _, cuts, weights, chord, box in intervals
+            ),
+        )
+        for leaf, intervals in proofs
+    )
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
-    oracle = search.oracle
-    certificate = SoftMarginCertificate(
+    return SoftMarginCertificate(
         oracle.frame.centre[1:].copy(),
-        search.pool.points_of(list(numbers)),
+        oracle.side * points[rows],
         regions,
         oracle.threshold,
         precise=oracle.frame.precise,
         cone_cuts=oracle.cone_cuts,
         most_weight=costs.most_weight,
+        shared=tuple(
+            replace(search.shares[cut], point=row_of[point.tobytes()])
+            for cut, point in zip(shared, points[len(plain) :], strict=True)
+        ),
     )
-    shared = [cut for cut in numbers if cut in search.shares]
-    return _with_shares(certificate, search, numbers, shared) if shared else certificate
 
 
-def _with_shares(
-    certificate: SoftMarginCertificate, search: Search, numbers: dict[int, int], shared: list[int]
-) -> SoftMarginCertificate:
-    """Plain cuts come first, then those with shares; cuts that differ in their shares only have one point."""
-    plain = [cut for cut in numbers if cut not in search.shares]
-    points = list(plain)
-    of_point = {search.pool.points_of([cut]).tobytes(): k for k, cut in enumerate(plain)}
-    cuts = []
-    for cut in shared:
-        key = search.pool.points_of([cut]).tobytes()
-        if key not in of_point:
-            of_point[key] = len(points)
-            points.append(cut)
-        cuts.append(replace(search.shares[cut], point=of_point[key]))
-    places = {numbers[cut]: k for k, cut in enumerate(plain)}
-    places |= {numbers[cut]: len(points) + k for k, cut in enumerate(shared)}
-    renumbered = tuple(
-        replace(
-            region,
-            minorants=tuple(replace(m, cuts=tuple(places[cut] for cut in m.cuts)) for m in region.minorants),
-        )
-        for region in certificate.regions
-    )
-    return replace(certificate, points=search.pool.points_of(points), regions=renumbered, shared=tuple(cuts))
-
-
-def _region_proof(leaf: Leaf, bound: float, numbers: dict[int, int], share: float) -> RegionProof:
-    intervals = leaf.region.proof_of(bound, numbers, share)
-    minorants = tuple([Combination(*minorant) for _, *minorant in intervals])
-    return RegionProof(int(leaf.region.sign), leaf.box, np.array([node for node, *_ in intervals]), minorants)
+def _turned(box: DirectionBox | None, side: float) -> DirectionBox | None:
+    """The box of the opposite directions where `side` is -1."""
+    if box is None or side > 0.0:
+        return box
+    return DirectionBox(box.axis, -box.side, 0.0 - box.high, 0.0 - box.low)
 
 
 def bound_to_prove(objective: float, tol: float) -> float:

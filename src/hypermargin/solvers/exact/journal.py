@@ -31,7 +31,7 @@ class Journal(Oracle):
 
     def __init__(self, path: str | os.PathLike[str], oracle: Oracle, problem: MarginProblem):
         super().__init__(oracle.frame, 1.0)
-        self.path, self.oracle, self.cone_cuts = Path(path), oracle, oracle.cone_cuts
+        self.path, self.oracle, self.cone_cuts, self.side = Path(path), oracle, oracle.cone_cuts, oracle.side
         self._name = _name(problem, oracle)
         self._answers: dict[bytes, tuple[float, float, Array]] = {}
         content = self.path.read_bytes() if self.path.exists() else b""
@@ -83,6 +83,8 @@ def _name(problem: MarginProblem, oracle: Oracle) -> str:
     facts = [fingerprints(problem), problem.C, *sets, frame.centre.tolist(), frame.precise]
     if oracle.cone_cuts:
         facts.append("cone cuts")
+    if oracle.side < 0.0:
+        facts.append("labels exchanged")
     return sha256(repr(tuple(facts)).encode()).hexdigest()[:16]
 
 

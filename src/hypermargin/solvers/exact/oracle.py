@@ -13,13 +13,13 @@ from abc import ABC, abstractmethod
 from copy import copy
 from functools import cached_property
 from math import sqrt
-from typing import Any, NamedTuple, Self, cast
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.geometry.compiled.frames import normal_out_of_frame
-from hypermargin.geometry.exact_normals import normal_from_frame
+from hypermargin.geometry.exact_normals import normal_from_frame, normal_to_frame
 from hypermargin.geometry.isometries import boost
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.linearised import Ellipsoid, LinearisedSet, OriginJacobian, framed_jacobians, image_sizes
@@ -28,7 +28,7 @@ from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.compiled import robust_passes
 from hypermargin.solvers.exact.compiled.passes import LANES, Pass
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.working_sets import SamplesInMemory, classes_of, random_part
+from hypermargin.solvers.exact.working_sets import Samples, WorkingSets
 
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
@@ -52,15 +52,19 @@ class Oracle(ABC):
     ----------
     threshold : float
         Samples whose margins are below it belong to a cut.
+    side : float
+        1 or -1, by which labels and normals are multiplied: a search sees the same numbers where labels are exchanged,
+        so that its answer is the same but for the sign, ties between optima included (`side_of`).
     cone_cuts : bool
         Whether cuts at timelike points are those that hold for spacelike normals only.
     arrays : tuple, optional
         Points, costs, their factor and the threshold, if the compiled search can make the passes itself.
-    samples : SamplesInMemory or BlockedWorkingSets, optional
+    samples : WorkingSets, optional
         The samples for the interior-point method, if it can be used.
     """
 
     threshold = 1.0 - MARGIN_SLACK
+    side = 1.0
     cone_cuts = False
 
     def __init__(self, frame: Frame, factor: float):
@@ -84,7 +88,7 @@ class Oracle(ABC):
         return None
 
     @property
-    def samples(self) -> Any:
+    def samples(self) -> WorkingSets | None:
         return None
 
     def scaled(self, factor: float) -> Self:
@@ -96,30 +100,41 @@ class Oracle(ABC):
     def _times_factor(self, risk: float, b: float, g: Array) -> Cut:
         return self.factor * risk, self.factor * b, self.factor * g
 
-    @cached_property
-    def _outwards(self) -> Array:
-        """The matrix that takes normals out of the frame."""
-        return boost(self.frame.centre)
-
     def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
         """The normal ``w + low`` in the problem's coordinates: in a precise frame, or with `low`, as two vectors."""
+        w, low = self.side * w, None if low is None else self.side * low
         if low is None and not self.frame.precise:
             return normal_out_of_frame(w, self.frame.centre), None
         return normal_from_frame(w, low, self.frame.centre[1:])
 
-    def to_frame(self, w: Array) -> Array:
-        """The inverse of `to_original`."""
-        return normal_out_of_frame(w, covector(self.frame.centre))
+    def to_frame(self, w: Array, low: Array | None = None) -> Array:
+        """The inverse of `to_original`, in doubles."""
+        return self.side * normal_to_frame(w, low, self.frame.centre[1:])[0]
+
+
+def side_of(balance: float, total: Array) -> float:
+    """-1 where the positive class is the heavier one, 1 where the negative one is.
+
+    `balance` is the sum of the costs with the signs of their labels. Where it is 0 the first entry of the `total`
+    ``sum c_i z_i`` that is not 0 decides; where all are, w = 0 is an optimum, and the one that is returned.
+    """
+    signed = [value for value in (balance, *total) if value != 0.0]
+    return -1.0 if signed and signed[0] > 0.0 else 1.0
 
 
 class HingeOracle(Oracle):
-    """Samples in memory, as columns, with plain margins."""
+    """Samples in memory, as columns, with plain margins. Their `side` follows from the data unless it is given."""
 
-    def __init__(self, problem: MarginProblem, frame: Frame):
+    def __init__(self, problem: MarginProblem, frame: Frame, side: float | None = None):
         super().__init__(frame, sqrt(0.5))
-        self._columns = np.zeros((problem.dim + 1, -(-problem.n_samples // LANES) * LANES))
+        n = problem.n_samples
+        self._columns = np.zeros((problem.dim + 1, -(-n // LANES) * LANES))
         problem.covectors_around(frame.centre, precise=frame.precise, columns=self._columns)
         self._costs = problem.costs
+        balance = float(self._costs @ problem.y)
+        self.side = side or side_of(balance, np.zeros(0) if balance else self._columns[:, :n] @ self._costs)
+        if self.side < 0.0:
+            np.negative(self._columns, out=self._columns)
 
     def __call__(self, w: Array) -> Cut:
         """One pass; the search makes its own from `arrays`."""
@@ -141,36 +156,54 @@ class HingeOracle(Oracle):
         return self._columns[:, : self._costs.size], self._costs
 
     @property
-    def samples(self) -> SamplesInMemory | None:
+    def samples(self) -> WorkingSets | None:
         columns, costs = self.framed
-        return SamplesInMemory(columns, self.factor * costs, self.threshold)
+        samples = Samples(columns, self.factor * costs, self.threshold)
+        positive = int(np.count_nonzero(samples.columns[0] > 0.0))
+        return WorkingSets(len(columns), (positive, samples.costs.size - positive), memory=samples)
 
     def part(self, share: float) -> Self:
-        """The oracle of a random part of each class, with costs scaled to the total of the class."""
+        """The oracle of a random part of each class, always the same one, with costs scaled to the total of the class.
+
+        z_i0 has the sign of the label.
+        """
         columns, costs = self.framed
-        classes = [members[costs[members] > 0.0] for members in classes_of(columns)]
-        sizes = [min(members.size, max(LEAST_PART, int(share * members.size))) for members in classes]
-        other, (samples, other_costs) = copy(self), random_part(classes, sizes, costs)
-        other._columns, other._costs = _padded(columns[:, samples]), other_costs
+        rng, parts, other_costs = np.random.default_rng(0), [], []
+        for is_class in (columns[0] > 0.0, columns[0] <= 0.0):
+            members = np.flatnonzero(is_class & (costs > 0.0))
+            size = min(members.size, max(LEAST_PART, int(share * members.size)))
+            chosen = np.sort(rng.choice(members, size, replace=False))
+            parts.append(chosen)
+            other_costs.append(costs[chosen] * (costs[members].sum() / max(costs[chosen].sum(), 1e-300)))
+        other = copy(self)
+        other._columns, other._costs = _padded(columns[:, np.concatenate(parts)]), np.concatenate(other_costs)
         return other
 
 
 class RobustOracle(HingeOracle):
-    """``w -> (risk, b, g)`` for worst-case margins; subclasses make the compiled pass, and say what it needs of w.
+    """``w -> (risk, b, g)`` for worst-case margins.
+
+    Geodesic balls are invariant, so all of it happens in the frame around the centre. For linearised sets, which are in
+    the tangent space at the origin, nominal margins are those of the frame, and noise is in the coordinates of the
+    data; in a precise frame, far from the origin, the Jacobians are moved there in double-double arithmetic.
 
     There is no interior-point method where the worst points depend on w, and the compiled loop has plain passes only.
     """
 
     arrays = samples = None
 
-    def __init__(self, problem: MarginProblem, frame: Frame):
-        super().__init__(problem, frame)
+    def __init__(self, problem: MarginProblem, frame: Frame, side: float | None = None):
+        super().__init__(problem, frame, side)
         self.cone_cuts = has_cone_cuts(problem)
+        self._has_balls = isinstance(problem.uncertainty, GeodesicBall)
         self._pass = self._make_pass(problem)
 
     def __call__(self, w: Array) -> Cut:
         cone = self.cone_cuts and bool(in_cone(w))
-        risk, b, g = self._times_factor(*self._worst_case(w, cone))
+        risk, b, g = self._worst_case(w, cone)
+        if self._has_balls and cone and quadratic_form(w) >= 0.0:
+            risk = self._worst_case(w, False)[0]
+        risk, b, g = self._times_factor(risk, b, g)
         if abs(w[0]) == 1.0 and not np.any(w[1:]):
             _, b, g = super().__call__(w)
         return risk, b, g
@@ -178,54 +211,31 @@ class RobustOracle(HingeOracle):
     def _worst_case(self, w: Array, cone: bool) -> Cut:
         """Risk and cut at w with the worst point of every set, for the costs alone.
 
-        With `cone` they are those of the multiples of points that bound all spacelike normals.
+        With `cone` they are those of the multiples of points that bound all spacelike normals. The pass makes the steps
+        of worst points from a normal, and leaves the part of the slope that comes from them in h.
         """
         g, h = np.zeros((2, w.size))
-        risk, b = self._pass.at(w, self._normal(w), cone, g, h)
-        return risk, b, g + self._slope(h, w)
+        if self._has_balls:
+            risk, b = self._pass.at(w, np.append(w, quadratic_form(w)), cone, g, h)
+            return risk, b, g - h[0] * covector(w)
+        if self.frame.precise:
+            risk, b = self._pass.at(w, w, cone, g, h)
+            return risk, b, g + h
+        risk, b = self._pass.at(w, covector(self._outwards @ w), cone, g, h)
+        return risk, b, g + self._outwards @ h  # the boost is its own transpose
 
-    @abstractmethod
-    def _make_pass(self, problem: MarginProblem) -> robust_passes.RobustPass: ...
-
-    @abstractmethod
-    def _normal(self, w: Array) -> Array:
-        """What the pass makes the steps of worst points from."""
-
-    @abstractmethod
-    def _slope(self, h: Array, w: Array) -> Array:
-        """The part of the slope that comes from them."""
-
-
-class BallOracle(RobustOracle):
-    """Geodesic balls: invariant, so all of it happens in the frame around the centre."""
-
-    def _worst_case(self, w: Array, cone: bool) -> Cut:
-        risk, b, g = super()._worst_case(w, cone)
-        return (super()._worst_case(w, False)[0] if cone and quadratic_form(w) >= 0.0 else risk), b, g
+    @cached_property
+    def _outwards(self) -> Array:
+        """The matrix that takes normals out of the frame."""
+        return boost(self.frame.centre)
 
     def _make_pass(self, problem: MarginProblem) -> robust_passes.RobustPass:
-        rho = np.asarray(cast(GeodesicBall, problem.uncertainty).rho)
-        sizes = map(_sizes, (np.cosh(rho), np.sinh(rho), np.exp(-rho)))
-        return robust_passes.BallPass(self._columns, self._costs, self.threshold, *sizes)
-
-    def _normal(self, w: Array) -> Array:
-        return np.append(w, quadratic_form(w))
-
-    def _slope(self, h: Array, w: Array) -> Array:
-        return -h[0] * covector(w)
-
-
-class LinearisedOracle(RobustOracle):
-    """Sets in the tangent space at the origin: nominal margins in the frame, noise in the coordinates of the data.
-
-    In a precise frame, far from the origin, the Jacobians are moved to the frame in double-double arithmetic.
-    """
-
-    def _make_pass(self, problem: MarginProblem) -> robust_passes.RobustPass:
-        data = self._columns, self._costs, self.threshold
+        data, X = (self._columns, self._costs, self.threshold), problem.X
+        if self._has_balls:
+            rho = np.asarray(cast(GeodesicBall, problem.uncertainty).rho)
+            return robust_passes.BallPass(*data, *map(_sizes, (np.cosh(rho), np.sinh(rho), np.exp(-rho))))
         if not self.frame.precise:
-            return robust_passes.LinearisedPass(*data, _jacobian_columns(problem.X), _noise_of(problem))
-        X = problem.X
+            return robust_passes.LinearisedPass(*data, _jacobian_columns(X), _noise_of(problem))
         columns = np.empty((X.shape[1] * X.shape[1], X.shape[0]))
         step = max(1, BLOCK // X.shape[1])
         for rows in (slice(start, start + step) for start in range(0, X.shape[0], step)):
@@ -233,26 +243,18 @@ class LinearisedOracle(RobustOracle):
             columns[:, rows] = np.concatenate([images.reshape(len(images), -1), image_sizes(images)], axis=1).T
         return robust_passes.ImagePass(*data, _padded(columns), _noise_of(problem))
 
-    def _normal(self, w: Array) -> Array:
-        return w if self.frame.precise else covector(self._outwards @ w)
-
-    def _slope(self, h: Array, w: Array) -> Array:
-        return h if self.frame.precise else self._outwards @ h  # the boost is its own transpose
-
 
 def has_cone_cuts(problem: BinaryProblem) -> bool:
     """Whether cuts at timelike points are those that hold for spacelike normals only."""
     return problem.uncertainty is not None and not problem.allow_timelike
 
 
-def oracle_in_memory(problem: MarginProblem, frame: Frame) -> HingeOracle:
+def oracle_in_memory(problem: MarginProblem, frame: Frame, side: float | None = None) -> HingeOracle:
     """The oracle for samples in memory: plain margins, or those of the problem's uncertainty set."""
     if problem.uncertainty is None:
-        return HingeOracle(problem, frame)
-    if isinstance(problem.uncertainty, GeodesicBall):
-        return BallOracle(problem, frame)
-    if isinstance(problem.uncertainty, LinearisedSet):
-        return LinearisedOracle(problem, frame)
+        return HingeOracle(problem, frame, side)
+    if isinstance(problem.uncertainty, (GeodesicBall, LinearisedSet)):
+        return RobustOracle(problem, frame, side)
     raise TypeError(f"the exact method does not know the uncertainty set {problem.uncertainty!r}")
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hypermargin.arrays import Array
 from hypermargin.certificates import HardMarginCertificate, SoftMarginCertificate
 from hypermargin.certificates.core.objective import Enclosure
 from hypermargin.geometry.exact_normals import normal_to_frame
@@ -64,14 +63,15 @@ class Trial(NamedTuple):
 
     def next_frame(self) -> Frame | None:
         """Around the foot of the answer; that of one that separates is known to all digits."""
+        w, low = self.outcome.w, self.outcome.w_low
         if self.enclosure.least_margin >= 1.0:
-            return foot_frame(self.frame, self.outcome.w, self.outcome.w_low)
-        return next_frame(self.frame, self._normal_in(self.frame))
+            return foot_frame(self.frame, w, low)
+        return next_frame(self.frame, normal_to_frame(w, low, self.frame.centre[1:])[0])
 
     def hint_for(self, search: Search) -> Search:
         """The search, beginning with the answer if that separates."""
         if self.enclosure.least_margin >= 1.0:
-            search.hint = self._normal_in(search.oracle.frame)
+            search.hint = search.oracle.to_frame(self.outcome.w, self.outcome.w_low)
         return search
 
     def with_answer(self, other: Outcome, enclosure: Enclosure) -> "Trial":
@@ -80,15 +80,12 @@ class Trial(NamedTuple):
             return self
         return Trial(self.frame, replace(self.outcome, w=other.w, w_low=other.w_low, frame=other.frame), enclosure)
 
-    def _normal_in(self, frame: Frame) -> Array:
-        return normal_to_frame(self.outcome.w, self.outcome.w_low, frame.centre[1:])[0]
-
 
 def solve_soft_margin(problem: MarginProblem, runner: Runner, search: Search) -> Outcome:
     """Run a search, and again in other frames, or with a smaller C, while rounding is all that a proof lacks."""
     costs, separator = ALL, None
     if runner.verify and search.oracle.frame.precise:  # far out the objective may be smaller than C by many orders
-        separator = first_separator(problem, search.oracle, at_any_price=False)
+        separator = first_separator(problem, search.oracle.frame, at_any_price=False)
         if separator is not None:
             known, less = Trial(search.oracle.frame, *separator), clipped_costs(problem, separator[1])
             if less.largest(problem) < LESS_OF_C:
@@ -99,7 +96,7 @@ def solve_soft_margin(problem: MarginProblem, runner: Runner, search: Search) ->
         return outcome
     best = last = Trial(search.oracle.frame, *scale_to_unit_margin(problem, outcome))
     if separator is None and best.gap > runner.tol:
-        separator = first_separator(problem, search.oracle)
+        separator = first_separator(problem, search.oracle.frame)
     if separator is not None:
         best = last = best.with_answer(*separator)
     tried = 1
@@ -148,27 +145,25 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, search: Search, tol:
 
 def solve_hard_margin(problem: MarginProblem, runner: Runner) -> Outcome:
     """The hard-margin optimum, or the proof that there is none."""
-    tol = runner.tol
-    outcome = last = _in_frame(problem, runner, first_frame(problem, tol), ask=True)
-    tried = 1
-    while tried < MOST_FRAMES and _is_unproved(problem, last, tol):
-        known = _known_separator(problem, outcome, tried)
+    outcome = last = _in_frame(problem, runner, first_frame(problem, runner.tol), ask=True)
+    upper, gap = _objective_and_gap(problem, outcome)
+    tried, last_gap = 1, gap
+    while tried < MOST_FRAMES and last.status not in (*LIMITS, Status.INFEASIBLE) and last.checked:
+        if last_gap <= runner.tol:  # else nothing but rounding can be what a proof lacks
+            break
+        known = None if np.isinf(upper) else outcome
+        if known is None and tried == 1:  # no C has found a separator, and one may take more digits to see
+            widest = widest_separator(problem)
+            known = None if widest is None else widest[0]
         frame = _another_frame(problem, outcome, last, known)
         if frame is None:
             break
         last = _in_frame(problem, runner, frame, known)
-        if last.status is Status.INFEASIBLE or _gap(problem, last) < _gap(problem, outcome):
-            outcome = last
+        last_upper, last_gap = _objective_and_gap(problem, last)
+        if last.status is Status.INFEASIBLE or last_gap < gap:
+            outcome, upper, gap = last, last_upper, last_gap
         tried += 1
     return replace(outcome, info={**outcome.info, "frames": tried})
-
-
-def _known_separator(problem: MarginProblem, outcome: Outcome, tried: int) -> Outcome | None:
-    """The outcome if it separates; else, no C having found a separator, one that takes more digits to see."""
-    if not np.isinf(_objective(problem, outcome)):
-        return outcome
-    easy = widest_separator(problem) if tried == 1 else None
-    return None if easy is None else easy[0]
 
 
 def _another_frame(problem: MarginProblem, best: Outcome, last: Outcome, known: Outcome | None) -> Frame | None:
@@ -197,41 +192,45 @@ def _in_frame(
     tol, soft = runner.tol, problem.with_equal_weights().with_C(1.0)
     search = runner.search(soft, frame)
     if known is None and frame.precise:
-        easy = first_separator(problem, search.oracle)
+        easy = first_separator(problem, frame)
         known = None if easy is None else easy[0]
         frame = frame if known is None else foot_frame(frame, known.w, known.w_low) or frame
     if known is not None:  # far out no C near 1 may be the right one to begin with
-        soft = soft.with_C(_enough_C(soft, _objective(problem, known)))
+        soft = soft.with_C(_enough_C(soft, enclosed_objective(problem, known).upper))
         search = runner.search(soft, frame)
-        search.hint = normal_to_frame(known.w, known.w_low, frame.centre[1:])[0]
+        search.hint = search.oracle.to_frame(known.w, known.w_low)
     outcome, blurred = _run(soft, runner, search), 0
-    for round_ in range(MAX_ROUNDS):
-        separator = _separator(problem, outcome)
-        if ask and separator is None and (round_ == OVERLAP_ROUND or outcome.status in LIMITS):
+    for round_ in range(MAX_ROUNDS + 1):
+        least = enclosed_objective(problem, outcome).least_margin
+        found = scaled_to_margin(problem, outcome, least)  # None if w does not separate
+        if round_ == MAX_ROUNDS:
+            break
+        if ask and found is None and (round_ == OVERLAP_ROUND or outcome.status in LIMITS):
             ask = False
             overlap = prove_overlap(problem)
             if overlap is not None:
                 return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, checked=True)
-        solved = not search.exhausted and enclosed_objective(problem, outcome).least_margin >= 1.0 - 1e-9
-        if separator is not None and (solved or _gap(problem, separator) <= tol):
-            break  # a larger C has nothing to add
-        if separator is not None and relative_gap(_objective(problem, separator), search.lower) <= 0.1 * tol:
-            break  # neither has it here: the search has met the separator, and rounding is what the check lacks
+        factor = GROWTH
+        if found is not None:
+            upper = found[1].upper
+            if (not search.exhausted and least >= 1.0 - 1e-9) or relative_gap(upper, found[0].lower_bound) <= tol:
+                break  # a larger C has nothing to add
+            if relative_gap(upper, search.lower) <= 0.1 * tol:
+                break  # neither has it here: the search has met the separator, and rounding is what the check lacks
+            factor = min(GROWTH, _enough_C(soft, upper) / soft.C)
         blurred += search.exhausted
         if outcome.status in LIMITS or blurred > BLURRED_ROUNDS:
             break
-        factor = GROWTH if separator is None else min(GROWTH, _enough_C(soft, _objective(problem, separator)) / soft.C)
         soft, search = soft.with_C(factor * soft.C), search.rescaled(factor, search.n_passes)
         outcome = _run(soft, runner, search)
     assert isinstance(outcome.certificate, SoftMarginCertificate)
     weighted = problem.sample_weight is not None
     certificate = HardMarginCertificate(soft.C, outcome.certificate, equal_weights=weighted)
-    separator = _separator(problem, outcome)
-    if separator is None:
+    if found is None:
         unseparated = outcome.status if outcome.status in LIMITS else Status.FAILED
         return replace(outcome, status=unseparated, certificate=certificate)
     status = Status.GAP_REMAINS if outcome.status is outcome.status_if_met else outcome.status
-    return replace(separator, status=status, certificate=certificate)
+    return replace(found[0], status=status, certificate=certificate)
 
 
 def _enough_C(soft: MarginProblem, objective: float) -> float:
@@ -245,21 +244,6 @@ def _run(soft: MarginProblem, runner: Runner, search: Search) -> Outcome:
     return replace(outcome, status=outcome.status_at(search.upper, runner.tol))
 
 
-def _objective(problem: MarginProblem, outcome: Outcome) -> float:
-    return enclosed_objective(problem, outcome).upper
-
-
-def _gap(problem: MarginProblem, outcome: Outcome) -> float:
-    return relative_gap(_objective(problem, outcome), outcome.lower_bound)
-
-
-def _is_unproved(problem: MarginProblem, outcome: Outcome, tol: float) -> bool:
-    """Whether nothing but rounding can be what a proof lacks."""
-    unfinished = outcome.status not in (*LIMITS, Status.INFEASIBLE)
-    return unfinished and outcome.checked and not _gap(problem, outcome) <= tol
-
-
-def _separator(problem: MarginProblem, outcome: Outcome) -> Outcome | None:
-    """The outcome scaled to margins of at least 1; None if w does not separate."""
-    scaled = scaled_to_margin(problem, outcome, enclosed_objective(problem, outcome).least_margin)
-    return None if scaled is None else scaled[0]
+def _objective_and_gap(problem: MarginProblem, outcome: Outcome) -> tuple[float, float]:
+    upper = enclosed_objective(problem, outcome).upper
+    return upper, relative_gap(upper, outcome.lower_bound)

@@ -23,14 +23,13 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.core.objective import Enclosure
 from hypermargin.data.device import DeviceSamples, on_host
-from hypermargin.geometry.exact_normals import pushed_out, scaled_normal
+from hypermargin.geometry.exact_normals import normal_from_frame, pushed_out, scaled_normal
 from hypermargin.geometry.lorentz import covector, lift
 from hypermargin.geometry.mean import onto_hyperboloid
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status, enclosed_objective
 from hypermargin.solvers.exact.frames import Frame, foot_frame
-from hypermargin.solvers.exact.oracle import Oracle
 
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
 ABOVE = 2.0**-44
@@ -106,7 +105,7 @@ def _times(problem: MarginProblem, outcome: Outcome, scale: float) -> Outcome:
 
 
 def first_separator(
-    problem: MarginProblem, oracle: Oracle, at_any_price: bool = True
+    problem: MarginProblem, frame: Frame, at_any_price: bool = True
 ) -> tuple[Outcome, Enclosure] | None:
     """A hyperplane between the classes that is easily found, scaled to margins of 1, and its objective; else None.
 
@@ -116,10 +115,10 @@ def first_separator(
     `at_any_price`.
     """
     for normal in (_bisector, _widest):
-        w = normal(problem, oracle.frame)
+        w = normal(problem, frame)
         if w is None or not np.all(np.abs(w) < LONGEST):
             continue
-        found = _scaled_in(oracle.frame, problem, *oracle.to_original(w, np.zeros_like(w)))
+        found = _scaled_in(frame, problem, *normal_from_frame(w, None, frame.centre[1:]))
         if found is not None:
             return found
     return widest_separator(problem) if at_any_price and problem.n_samples <= QUICK else None

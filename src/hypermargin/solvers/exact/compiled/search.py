@@ -295,16 +295,17 @@ class Search:
         numbers: dict = {}
         cuts: list = []
         weights: list = []
-        above: list = self.above.fewest_intervals(bound)
-        intervals: list = above + self.below.fewest_intervals(bound)
+        halves = (self.above, self.below) if self.oracle.side > 0.0 else (self.below, self.above)
+        above: list = halves[0].fewest_intervals(bound)
+        intervals: list = above + halves[1].fewest_intervals(bound)
         numbers_of = np.empty(len(intervals)), np.zeros(len(intervals) + 1, dtype=np.intp)
         nodes: cython.double[::1] = numbers_of[0]
         starts: cython.Py_ssize_t[::1] = numbers_of[1]
         for i in range(len(intervals)):
             nodes[i], k = intervals[i]
-            (self.above if i < len(above) else self.below).combination(k, numbers, cuts, weights)
+            halves[0 if i < len(above) else 1].combination(k, numbers, cuts, weights)
             starts[i + 1] = len(cuts)
-        points = self.pool.points_of(list(numbers))
+        points = self.oracle.side * self.pool.points_of(list(numbers))
         return points, len(above), *numbers_of, np.array(cuts, dtype=np.intp), np.array(weights)
 
 
