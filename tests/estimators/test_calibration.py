@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.svm import SVC
 
 from hypermargin import HyperbolicSVC
-from hypermargin.estimators.calibration import couple_pairwise, fit_platt, nearest_with_mode
+from hypermargin.data.readers import ArrayChunks
+from hypermargin.datasets import make_gaussian_mixture
+from hypermargin.estimators.calibration import RIDGE, couple_pairwise, fit_platt, fit_softmax_of, nearest_with_mode
 
 
 def make_problems(seed, sizes, scale=1.0):
@@ -171,7 +174,7 @@ def test_every_problem_is_calibrated_on_its_own_training_scores(multi_class, wei
     weight = rng.uniform(0.5, 2.0, size=90) if weighted else None
     monkeypatch.setattr("hypermargin.estimators.calibration.BATCH_SAMPLES", 120)
     options = {"solver": "euclidean", "fit_intercept": True} if multi_class == "ovo" else {}
-    model = HyperbolicSVC(multi_class=multi_class, **options).fit(X, y, weight)
+    model = HyperbolicSVC(multi_class=multi_class, calibration="platt", **options).fit(X, y, weight)
     for k, problem in enumerate(model.binary_problems(X, y, weight)):
         scores = problem.X @ (model.coef_[k] * [1.0, -1.0, -1.0]) + model.intercept_[k]
         own = np.ones(len(scores)) if problem.sample_weight is None else problem.sample_weight
@@ -268,3 +271,61 @@ def test_nearest_with_mode_leaves_agreeing_rows_alone_and_breaks_exact_ties():
     assert_array_equal(Q[0], P[0])
     assert_array_equal(np.argmax(Q, axis=1), [1, 1, 2])
     assert_allclose(Q, P, rtol=1e-15)
+
+
+# -- one softmax for all classes of one-vs-rest ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scored():
+    """Scores whose sizes differ by orders of magnitude, as far from the origin, indices of classes, whole weights."""
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 5, 300)
+    scores = rng.standard_normal((300, 5)) * np.exp(2.0 * rng.standard_normal((300, 1)))
+    return scores + (labels[:, None] == np.arange(5)), labels, rng.integers(1, 4, 300).astype(float)
+
+
+def test_the_softmax_has_the_least_regularised_log_loss(scored):
+    scores, labels, weight = scored
+
+    def objective(point):
+        logits = scores * point[:5] + point[5:]
+        losses = logsumexp(logits, axis=1) - logits[np.arange(300), labels]
+        return weight @ losses + RIDGE * point[:5] @ point[:5]
+
+    best = minimize(objective, np.zeros(10), method="BFGS", options={"gtol": 1e-6}).fun
+    found = objective(-np.concatenate(fit_softmax_of(scores, labels, weight)))
+    assert best * (1.0 - 1e-9) <= found <= best * (1.0 + 1e-9)
+
+
+def test_a_weight_of_two_equals_a_sample_twice_in_the_softmax(scored):
+    scores, labels, weight = scored
+    rows = np.repeat(np.arange(300), weight.astype(int))
+    for ours, theirs in zip(
+        fit_softmax_of(scores, labels, weight), fit_softmax_of(scores[rows], labels[rows], None), strict=True
+    ):
+        assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+
+
+def test_the_softmax_is_finite_for_separable_and_for_constant_scores():
+    labels = np.arange(60) % 3
+    for scores in (2.0 * (labels[:, None] == np.arange(3)) - 1.0, np.zeros((60, 3))):
+        A, B = fit_softmax_of(scores, labels, None)
+        assert np.all(np.isfinite([A, B]))
+        assert np.all(A <= 0.0)
+
+
+def test_one_vs_rest_has_a_lower_log_loss_by_a_softmax_and_the_same_from_blocks():
+    X, y = make_gaussian_mixture(4000, 6, scale=0.5, random_state=1, return_X_y=True)
+    train, test = slice(None, None, 2), slice(1, None, 2)
+    losses = {}
+    for calibration in ("softmax", "platt"):
+        model = HyperbolicSVC(multi_class="ovr", calibration=calibration).fit(X[train], y[train])
+        losses[calibration] = log_loss(y[test], model.predict_proba(X[test]))
+        blocks = HyperbolicSVC(multi_class="ovr", calibration=calibration)
+        blocks.fit(ArrayChunks(X[train], y[train], rows=300))
+        assert_allclose(blocks.predict_proba(X[test]), model.predict_proba(X[test]), atol=2e-4)
+        assert_array_equal(
+            np.argmax(model.decision_function(X), axis=1), np.searchsorted(model.classes_, model.predict(X))
+        )
+    assert losses["softmax"] < losses["platt"]

@@ -102,6 +102,26 @@ def test_certificates_survive_the_model_file_and_skops(four_blobs, tmp_path, mon
         assert loaded.solutions_[5].certificate.to_dict() == model.solutions_[5].certificate.to_dict()
 
 
+def test_a_classifier_from_before_the_softmax_predicts_as_it_did(four_blobs, tmp_path, monkeypatch):
+    X, y = four_blobs
+    model = HyperbolicSVC(multi_class="ovr", calibration="platt").fit(X, y)
+    expected = model.predict_proba(X)
+    state = model.__getstate__()
+    del state["calibration"]  # as in pickles of then
+    assert_array_equal(_revived(state).predict_proba(X), expected)
+    parameters = model.get_params(deep=False)
+    del parameters["calibration"]  # and in files
+    monkeypatch.setattr(model, "get_params", lambda deep: parameters)
+    save_model(model, tmp_path / "model")
+    assert_array_equal(load_model(tmp_path / "model").predict_proba(X), expected)
+
+
+def _revived(state):
+    model = HyperbolicSVC.__new__(HyperbolicSVC)
+    model.__setstate__(state)
+    return model
+
+
 def test_parameters_and_feature_names_keep_their_types(four_blobs, tmp_path):
     X, y = four_blobs
     model = HyperbolicSVC(
@@ -261,7 +281,7 @@ def test_the_file_is_plain_arrays(saved):
     with np.load(path, allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
         assert all(archive[name].dtype != object for name in archive.files)
-    assert (header["format"], header["version"]) == ("hypermargin-model", 3)
+    assert (header["format"], header["version"]) == ("hypermargin-model", 4)
 
 
 def test_every_damaged_byte_range_is_noticed(saved):
@@ -298,7 +318,7 @@ def rewrite(path, change):
     ("change", "message"),
     [
         (lambda h: h.update(format="other"), "is not a hypermargin model"),
-        (lambda h: h.update(version=99), "format version 99; this hypermargin reads versions 1 to 3"),
+        (lambda h: h.update(version=99), "format version 99; this hypermargin reads versions 1 to 4"),
         (lambda h: h.update({"class": "Oracle"}), "holds a Oracle, which this hypermargin does not know"),
         (lambda h: h["fitted"]["dict"][2][1]["table"][1][1].pop(), "is a hypermargin model, but it is damaged"),
         (lambda h: h.pop("classes"), "is a hypermargin model, but it is damaged"),

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 from sklearn.multiclass import OneVsOneClassifier
 
-from hypermargin.estimators.multiclass import OneVsOne, OneVsRest, TwoClasses, make_scheme
+from hypermargin.estimators.multiclass import MOST_IN_PAIRS, OneVsOne, OneVsRest, TwoClasses, make_scheme
 
 
 def test_votes_are_those_of_sklearns_one_vs_one():
@@ -29,6 +29,11 @@ def test_code_matrices():
     assert_array_equal(OneVsRest(3).code, [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
     assert_array_equal(TwoClasses().code, [[-1, 1]])
     assert isinstance(make_scheme("ovr", 2), TwoClasses)
+
+
+def test_auto_is_one_vs_rest_for_many_classes():
+    kinds = [type(make_scheme("auto", n)) for n in (2, MOST_IN_PAIRS, MOST_IN_PAIRS + 1)]
+    assert kinds == [TwoClasses, OneVsOne, OneVsRest]
 
 
 def test_ties_go_to_the_largest_coupled_probability():
@@ -83,6 +88,13 @@ def test_one_vs_rest_probabilities_are_the_normalised_platt_values():
     platt = expit(-(A * scores + B))
     expected = platt / platt.sum(axis=1, keepdims=True)
     assert_allclose(OneVsRest(4, lambda: (A, B)).probability(scores), expected, rtol=1e-12)
+
+
+def test_one_vs_rest_probabilities_are_a_softmax_where_they_are_fitted_together():
+    rng = np.random.default_rng(8)
+    scores, A, B = rng.normal(size=(40, 4)), -rng.uniform(0.5, 2, size=4), rng.normal(size=4)
+    scheme = OneVsRest(4, lambda: (A, B), joint=True)
+    assert_allclose(scheme.probability(scores), softmax(-(A * scores + B), axis=1), rtol=1e-12)
 
 
 def test_one_vs_rest_survives_probabilities_that_all_underflow():

@@ -38,7 +38,7 @@ MODELS_OF: dict[str, tuple[tuple[str, ...], Any]] = {
     "uncertainty": (("geodesic", "curve", "kernel"), None),  # a kernel has its own sentence, in `make_classifier`
     "loss": (("geodesic", "curve", "kernel"), None),
     "certificates": (("geodesic", "curve", "kernel"), None),
-    "multi_class": (("geodesic", "curve", "kernel"), "ovo"),
+    "multi_class": (("geodesic", "curve", "kernel"), "auto"),
     "scoring": (("auto",), None),
     "pos_label": (("auto",), None),
     "candidates": (("auto",), None),
@@ -188,9 +188,9 @@ ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "classes": {
         "--multi-class": dict(
-            choices=("ovo", "ovr"),
-            default="ovo",
-            help="more than two classes: one-vs-one votes or one-vs-rest with Platt scaling (%(default)s)",
+            choices=("auto", "ovo", "ovr"),
+            default="auto",
+            help="one-vs-one votes (up to 20 classes by default) or one-vs-rest",
         ),
         "--jobs": dict(type=int, metavar="N", help="binary problems solved at a time (default: 1)"),
     },

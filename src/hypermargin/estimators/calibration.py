@@ -3,8 +3,12 @@
 Platt scaling (paper, app:platt) models ``P(y = +1 | f) = 1 / (1 + exp(A f + B))``. The fit follows Lin, Lin and Weng,
 "A note on Platt's probabilistic outputs for support vector machines" (2007): smoothed targets and Newton's method with
 backtracking (`minimise_logistic`), on standardised scores. It needs sums over samples only. `fit_platt` has the
-scores in memory; `fit_platt_of_blocks` maps the sums over blocks and begins at the answer for a few scores of each,
-which leaves it three passes or so. Pairwise coupling is the second method of Wu, Lin and Weng, "Probability estimates
+scores in memory; `fit_of_blocks` maps the sums over blocks and begins at the answer for a few scores of each,
+which leaves it three passes or so.
+
+The scores of one-vs-rest are calibrated together: ``P(y = k | f) = softmax_k(-(A_k f_k + B_k))`` (`fit_softmax`). Where
+the binary problems of some classes are degenerate, as in the plane they often are, their scores say little on their own
+and more beside those of the others. Pairwise coupling is the second method of Wu, Lin and Weng, "Probability estimates
 for multi-class classification by pairwise coupling" (2004).
 """
 
@@ -12,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from scipy.special import expit
 
-from hypermargin.arrays import Array
+from hypermargin.arrays import Array, row_blocks
 from hypermargin.data.blocks import LabelledBlock
 from hypermargin.data.device import to_numpy
 from hypermargin.data.executors import DataSource
@@ -27,6 +31,8 @@ BATCH_SAMPLES = 1 << 14
 MAX_ROUNDS = 200
 #: Relative to the weight: the full Newton step from there squares the error, which is then below rounding.
 GRADIENT_TOL = 1e-8
+#: The same for the fall that a Newton step promises, which is of the order of the squared gradient.
+DECREASE_TOL = 1e-13
 #: The least step: shorter ones change the point by no more than rounding does.
 MIN_STEP = 1e-10
 #: Log-odds that Newton's method begins with, at most: beyond, the probabilities of overlapping classes are too far off.
@@ -37,8 +43,16 @@ LOG2 = float(np.log(2.0))
 HOST_SCORES, DEVICE_SCORES = 1 << 11, 1 << 22
 #: Scores that a block sends for the start.
 SENT_SCORES = 1 << 11
+#: Scores of one-vs-rest that are looked at together: 1 MiB, which fits the cache beside what is made of them.
+JOINT_SCORES = 1 << 17
 #: Pairwise probabilities stay this far from 0 and 1, as in LIBSVM, so that the coupling has one solution.
 PAIRWISE_MARGIN = 1e-7
+#: Weight of ``|slopes|^2`` and ``|offsets|^2`` beside the sum of the losses, for scores whose unit is the margin: the
+#: optimum is then finite and unique where classes do not overlap. With 0.3 the log loss of held-out folds is below that
+#: of Platt scaling on eleven of twelve sets of benchmarks/bench_schemes.py (krumsiek .23 and .48, olsson .28 and .59,
+#: paul .93 and 1.08; football 1.758 and 1.756). From 1 on it is above it on football, below 0.1 it is twice as high as
+#: it on separable scores of 1,000 samples in 32 dimensions.
+RIDGE, OFFSET_RIDGE = 0.3, 1e-7
 
 
 #: Scores, whether the label is +1, and weights (None: all are 1) of some problems, one after the other.
@@ -60,13 +74,16 @@ def fit_platt(lengths: np.ndarray, samples_of: Callable[[slice], FlatSamples]) -
     return A, B
 
 
-def fit_platt_of_blocks(source: DataSource, code: np.ndarray, solutions: Sequence[Any]) -> tuple[Array, Array]:
-    """The same for the labelled blocks of a source, whose scores are those of the hyperplanes that were found.
+def fit_of_blocks(source: DataSource, code: np.ndarray, solutions: Sequence[Any], joint: bool) -> tuple[Array, Array]:
+    """`fit_platt` or, if `joint`, `fit_softmax` for the labelled blocks of a source.
 
-    `code` has shape (n_problems, n_classes).
+    Scores are those of the hyperplanes that were found; `code` has shape (n_problems, n_classes).
     """
     planes = covector(np.stack([solution.w for solution in solutions]))
     intercept = np.array([solution.intercept for solution in solutions])
+    if joint:
+        scores = (code, planes, intercept)
+        return fit_softmax(len(code), lambda point: np.sum(source.map_blocks(_softmax_of_block, scores, point), axis=0))
     moments, sent = zip(*source.map_blocks(_moments, code, planes, intercept), strict=True)
     total, positive, first, second = np.sum(moments, axis=0)
     mean = first / total
@@ -229,6 +246,84 @@ def _newton_direction(gradient: Array, hessian: Array, total: Array) -> Array:
     determinant = np.maximum(h_aa * h_bb - h_ab * h_ab, 1e-15 * h_aa * h_bb)
     g_a, g_b = gradient
     return np.stack([h_ab * g_b - h_bb * g_a, h_ab * g_a - h_aa * g_b]) / determinant
+
+
+# -- all classes of one-vs-rest together -------------------------------------------------------------------------------
+
+
+def fit_softmax(n_classes: int, sums: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """Fit A and B of every class, each shape (n_classes,), to the least log loss of all of them together.
+
+    ``sums(point)`` is the `softmax_sums` of all samples.
+    """
+    ridge = np.repeat([RIDGE, OFFSET_RIDGE], n_classes)
+    point, value, decrease, step = np.repeat([1.0, 0.0], n_classes), np.inf, 0.0, 1.0
+    direction = np.zeros(2 * n_classes)
+    for _ in range(MAX_ROUNDS):
+        trial = point - step * direction
+        found = sums(trial)
+        loss = found[0] + ridge @ np.square(trial)
+        if loss > value - 1e-4 * step * decrease + 1e-15 * abs(loss):
+            step *= 0.5
+            if step < MIN_STEP:
+                break
+            continue
+        point, value, step = trial, loss, 1.0
+        gradient = found[1 : 2 * n_classes + 1] + 2.0 * ridge * point
+        hessian = found[2 * n_classes + 1 : -1].reshape(2 * n_classes, -1) + np.diag(2.0 * ridge)
+        size = 1.0 / np.sqrt(np.diag(hessian))
+        direction = size * np.linalg.solve(hessian * size * size[:, None], size * gradient)
+        decrease = float(gradient @ direction)
+        if decrease <= DECREASE_TOL * found[-1]:  # the full step squares what is left, which is then below rounding
+            point = point - direction
+            break
+    slopes, offsets = point.reshape(2, -1)
+    return -slopes, offsets.mean() - offsets  # a constant in all logits changes nothing
+
+
+def fit_softmax_of(scores: Array, labels: np.ndarray, weight: Array | None) -> tuple[Array, Array]:
+    """`fit_softmax` for scores in memory, shape (n, n_classes), with class indices as labels."""
+    n, n_classes = scores.shape
+    weight = np.ones(n) if weight is None else weight
+    blocks = row_blocks(n, max(1, JOINT_SCORES // n_classes))
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for block in blocks:
+            yield array_namespace(scores), scores[block], labels[block, None] == np.arange(n_classes), weight[block]
+
+    return fit_softmax(n_classes, lambda point: softmax_sums(rows(), point))
+
+
+def softmax_sums(part: Iterator[tuple[Any, ...]], point: Array) -> Array:
+    """Loss, gradient and Hessian at `point`, slopes and then offsets, and the weight, one after the other in one array.
+
+    A part of the samples is an iterator over portions of rows: array namespace, scores and whether the label is that
+    class, shape (n, n_classes), and weights (n,).
+    """
+    K, total = point.size // 2, np.zeros(1)
+    for xp, z, positive, weight in part:
+        slope, offset = (xp.asarray(v, device=device(z)) for v in (point[:K], point[K:]))
+        logits = z * slope + offset
+        logits = logits - xp.max(logits, axis=1, keepdims=True)
+        share = xp.exp(logits)
+        mass = xp.sum(share, axis=1)
+        hit = xp.astype(positive, z.dtype)
+        loss = xp.sum(weight * (xp.log(mass) - xp.sum(hit * logits, axis=1)))
+        share = share / mass[:, None]
+        both = xp.concat([share * z, share], axis=1)
+        residual = weight[:, None] * xp.concat([(share - hit) * z, share - hit], axis=1)
+        products = (both * weight[:, None]).T @ both
+        on_diagonal = weight @ xp.concat([share * z * z, share * z, share], axis=1)
+        slopes, mixed, offsets = to_numpy(on_diagonal).reshape(3, K)
+        hessian = np.block([[np.diag(slopes), np.diag(mixed)], [np.diag(mixed), np.diag(offsets)]]) - to_numpy(products)
+        gradient = to_numpy(xp.sum(residual, axis=0))
+        total = total + np.concatenate([[float(loss)], gradient, hessian.ravel(), [float(xp.sum(weight))]])
+    return np.asarray(total)
+
+
+def _softmax_of_block(samples: LabelledBlock, planes: tuple[Array, ...], point: Array) -> Array:
+    portions = ((xp, scores, hit, weight[:, 0]) for xp, scores, hit, weight in _scored(samples, *planes))
+    return softmax_sums(portions, point)
 
 
 # -- sums over blocks --------------------------------------------------------------------------------------------------

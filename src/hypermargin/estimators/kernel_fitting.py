@@ -92,7 +92,7 @@ class KernelProblems:
     """The binary problems of a training set, one for each row of a code matrix.
 
     `method` says where kernel values come from: "matrix" (one for all problems), "matrices" (one for each problem in
-    turn), "rows" (computed when needed, the latest kept) or "landmarks".
+    turn), "rows" (computed when needed, the latest kept) or "landmarks". `joint`: scores are calibrated by a softmax.
     """
 
     samples: TrainingSet
@@ -100,6 +100,7 @@ class KernelProblems:
     kernel: KernelFunction
     cache_bytes: int
     landmarks: Landmarks | None = None
+    joint: bool = False
     method: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -184,7 +185,7 @@ class KernelProblems:
                     answer = BatchedResult.of(batches[i], p, float(gaps[i][p]))
                     found[k] = answer, answer.scores
             answers, scores = zip(*(found[k] for k in range(len(self.code))), strict=True)
-            platt = partial(calibrate, self.samples, self.code, scores.__getitem__)
+            platt = partial(calibrate, self.samples, self.code, scores.__getitem__, self.joint)
             results.append(Results(list(answers), platt, partial(bare.problem, C=float(C))))
         return results
 

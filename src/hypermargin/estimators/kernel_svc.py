@@ -21,7 +21,6 @@ from hypermargin.estimators.kernel_fitting import (
     warn_of_spread,
 )
 from hypermargin.estimators.model_file import storable
-from hypermargin.estimators.multiclass import make_scheme
 from hypermargin.estimators.solved import Results, SolvedClassifier
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
@@ -57,7 +56,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
     n_landmarks : int, optional
         Approximate the kernel by its values at so many training points (fewer, where they explain all), which costs
         time and memory linear in the number of points. The optimum of the approximate problem is what is proved then.
-    multi_class, geometry, curvature, class_weight, tol, verbose
+    multi_class, geometry, curvature, class_weight, tol, verbose, calibration
         As in `HyperbolicSVC`.
     cache_size : float, default=2000
         Megabytes for kernel values. A matrix that does not fit is computed in parts, with a `KernelMemoryWarning`.
@@ -98,6 +97,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+    calibration: str = "softmax"
 
     RULES: ClassVar = {
         **SolvedClassifier.RULES,
@@ -124,8 +124,8 @@ class HyperbolicKernelSVC(SolvedClassifier):
         self, classes: np.ndarray, samples: TrainingSet, kernel: KernelFunction, landmarks: Landmarks | None
     ) -> KernelProblems:
         """All binary problems of a training set."""
-        code = make_scheme(self.multi_class, classes.size).code
-        return KernelProblems(samples, code, kernel, int(1e6 * float(self.cache_size)), landmarks)
+        scheme = self._scheme_of(classes.size)
+        return KernelProblems(samples, scheme.code, kernel, int(1e6 * float(self.cache_size)), landmarks, scheme.joint)
 
     def _set_fitted(self, classes: np.ndarray, problems: KernelProblems, answers: Results) -> None:
         self.kernel_: Any = problems.kernel
@@ -203,7 +203,6 @@ class HyperbolicKernelSVC(SolvedClassifier):
         """Refuse parameters that make no sense."""
         self._check_space()
         check_kernel(self.kernel, self._kernel_parameters())
-        make_scheme(self.multi_class, 3)
 
     # -- prediction --------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBa
 from hypermargin.safe_io import Archive, Damage, FileError, as_file_error, parse_json
 
 FORMAT = "hypermargin-model"
-VERSION = 3
+VERSION = 4
 #: The members that are no arrays but text.
 HEADER, CERTIFICATES = "header", "certificates"
 #: What of a model is packed: the rest is JSON as it is.
@@ -108,7 +108,7 @@ def load_model(path: str | os.PathLike | IO[bytes], *, certificates: bool = True
             header = parse_json(_bytes(arrays[HEADER]))
             if header["format"] != FORMAT:
                 raise FileError(f"{name} is not a hypermargin model")
-        if header.get("version") not in (1, 2, VERSION):
+        if header.get("version") not in (1, 2, 3, VERSION):
             raise FileError(
                 f"{name} is a model of format version {str(header.get('version'))[:20]}; this hypermargin reads "
                 f"versions 1 to {VERSION}: update hypermargin, or save the model again"
@@ -136,7 +136,9 @@ def _has_proofs(header: dict[str, Any], wanted: bool) -> bool:
 
 def model_from_plain(content: dict[str, Any]) -> HyperbolicClassifier:
     """The inverse of `plain_model`; damage may raise any error."""
-    estimator = _CLASSES[content["class"]](**content["parameters"])
+    kind = _CLASSES[content["class"]]
+    earlier = {"calibration": "platt"} if "calibration" in kind._get_param_names() else {}  # before it was a parameter
+    estimator = kind(**{**earlier, **content["parameters"]})
     classes = content["classes"]
     if np.ndim(classes) != 1 or not (isinstance(content["n_features_in"], int) and content["n_features_in"] > 0):
         raise ValueError("its classes or the number of its features are none")

@@ -15,6 +15,10 @@ from hypermargin.arrays import Array
 from hypermargin.estimators.calibration import couple_pairwise, nearest_with_mode
 from hypermargin.problems import MarginProblem
 
+SCHEMES = ("auto", "ovo", "ovr")
+#: Classes up to which "auto" is one-vs-one. It is part of the format of model files.
+MOST_IN_PAIRS = 20
+
 #: A function that returns the Platt coefficients A and B, shape (n_problems,) each: they may be costly to compute.
 Platt = Callable[[], tuple[Array, Array]]
 
@@ -27,8 +31,11 @@ def unscaled() -> tuple[Array, Array]:
 class Scheme(ABC):
     """Binary problems of a multi-class task. `code` has shape (n_problems, n_classes).
 
-    `platt` is called only where the scores alone do not decide.
+    `platt` is called only where the scores alone do not decide; `joint` says that its coefficients are those of a
+    softmax.
     """
+
+    joint = False
 
     def __init__(self, code: np.ndarray, platt: Platt) -> None:
         self.code, self.platt = code, platt
@@ -74,19 +81,24 @@ class TwoClasses(Scheme):
 
 
 class OneVsRest(Scheme):
-    """One problem per class, compared by Platt-scaled scores (paper, app:platt)."""
+    """One problem per class, compared by calibrated scores.
 
-    def __init__(self, n_classes: int, platt: Platt = unscaled) -> None:
+    If `joint`, the coefficients make them the logits of a softmax. Otherwise each is a log-odds by itself (paper,
+    app:platt), and the probabilities are divided by their sum.
+    """
+
+    def __init__(self, n_classes: int, platt: Platt = unscaled, joint: bool = False) -> None:
         super().__init__(2.0 * np.eye(n_classes) - 1.0, platt)
+        self.joint = joint
 
     def decision(self, scores: Array) -> Array:
-        """The calibrated log-odds of each class against the rest, shape (n, n_classes)."""
+        """The calibrated logits of the classes, shape (n, n_classes)."""
         return self.log_odds(scores)
 
     def probability(self, scores: Array) -> Array:
-        """The calibrated probabilities of the classes, divided by their sum (in logarithms, so that it is never 0)."""
         decision = self.decision(scores)
-        return nearest_with_mode(_softmax(-np.logaddexp(0.0, -decision)), np.argmax(decision, axis=1))
+        logarithms = decision if self.joint else -np.logaddexp(0.0, -decision)  # so that their sum is never 0
+        return nearest_with_mode(_softmax(logarithms), np.argmax(decision, axis=1))
 
 
 class OneVsOne(Scheme):
@@ -125,14 +137,18 @@ class OneVsOne(Scheme):
         return couple_pairwise(self.log_odds(scores), self.pairs, self.code.shape[1])
 
 
-SCHEMES: dict[str, type[OneVsOne] | type[OneVsRest]] = {"ovo": OneVsOne, "ovr": OneVsRest}
+def make_scheme(multi_class: str, n_classes: int, platt: Platt = unscaled, joint: bool = False) -> Scheme:
+    """The scheme called `multi_class` for `n_classes` classes; with two classes all are the one binary problem.
 
-
-def make_scheme(multi_class: str, n_classes: int, platt: Platt = unscaled) -> Scheme:
-    """The scheme called `multi_class` for `n_classes` classes; with two classes both are the one binary problem."""
+    `joint` says whether coefficients of one-vs-rest are those of a softmax.
+    """
     if multi_class not in SCHEMES:
-        raise ValueError(f"multi_class must be 'ovo' or 'ovr', got {multi_class!r}")
-    return TwoClasses(platt) if n_classes == 2 else SCHEMES[multi_class](n_classes, platt)
+        raise ValueError(f"multi_class must be 'ovo' or 'ovr', or 'auto', got {multi_class!r}")
+    if n_classes == 2:
+        return TwoClasses(platt)
+    if multi_class == "ovr" or (multi_class == "auto" and n_classes > MOST_IN_PAIRS):
+        return OneVsRest(n_classes, platt, joint)
+    return OneVsOne(n_classes, platt)
 
 
 def problem_of_row(

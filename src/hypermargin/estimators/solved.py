@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.base import POSITIVE
-from hypermargin.estimators.calibration import fit_platt
+from hypermargin.estimators.base import POSITIVE, one_of
+from hypermargin.estimators.calibration import fit_platt, fit_softmax_of
 from hypermargin.estimators.inputs import Score, TrainingSet
 from hypermargin.estimators.model_file import is_plain
-from hypermargin.estimators.multiclass import Scheme, make_scheme
+from hypermargin.estimators.multiclass import SCHEMES, Scheme, make_scheme
 from hypermargin.estimators.prediction import BlockPredictor
 from hypermargin.solvers import Solution, Status
 
@@ -35,8 +35,11 @@ CHUNK_ENTRIES = 1 << 21
 LAZY = {"solutions_", "probA_", "probB_"}
 
 
-def calibrate(samples: TrainingSet, code: np.ndarray, score: Score) -> tuple[Array, Array]:
-    """Platt coefficients A and B of every problem on its own training scores, each shape (n_problems,)."""
+def calibrate(samples: TrainingSet, code: np.ndarray, score: Score, joint: bool = False) -> tuple[Array, Array]:
+    """A and B of every problem on its own training scores, or of one-vs-rest on all; each shape (n_problems,)."""
+    if joint:
+        labels = np.repeat(np.arange(len(code)), samples.sizes)
+        return fit_softmax_of(np.column_stack([score(k) for k in range(len(code))]), labels, samples.weight)
     return fit_platt((code != 0.0) @ samples.sizes, lambda run: samples.scored(code, run, score))
 
 
@@ -80,10 +83,16 @@ class SolvedClassifier(BlockPredictor):
     (`_solve_models`), and says how a model takes its part of the results (`_set_fitted`).
     """
 
-    RULES: ClassVar = {**BlockPredictor.RULES, "tol": POSITIVE}
+    RULES: ClassVar = {
+        **BlockPredictor.RULES,
+        "tol": POSITIVE,
+        "multi_class": (lambda value: value in SCHEMES, "'ovo' or 'ovr', or 'auto'"),
+        "calibration": one_of(("softmax", "platt")),
+    }
 
     C: float
     multi_class: str
+    calibration: str
     solutions_ = property(lambda self: self._found("solutions_").solutions)
     probA_ = property(lambda self: self._found("probA_").platt[0])
     probB_ = property(lambda self: self._found("probB_").platt[1])
@@ -166,7 +175,12 @@ class SolvedClassifier(BlockPredictor):
         """Scores of unit Lorentz points in every binary problem, (n, d + 1) to (n, n_problems)."""
 
     def _scheme(self) -> Scheme:
-        return make_scheme(self.multi_class, self.classes_.size, lambda: (self.probA_, self.probB_))
+        return self._scheme_of(self.classes_.size)
+
+    def _scheme_of(self, n_classes: int) -> Scheme:
+        """How the binary problems of so many classes make one answer."""
+        joint = self.calibration == "softmax"
+        return make_scheme(self.multi_class, n_classes, lambda: (self.probA_, self.probB_), joint)
 
     def _combined(self, points: Array, what: str) -> np.ndarray:
         """The method `what` of the scheme, some rows at a time to bound memory."""
@@ -180,7 +194,7 @@ class SolvedClassifier(BlockPredictor):
         """Two classes: the score, shape (n,), positive for ``classes_[1]``.
 
         More classes: shape (n, n_classes), largest for the predicted class. One-vs-one: votes plus half the coupled
-        probability; one-vs-rest: Platt-scaled log-odds.
+        probability; one-vs-rest: calibrated logits.
         """
         return self._predicted(X, "decision")
 
@@ -195,7 +209,7 @@ class SolvedClassifier(BlockPredictor):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
+        state = {"calibration": "platt", **state}  # as it was before there was the parameter
         if "solutions_" in state:
             solutions = [Solution.from_dict(solution) for solution in state.pop("solutions_")]
             state["statuses_"] = [solution.status for solution in solutions]

@@ -17,10 +17,10 @@ from hypermargin.data.blocks import BlockedSamples, ingest_blocks
 from hypermargin.data.executors import BatchPolicy, DataSource, run_batched
 from hypermargin.data.ingest import numbered
 from hypermargin.data.inputs import data_source, is_blocked
-from hypermargin.estimators.calibration import fit_platt_of_blocks
+from hypermargin.estimators.calibration import fit_of_blocks
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
-from hypermargin.estimators.multiclass import Scheme, make_scheme
+from hypermargin.estimators.multiclass import Scheme
 from hypermargin.estimators.radius import Coordinates, Hyperplanes, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import Results, SolvedClassifier, calibrate
 from hypermargin.geometry.lorentz import covector, curvature_scale
@@ -56,7 +56,7 @@ class HyperbolicSVC(SolvedClassifier):
     """Large-margin classifier in hyperbolic space.
 
     Every binary problem is a `MarginProblem`, solved by the solver of that name; `solutions_` keeps what is proved of
-    each. Class probabilities come from Platt scaling on the training scores (paper, app:platt).
+    each. Class probabilities come from a calibration on the training scores.
 
     Parameters
     ----------
@@ -70,8 +70,9 @@ class HyperbolicSVC(SolvedClassifier):
     loss : str, optional
         The loss of the binary problems, one that the solver minimises; its own first choice by default ("hinge" for
         "exact"). ``loss="asinh"`` asks for the original objective, whose risk grows like a logarithm: for outliers.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        One-vs-one votes, ties broken by probability; one-vs-rest compares Platt-scaled scores.
+    multi_class : {"auto", "ovo", "ovr"}, default="auto"
+        One-vs-one votes, ties broken by probability; one-vs-rest compares calibrated scores. "auto" is one-vs-one for
+        up to 20 classes, and one-vs-rest for more (benchmarks/bench_schemes.py).
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent", "hyperboloid", "polar", "lorentz-last"}, \
 default="lorentz"
         What the columns of X are. Points off the manifold are an error that says what they look like. Tangent vectors
@@ -101,6 +102,9 @@ default="lorentz"
         Seeds solvers that have an option of that name, one seed per binary problem; others ignore it.
     verbose : int, default=0
         1 or more shows a progress bar over the binary problems.
+    calibration : {"softmax", "platt"}, default="softmax"
+        How the scores of one-vs-rest become probabilities: by one softmax that is fitted to those of all classes
+        together, or by Platt scaling of each class alone, divided by the sum (paper, app:platt).
 
     Attributes
     ----------
@@ -117,7 +121,8 @@ default="lorentz"
     statuses_ : list of Status
     n_iter_ : (n_problems,) array of int
     probA_, probB_ : (n_problems,) arrays
-        Platt coefficients: ``P(+1) = 1/(1 + exp(probA_ f + probB_))``.
+        Platt coefficients: ``P(+1) = 1/(1 + exp(probA_ f + probB_))``; in one-vs-rest ``-(probA_ f + probB_)`` are the
+        logits of a softmax unless ``calibration="platt"``.
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X had names.
@@ -136,7 +141,7 @@ default="lorentz"
     C: float = 1.0
     solver: str = "exact"
     boundary: str = "geodesic"
-    multi_class: str = "ovo"
+    multi_class: str = "auto"
     geometry: str = "lorentz"
     curvature: float = 1.0
     class_weight: Any = None
@@ -150,6 +155,7 @@ default="lorentz"
     random_state: Any = None
     verbose: int = 0
     loss: str | None = None
+    calibration: str = "softmax"
 
     RULES: ClassVar = {
         **SolvedClassifier.RULES,
@@ -164,7 +170,7 @@ default="lorentz"
         Cs, (*_, options) = [float(m.C) for m in models], [m._check_parameters() for m in models]
         classes, samples = models[0]._training_set(X, y, sample_weight)
         del X, y  # Large data should not be held twice while the solver works.
-        scheme = make_scheme(self.multi_class, classes.size)
+        scheme = self._scheme_of(classes.size)
         solve = Solve(Cs, self.allow_timelike, self.boundary == "curve", self.solver, self.tol)
         choices = self._choices(options, scheme.n_problems)
         paths = solve_problems(solve, samples, scheme.code, choices, self.n_jobs, self.verbose >= 1)
@@ -173,10 +179,10 @@ default="lorentz"
     def _set_fitted(self, classes: np.ndarray, samples: AnySamples, scheme: Scheme, results: list[Any]) -> None:
         self.classes_ = classes
         if isinstance(samples, BlockedSamples):
-            found = Results(results, partial(fit_platt_of_blocks, samples.source, scheme.code, results))
+            found = Results(results, partial(fit_of_blocks, samples.source, scheme.code, results, scheme.joint))
         else:
             scored = partial(_training_scores, samples, scheme.code, results)
-            found = Results(results, partial(calibrate, samples, scheme.code, scored))
+            found = Results(results, partial(calibrate, samples, scheme.code, scored, scheme.joint))
         if any(isinstance(result, QuickResult) for result in results):
             code, C, timelike = scheme.code, float(self.C), self.allow_timelike
             found.problem_of = lambda k: samples.problem(code[k], C, timelike)
@@ -198,7 +204,7 @@ default="lorentz"
         """
         self._check_parameters()
         classes, samples = self._training_set(X, y, sample_weight, reset=False)
-        scheme = make_scheme(self.multi_class, classes.size)
+        scheme = self._scheme_of(classes.size)
         problems = [samples.problem(row, float(self.C), self.allow_timelike) for row in scheme.code]
         return [CurveProblem(problem) for problem in problems] if self.boundary == "curve" else problems
 
@@ -244,7 +250,6 @@ default="lorentz"
     def _check_parameters(self) -> dict[str, Any]:
         """Refuse parameters that make no sense; return the options of the solver."""
         self._check_space()
-        make_scheme(self.multi_class, 3)
         options = dict(self.solver_options or {})
         options |= self._loss_option(options)
         for name in ("fit_intercept", "random_state", "refine"):

@@ -253,7 +253,9 @@ class Method:
         if self.runs_on_devices:
             options |= {"n_jobs": 1} if device is None else {"library": "torch", "device": device}
         estimator = ESTIMATORS.get(self.name, HyperbolicSVC)
-        return estimator(C=C, solver_options=options, multi_class=scheme, random_state=0, **settings)
+        return estimator(
+            C=C, solver_options=options, multi_class=scheme, random_state=0, calibration="platt", **settings
+        )  # as the paper scales scores
 
     def estimate(self, sizes: list[int], dataset: str) -> float:
         """Seconds one fold may take, given the numbers of training points of its binary problems."""
