@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from hypermargin import MarginProblem, solve, solve_path
 from hypermargin.data.blocked_problem import BlockedProblem
 from hypermargin.data.executors import InMemory
+from hypermargin.geometry.isometries import random_isometry, transform_points
 from hypermargin.geometry.lorentz import lift, quadratic_form
 from hypermargin.problems.linearised import Box
 from hypermargin.problems.uncertainty import GeodesicBall
@@ -103,3 +105,84 @@ def test_where_no_normal_is_better_than_its_opposite_the_answer_is_zero(name, C)
         other = 0.01 * np.array([1.0, np.cos(angle), np.sin(angle)])
         assert quadratic_form(other) == pytest.approx(0.0, abs=1e-15)
         assert problem.objective(np.append(other[0], other[1:] * (1 + 1e-15))) == pytest.approx(solution.objective)
+
+
+# -- optima in the middle of others ------------------------------------------------------------------------------------
+
+
+def on_a_ray(seed):
+    """Points at multiples of log 2 on a line, integer weights: slopes of the risk along a light ray may be 0."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    steps = rng.integers(-2, 3, n)
+    space, weights = (2.0**steps - 2.0**-steps) / 2.0, rng.integers(1, 5, n).astype(float)
+    return MarginProblem(lift(space[:, None]), rng.choice([-1.0, 1.0], n), 1.0, sample_weight=weights)
+
+
+def test_of_a_piece_of_a_light_ray_the_middle_is_taken():
+    """By brute force along the ray: the risk is the same to either side, and the ends are equally far away."""
+    pieces = 0
+    for seed in (21, 51, 87, 121, 225, 278, 370, 395, 536, *range(600, 660)):
+        problem = on_a_ray(seed)
+        if abs(problem.y.sum()) == problem.n_samples:
+            continue
+        solution = solve(problem)
+        assert solution.is_proved
+        if not solution.w.any() or abs(quadratic_form(solution.w)) > 1e-9:
+            continue
+        margins = problem.margins(solution.w)
+        scales = 1.0 / margins[margins != 0.0]
+        best = problem.risk(solution.w)
+        ends = [s for s in scales[scales > 0.0] if problem.risk(s * solution.w) <= best + 1e-12]
+        if ends and max(ends) > min(ends) + 1e-9:
+            pieces += 1
+            assert (min(ends) + max(ends)) / 2.0 == pytest.approx(1.0, abs=1e-9)
+    assert pieces >= 10
+
+
+def test_where_the_risk_is_flat_in_the_cone_the_deepest_normal_is_taken():
+    """A face of the risk on the line, t = 1 and r from -0.236 to 0.236 (by linear programmes): r = 0 is its middle."""
+    space = np.array([-0.5, 1.0, 0.0, 0.0, 0.0, 0.5, -1.0, 0.5])[:, None]
+    y = np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0, -1.0, 1.0])
+    problem = MarginProblem(lift(space), y, allow_timelike=True)
+    solution = solve(problem)
+    assert solution.is_proved
+    assert solution.w == pytest.approx([1.0, 0.0], abs=1e-6)
+    for r in (-0.23, 0.23):
+        assert problem.objective([1.0, r]) == pytest.approx(solution.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_optimum_lies_deeper_in_the_cone_than_the_one_returned(seed):
+    """Judge: sequential linear programmes over the face, from the returned w: none of them finds a larger -q."""
+    rng = np.random.default_rng([7, seed])
+    n, d = int(rng.integers(5, 10)), 1 + seed % 3
+    space = np.round(rng.normal(size=(n, d)) * 2.0) / 2.0
+    radii = np.linalg.norm(space, axis=1)
+    y = np.where(radii <= np.sort(radii)[n // 2 - 1], 1.0, -1.0)
+    problem = MarginProblem(lift(space), y, allow_timelike=True)
+    solution = solve(problem)
+    assert solution.is_proved
+    w = solution.w
+    if not quadratic_form(w) < -1e-6:
+        return
+    Z, costs = problem.signed_covectors, problem.costs / np.sqrt(2.0)
+    rows = np.vstack([np.c_[-Z, -np.eye(n)], np.r_[np.zeros(d + 1), costs][None]])
+    limits = np.r_[-np.ones(n), solution.objective * (1.0 + 1e-9)]
+    bounds = [(-50.0, 50.0)] * (d + 1) + [(0.0, None)] * n
+    along = np.r_[w[0], -w[1:]]  # half of the slope of -q
+    farther = linprog(np.r_[-along, np.zeros(n)], A_ub=rows, b_ub=limits, bounds=bounds)
+    assert along @ farther.x[: d + 1] <= along @ w * (1.0 + 1e-4)
+
+
+@pytest.mark.parametrize("radius", [0.0, 2.0])
+def test_one_class_and_timelike_normals_have_the_centre_of_the_samples(radius):
+    rng = np.random.default_rng(0)
+    X = lift(rng.normal(size=(9, 3)))
+    L = random_isometry(3, radius, rng)
+    problem = MarginProblem(transform_points(X, L), -np.ones(9), allow_timelike=True)
+    solution = solve(problem)
+    assert solution.is_proved
+    assert solution.objective == 0.0
+    centre = transform_points(X, L).sum(axis=0)
+    assert solution.w / solution.w[0] == pytest.approx(centre / centre[0], rel=1e-9)

@@ -29,6 +29,7 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers.base import Outcome, Solution, Status, make_solution, relative_gap
+from hypermargin.solvers.exact.centres import centred
 from hypermargin.solvers.exact.compiled.search import Search
 from hypermargin.solvers.exact.frames import Frame
 from hypermargin.solvers.exact.separators import ALL, Costs
@@ -53,7 +54,7 @@ def to_original_coordinates(problem: MarginProblem, search: Search) -> tuple[Arr
     frame, where a lightlike w may be far longer than outside, and once for the way out; what the search took for
     lightlike is put on the cone there, from either side.
     """
-    best, low = search.best, None
+    best, low = centred(search.oracle, search.best, search.upper, problem.allow_timelike), None
     outside, rest = search.oracle.to_original(best)
     if LAST_BITS * float(outside @ outside) > search.aim_share * search.tol * search.upper:
         best, low = onto_cone(best, np.zeros_like(best))
@@ -67,14 +68,20 @@ def best_along_axes(problem: MarginProblem, frame: Frame) -> tuple[Array, Frame]
     """The best w for samples of one class, and the frame to judge it in; None where there are two classes.
 
     A lightlike w has all margins of one sign, no margin term, and so costs nothing. Directions along the axes are used,
-    ``w = y a (1, +-e_j)``, since their ``q(w)`` is 0 in doubles too. Uncertainty sets that leave the hyperboloid may
-    have negative margins there. Where margins of all sets are positive along some axis w is one of no risk; else it is
-    the best a of the best direction.
+    ``w = y a (1, +-e_j)``, since their ``q(w)`` is 0 in doubles too; where timelike w are allowed the centre of the
+    samples, which does not depend on the axes. Uncertainty sets that leave the hyperboloid may have negative
+    margins there. Where margins of all sets are positive along some direction w is one of no risk; else it is the best
+    a of the best direction.
     """
     used = problem.costs > 0.0
     labels = problem.y[used]
     if labels.size == 0 or np.any(labels != labels[0]):
         return None
+    if problem.allow_timelike:
+        w = LENGTHENED * labels[0] * problem.centre
+        least = enclose_objective(problem, w, None, frame.centre[1:], frame.precise).least_margin
+        if least > 0.0:
+            return max(1.0, LENGTHENED / least) * w, frame
     apex, *axes = np.eye(problem.dim + 1)
     directions = [labels[0] * (apex + side * axis) for axis in axes for side in (1.0, -1.0)]
     w, sample = _long_enough(problem, used, directions)

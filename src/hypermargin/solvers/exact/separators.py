@@ -1,18 +1,8 @@
-"""Answers that separate: scaled so that every margin is 1 at least, they cost nothing but the margin term.
+"""Answers that separate, scaled so that every margin is 1 at least, and how much of the costs a search needs.
 
-Where the classes can be separated and C is large the optimum has no risk, and its objective may be smaller than C by
-many orders of magnitude: what rounding leaves of ``C (1 - m)`` at margins of 1 would then be most of it. Scaling w by
-the least margin, bounded from below, makes the risk 0 exactly. And the problem with a smaller C, whose optimum bounds
-that of this one from below, has the same solution as long as C exceeds every multiplier: these sum to twice the
-objective (`sufficient_share_of_C`).
-
-The same holds of single weights far above the optimum, whether classes can be separated or not (`clipped_costs`). Let f
-be the optimum, U at least f, and all larger costs be replaced by ``c = 2 sqrt(2) k U`` with k = 3. Along the ray
-through a minimiser w the objective is stationary: its multipliers, ``a_i <= c_i/sqrt(2)``, have ``sum a_i m_i = q``.
-Those with ``m_i < 0`` are part of the risk, ``sum a_i (1 - m_i) <= f``; hence those with ``m_i > 0`` have
-``sum a_i m_i <= q + f <= 3 f``. If a sample of cost c were below its margin its loss would be ``sqrt(2) f/c <= 1/6`` at
-most, and its ``a_i m_i`` at least ``(5/6) 2 k U``, which is more. So none is, and the minimiser costs no more in the
-problem as given. Where the optimum of that has no risk, ``sum a_i m_i = q = 2 f``, and k = 2 will do.
+Where the classes can be separated and C is large the objective may be smaller than C by many orders of magnitude: what
+rounding leaves of ``C (1 - m)`` at margins of 1 would be most of it. Scaling w by the least margin, bounded from below,
+makes the risk 0 exactly, and a smaller C has the same optimum (docs/exact-theory.md, "Costs far above the optimum").
 """
 
 from dataclasses import replace
