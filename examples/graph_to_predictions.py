@@ -13,7 +13,7 @@ from hypermargin.embedding import embed_graph
 from hypermargin.plotting import PoincareDisplay
 
 graph = nx.karate_club_graph()
-embedding = embed_graph(graph)  # distances of shortest paths, no labels
+embedding = embed_graph(graph)  # neighbours are near; labels play no part
 print(embedding)
 
 known = {0: "Mr. Hi", 1: "Mr. Hi", 4: "Mr. Hi", 33: "Officer", 32: "Officer", 29: "Officer"}

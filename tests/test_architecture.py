@@ -64,7 +64,8 @@ ARROWS: dict[str, set[str]] = {
     "explorer": {*FITTING, "plotting"},
     "check": {"certificates", "precision"},
     "anndata": {*FITTING, "plotting"},
-    "cli": {*FITTING, "datasets", "embedding", "plotting", "explorer"},
+    "graphs": {*FITTING, "embedding", "plotting", "explorer"},
+    "cli": {*FITTING, "datasets", "embedding", "plotting", "explorer", "graphs"},
 }
 #: The same for the studies: parts of their own package; they may use all of the library but its commands.
 STUDY_ARROWS: dict[str, set[str]] = {

@@ -7,6 +7,7 @@ from hypermargin import embedding as embedding
 from hypermargin import estimators as estimators
 from hypermargin import explorer as explorer
 from hypermargin import geometry as geometry
+from hypermargin import graphs as graphs
 from hypermargin import kernels as kernels
 from hypermargin import passes as passes
 from hypermargin import plotting as plotting

@@ -1,4 +1,4 @@
-"""`hypermargin embed`: a graph to points of the hyperbolic plane."""
+"""`hypermargin embed`: a graph to points of hyperbolic space."""
 
 import argparse
 import sys
@@ -12,11 +12,14 @@ import numpy as np
 
 from hypermargin.cli.console import CommandError, check_output, say, warn, write_csv
 from hypermargin.embedding import embed_graph
+from hypermargin.embedding.graph import OBJECTIVES
 from hypermargin.geometry.validation import GEOMETRIES
 
 EXAMPLES = """examples:
   hypermargin embed graph.gml --output points.csv
-      Lorentz coordinates of every node, by shortest paths
+      Lorentz coordinates of every node in the plane, which are near where nodes are
+  hypermargin embed graph.gml --dim 10 --output points.csv
+      in ten dimensions, which hold the neighbourhoods of any graph
   hypermargin embed graph.graphml --label club --geometry poincare --output points.csv
       on the Poincaré disk, with an attribute of the nodes as the last column: ready for `hypermargin fit`
   hypermargin embed edges.csv --weight 3 --largest-component --output points.csv
@@ -38,7 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label", metavar="NAME", help="attribute of nodes to write as the last column")
     parser.add_argument("--largest-component", action="store_true", help="take the largest part of a graph in parts")
     parser.add_argument("--scale", type=float, help="hyperbolic length of one unit (default: 1, or what fits)")
+    parser.add_argument("--dim", type=int, default=2, metavar="D", help="dimension of the space (%(default)s)")
+    parser.add_argument(
+        "--objective", choices=OBJECTIVES, default="auto", help="what points follow (auto: distances for trees)"
+    )
     parser.add_argument("--max-iter", type=int, default=2000, metavar="N", help="steps at most (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (%(default)s)")
     parser.add_argument(
         "--geometry", choices=GEOMETRIES, default="lorentz", help="the coordinates to write (%(default)s)"
     )
@@ -56,11 +64,14 @@ def run(args: argparse.Namespace) -> None:
         )
     embedding = embed_graph(
         graph,
+        dim=args.dim,
+        objective=args.objective,
         weight=weight,
         scale=args.scale,
         largest_component=args.largest_component,
         max_iter=args.max_iter,
-        verbose=int(sys.stderr.isatty() or graph.number_of_nodes() > 200),  # small ones take no time
+        seed=args.seed,
+        verbose=shows_progress(graph),
     )
     X = embedding.coordinates(args.geometry)
     names = [f"x{k}" for k in range(X.shape[1])]
@@ -74,6 +85,11 @@ def run(args: argparse.Namespace) -> None:
         skip = " --skip-unlabelled" if "" in y else ""
         geometry = "" if args.geometry == "lorentz" else f" --geometry {args.geometry}"
         say(f"next: hypermargin fit {output} --label {args.label}{geometry}{skip} --output model.npz")
+
+
+def shows_progress(graph: nx.Graph) -> int:
+    """Whether work on a graph shows its progress: small ones take no time."""
+    return int(sys.stderr.isatty() or graph.number_of_nodes() > 200)
 
 
 def edges_among(path: str, ids: Sequence[Any] | None, n_points: int) -> np.ndarray:
@@ -120,15 +136,13 @@ def _read_edges(path: str, weight: str | None) -> tuple[nx.Graph, str | None]:
             table = replace(
                 table, header=None, columns=columns, place=lambda row: below(row - 1) if row else "the first line"
             )
-    graph = nx.Graph()
-    lengths = None if weight is None else table.finite(table.find(weight))
+    graph = nx.MultiGraph()
+    lengths = None if weight is None else table.finite(table.find(weight)).tolist()
+    name = "length" if weight is None or weight.isdigit() else weight
     for row, (a, b) in enumerate(zip(table.columns[0], table.columns[1], strict=True)):
-        a, b = str(a).strip(), str(b).strip()
-        length = None if lengths is None else float(lengths[row])
-        if length is not None and graph.has_edge(a, b):
-            length = min(length, graph[a][b]["length"])
-        graph.add_edge(a, b, length=length)
-    return graph, None if weight is None else "length"
+        attributes = {} if lengths is None else {name: lengths[row]}
+        graph.add_edge(str(a).strip(), str(b).strip(), **attributes)
+    return graph, None if weight is None else name
 
 
 def _is_header(words: Sequence[str], columns: Iterable[Iterable[Any]]) -> bool:

@@ -34,7 +34,8 @@ COMMANDS = {
     "compare": "fit all methods to one file and compare them",
     "plot": "draw points, boundaries and regions on the Poincaré disk",
     "explore": "a page to look at points and models by moving the hyperbolic plane",
-    "embed": "embed a graph in the hyperbolic plane",
+    "embed": "embed a graph in hyperbolic space",
+    "classify": "label the nodes of a graph that have no label",
     "certificate": "save, show and check the proofs that a model comes with",
     "methods": "list the methods and their options",
 }
