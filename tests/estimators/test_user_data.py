@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hypermargin.data.ingest import KleinWarning
+from hypermargin.data.ingest import KleinWarning, RadiusWarning
 from hypermargin.estimators import (
     HyperbolicKNeighborsClassifier,
     HyperbolicSVC,
@@ -153,7 +153,9 @@ def test_klein_passed_for_poincare_is_told_where_it_can_be(two_blobs):
     with pytest.warns(KleinWarning, match=r"1 of 61 points lie nearer .* pass geometry='klein'"):
         HyperbolicSVC(solver="euclidean", geometry="poincare").fit(klein, np.append(y, 1))
     farther = from_lorentz(np.column_stack([np.cosh(10.0), np.sinh(10.0), 0.0]), "klein")
-    with pytest.raises(ValueError, match=r"radius 20\.0.* If these are Klein coordinates, pass geometry='klein'"):
+    with pytest.warns(
+        RadiusWarning, match=r"radius 18 \(row 60\).* If these are Klein coordinates, pass geometry='klein'"
+    ):
         HyperbolicSVC(geometry="poincare").fit(np.vstack([klein[:-1], farther]), np.append(y, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

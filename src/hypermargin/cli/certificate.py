@@ -210,7 +210,7 @@ def _candidates(args: argparse.Namespace, stated: Statement | None) -> Iterator[
 
 def _stated_model(args: argparse.Namespace, stated: Statement | None, C: float, scheme: str) -> Classifier:
     """A classifier whose binary problems are of the kind that the certificate states."""
-    shared = {name: getattr(args, name) for name in ("geometry", "curvature", "class_weight")}
+    shared = {name: getattr(args, name) for name in ("geometry", "curvature", "class_weight", "rim")}
     shared |= {"C": C, "multi_class": scheme}
     model = None if stated is None else stated.model
     if model is None:

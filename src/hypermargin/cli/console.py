@@ -46,7 +46,7 @@ def fail(message: object) -> None:
 def one_line(message: object) -> str:
     """The message on one line, with the library's keyword arguments written as options of the command line."""
     text = " ".join(str(message).split())
-    return re.sub(r"\b(geometry|curvature)='?([\w.-]+)'?", r"--\1 \2", text)
+    return re.sub(r"\b(geometry|curvature|rim)='?([\w.-]+)'?", r"--\1 \2", text)
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None) -> None:

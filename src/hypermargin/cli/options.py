@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from hypermargin.cli.console import CommandError, warn
 from hypermargin.cli.reading import FORMATS, Points, Wanted, read_points
+from hypermargin.data.ingest import RIMS
 from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import PARAMETERS
@@ -160,6 +161,12 @@ ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
     "geometry": {
         "--geometry": dict(choices=GEOMETRIES, default="lorentz", help="what the columns are (%(default)s)"),
         "--curvature": dict(type=float, default=1.0, help="the space has curvature minus this (%(default)s)"),
+        "--rim": dict(
+            choices=RIMS,
+            default="clip",
+            help="points beyond the largest radius that double precision serves: draw them in, leave them out of the "
+            "fit, or refuse them (%(default)s)",
+        ),
     },
     "C": {"-C": dict(type=float, default=1.0, help=_WEIGHT + " (%(default)s)")},
     "C or auto": {
@@ -318,6 +325,7 @@ def _space_of(args: argparse.Namespace) -> dict[str, Any]:
         "curvature": args.curvature,
         "class_weight": args.class_weight,
         "random_state": args.seed,
+        "rim": args.rim,
     }
 
 

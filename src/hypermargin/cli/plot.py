@@ -13,8 +13,8 @@ from hypermargin.cli.options import (
     points_of,
     split_list,
 )
+from hypermargin.data.ingest import unit_points
 from hypermargin.estimators import load_model
-from hypermargin.geometry.models import to_lorentz
 from hypermargin.kernels import KERNELS
 
 EXAMPLES = """examples:
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> None:
     elif model is not None:
         display = PoincareDisplay.from_estimator(drop_names(model), points.X, y, zoom=zoom, center=center, edges=edges)
     else:
-        X = to_lorentz(points.X, args.geometry, args.curvature)
+        X = unit_points(points.X, args.geometry, args.curvature)
         solutions = {}
         if args.methods:
             if len(set(y.tolist())) != 2:

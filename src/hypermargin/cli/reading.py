@@ -15,6 +15,7 @@ import numpy as np
 
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError, say, warn
+from hypermargin.data.ingest import to_unit
 from hypermargin.data.inputs import SHARE_OF_MEMORY, free_memory
 from hypermargin.data.readers import (
     MISSING,
@@ -30,7 +31,7 @@ from hypermargin.data.readers import (
     is_number,
     row_place,
 )
-from hypermargin.geometry.validation import PointError, check_points
+from hypermargin.geometry.validation import PointError
 from hypermargin.safe_io import Archive, FileError, as_file_error, parse_npy
 
 FORMATS = ".csv, .tsv, .parquet, .h5ad, .npz (arrays X and y), .npy (with --labels) or .vec (word2vec text)"
@@ -117,10 +118,8 @@ class Points:
 
     def check(self, geometry: str, curvature: float) -> None:
         """Refuse rows that are no points of the space, by their place in the file."""
-        if geometry == "tangent":  # may be any numbers
-            return
         try:
-            check_points(self.X, geometry, curvature)
+            to_unit(self.X, geometry, curvature)
         except PointError as error:
             if error.row is None:
                 raise

@@ -4,7 +4,7 @@ Two things differ from an array in memory: samples keep their order, and equal o
 process sees them all.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,13 @@ from hypermargin.data.ingest import (
     warn_of_radius,
 )
 from hypermargin.data.readers import Rows
-from hypermargin.geometry.lorentz import curvature_scale, lift
+from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import PointError, dimension_of
 from hypermargin.problems.margin import MarginProblem, WeightError, block_weights
 from hypermargin.problems.uncertainty import GeodesicBall
 
 NO_RIM = Rim()
+NO_ROWS = np.empty(0, dtype=np.intp)
 #: Integer labels of a device that span less than this are counted, others are sorted.
 SMALL_RANGE = 1000
 NO_LABELS = "there are no labels"
@@ -41,11 +42,15 @@ NO_LABELS = "there are no labels"
 
 @dataclass(frozen=True)
 class Space:
-    """What coordinates mean; what a Poincaré embedding should look like is looked at where `notes_rim`."""
+    """What coordinates mean; what a Poincaré embedding should look like is looked at where `notes_rim`.
+
+    `rim` is what is done with points beyond the largest radius.
+    """
 
     geometry: str
     curvature: float
     notes_rim: bool = False
+    rim: str = "clip"
 
     @property
     def is_unit_lorentz(self) -> bool:
@@ -56,14 +61,14 @@ class Space:
 class BlockSummary:
     """What is known of a block before anything is fitted; `error` is the first thing wrong with it, if anything is.
 
-    `classes` are its labels, and `masses` their weights.
+    `classes` are its labels, `masses` their weights, and `far` the rows of points beyond the largest radius.
     """
 
     n_rows: int
     width: int
     classes: Any = ()
     masses: Any = ()
-    drawn_in: int = 0
+    far: np.ndarray = field(default_factory=lambda: NO_ROWS)
     rim: Rim = NO_RIM
     column: bool = False
     error: Exception | None = None
@@ -109,17 +114,18 @@ def ingest_blocks(
     `model` has the parameters `geometry`, `curvature` and `class_weight`. With ``reset=False`` points are not looked at
     for another geometry, as they have been before.
     """
-    space = Space(model.geometry, float(model.curvature), notes_rim=reset and model.geometry == "poincare")
+    space = Space(model.geometry, float(model.curvature), reset and model.geometry == "poincare", model.rim)
     checked = rows.map(_checked, space)
     kept = checked.persist(to_disk=not space.is_unit_lorentz)
     summaries = (kept or checked).map_blocks(_summary)
     classes, factors, width = _judge(summaries, model)
-    n = sum(one.n_rows for one in summaries)
+    starts = np.cumsum([0, *(one.n_rows for one in summaries)]).tolist()
     if any(one.column for one in summaries):
         warn_of_column()
     rim = Rim(sum(one.rim.beyond for one in summaries), max(one.rim.norm for one in summaries))
-    rim.warn(n, stacklevel=5)
-    warn_of_radius(sum(one.drawn_in for one in summaries), n, model.curvature, stacklevel=5)
+    rim.warn(starts[-1], stacklevel=5)
+    far = np.concatenate([start + one.far for start, one in zip(starts, summaries, strict=False)])
+    warn_of_radius(far, starts[-1], model.rim, geometry=model.geometry, stacklevel=5)
     if uncertainty is not None:
         if np.ndim(uncertainty.rho) or not isinstance(uncertainty, GeodesicBall):
             raise ValueError("samples in pieces take a GeodesicBall of one size for all as uncertainty")
@@ -157,37 +163,41 @@ def _host_block(rows: Rows, space: Space) -> LabelledBlock:
     weight = None if rows.weight is None else block_weights(to_numpy(rows.weight), len(X))
     classes, codes = np.unique(labels, return_inverse=True)
     rim = Rim.of(X, space.curvature) if space.notes_rim else NO_RIM
-    (n, width), masses = X.shape, np.bincount(codes, weight, classes.size).astype(np.float64)
-    summary = BlockSummary(n, width, classes, masses, 0, rim, np.ndim(rows.y) == 2)
-    codes = codes.astype(np.min_scalar_type(classes.size))
-    if weight is None or np.all(weight > 0.0):
-        points, drawn_in = to_unit(X, space.geometry, space.curvature)
-        return LabelledBlock(points, codes, weight, replace(summary, drawn_in=drawn_in))
-    kept = np.flatnonzero(weight > 0.0)
-    if kept.size == 0:
-        return _empty(space, summary)
+    points, codes, left, far = _used(X, codes.astype(np.min_scalar_type(classes.size)), weight, space)
+    masses = np.bincount(codes, left, classes.size).astype(np.float64)
+    summary = BlockSummary(len(X), X.shape[1], classes, masses, far, rim, np.ndim(rows.y) == 2)
+    return LabelledBlock(points, codes, left, summary)
+
+
+def _used(
+    X: Array, labels: np.ndarray, weight: Array | None, space: Space
+) -> tuple[Array, np.ndarray, Array | None, np.ndarray]:
+    """Unit points, labels and weights of the rows that are used, and the rows beyond the largest radius."""
+    kept = None if weight is None or np.all(weight > 0.0) else np.flatnonzero(weight > 0.0)
+    if kept is not None:
+        X, labels, weight = X[kept], labels[kept], None if weight is None else weight[kept]
+    if not len(X):
+        return _empty(space, BlockSummary(0, X.shape[1])).points, labels, weight, NO_ROWS
     with numbered(kept=kept):
-        points, drawn_in = to_unit(X[kept], space.geometry, space.curvature)
-    return LabelledBlock(points, codes[kept], weight[kept], replace(summary, drawn_in=drawn_in))
+        points, far = to_unit(X, space.geometry, space.curvature, space.rim)
+    if far.size and space.rim == "drop":
+        points, labels = np.delete(points, far, axis=0), np.delete(labels, far)
+        weight = None if weight is None else np.delete(weight, far)
+    return points, labels, weight, far if kept is None else kept[far]
 
 
 def _known(rows: Rows, space: Space, classes: np.ndarray, factors: Array | None) -> LabelledBlock:
     """A block in memory that has been checked before."""
     if len(rows) == 0:
         return _empty(space, BlockSummary(0, int(rows.X.shape[1])))
-    if space.is_unit_lorentz and rows.X.dtype == np.float64:
-        points = lift(np.asarray(rows.X)[:, 1:])
-    else:
-        X = block_coordinates(rows.X, space.geometry, space.curvature)
-        points, _ = to_unit(X, space.geometry, space.curvature)
     labels = np.searchsorted(classes, block_labels(rows.y)).astype(np.min_scalar_type(classes.size))
     weight = None if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
     if factors is not None:
         weight = factors[labels] if weight is None else weight * factors[labels]
-    if weight is None or np.all(weight > 0.0):
-        return LabelledBlock(points, labels, weight)
-    kept = weight > 0.0
-    return LabelledBlock(points[kept], labels[kept], weight[kept])
+    X = rows.X if isinstance(rows.X, np.ndarray) and rows.X.dtype == np.float64 else None
+    if X is None or not space.is_unit_lorentz:
+        X = block_coordinates(rows.X, space.geometry, space.curvature)
+    return LabelledBlock(*_used(X, labels, weight, space)[:3])
 
 
 def _device_block(rows: Rows, space: Space) -> LabelledBlock:
@@ -210,11 +220,28 @@ def _device_block(rows: Rows, space: Space) -> LabelledBlock:
         if on_host or not bool(xp.all(xp.isfinite(weight) & (weight >= 0.0))):
             block_weights(to_numpy(weight), n)
         weight = xp.astype(weight, xp.float64)
+    width, used = int(X.shape[1]), None
+    if weight is not None and bool(xp.any(weight == 0.0)):
+        used = to_numpy(xp.nonzero(weight > 0.0)[0])
+        X, labels, weight = _rows_of((X, labels, weight), used)
+        if not used.size:
+            return _empty(space, BlockSummary(n, width, classes, np.zeros(classes.size), column=column))
+    with numbered(kept=used):
+        points, far, rim = device_space(X, space.geometry, space.curvature, space.notes_rim, space.rim)
+    if far.size and space.rim == "drop":
+        points, labels, weight = _rows_of((points, labels, weight), np.delete(np.arange(int(X.shape[0])), far))
     members = (xp.astype(labels == k, xp.float64) for k in range(classes.size))
     masses = [float(xp.sum(of_class if weight is None else of_class * weight)) for of_class in members]
-    points, drawn_in, rim = device_space(X, space.geometry, space.curvature, space.notes_rim)
-    summary = BlockSummary(n, int(X.shape[1]), classes, np.array(masses), drawn_in, rim, column)
+    summary = BlockSummary(n, width, classes, np.array(masses), far if used is None else used[far], rim, column)
     return LabelledBlock(points, xp.astype(labels, _label_type(xp, classes.size)), weight, summary)
+
+
+def _rows_of(values: tuple[Any, ...], rows: np.ndarray) -> list[Any]:
+    """These rows of arrays on a device; None stays None."""
+    return [
+        v if v is None else array_namespace(v).take(v, array_namespace(v).asarray(rows, device=v.device), axis=0)
+        for v in values
+    ]
 
 
 def _device_classes(xp: Any, y: Any) -> np.ndarray:

@@ -212,25 +212,34 @@ RIM = 1e-3
 WITHIN = 0.9
 
 
-def device_space(X: Any, geometry: str, curvature: float, notes_rim: bool = False) -> tuple[Any, int, Rim]:
-    """Space parts, shape (n, d), how many tangent vectors were drawn in, and the rim of the ball if it is wanted.
+def device_space(
+    X: Any, geometry: str, curvature: float, notes_rim: bool = False, beyond: str = "clip"
+) -> tuple[Any, np.ndarray, Rim]:
+    """Space parts, shape (n, d), the rows beyond the largest radius (`to_unit`), and the rim of the ball if wanted.
 
-    A `PointError` names the first row outside the model. Unit Lorentz coordinates are not copied.
+    A `PointError` names the first row outside the model. Unit Lorentz coordinates are not copied, unless some are
+    drawn in.
     """
     xp, n = array_namespace(X), int(X.shape[0])
     as_given = geometry == "lorentz" and curvature == 1.0 and X.dtype == xp.float64
-    parts, drawn_in, rim = [], 0, Rim()
+    parts: list[Any] = []
+    far, rim = [np.empty(0, dtype=np.intp)], Rim()
     for start in range(0, n, ROWS_AT_A_TIME):
-        part = X[start : min(start + ROWS_AT_A_TIME, n), :]
+        rows = slice(start, min(start + ROWS_AT_A_TIME, n))
         with numbered(start):
-            space, drawn, own = _converted(xp, part, geometry, curvature, notes_rim)
-        drawn_in, rim = drawn_in + drawn, Rim(rim.beyond + own.beyond, max(rim.norm, own.norm))
+            space, drawn, own = _converted(xp, X[rows, :], geometry, curvature, notes_rim, beyond)
+        if drawn.size and as_given:  # until here points were what was given
+            as_given, parts = False, [X[:start, 1:]] if start else []
+        far.append(start + drawn)
+        rim = Rim(rim.beyond + own.beyond, max(rim.norm, own.norm))
         if not as_given:
             parts.append(space)
-    return X[:, 1:] if as_given else parts[0] if len(parts) == 1 else xp.concat(parts), drawn_in, rim
+    return X[:, 1:] if as_given else parts[0] if len(parts) == 1 else xp.concat(parts), np.concatenate(far), rim
 
 
-def _converted(xp: Any, X: Any, geometry: str, curvature: float, notes_rim: bool) -> tuple[Any, int, Rim]:
+def _converted(
+    xp: Any, X: Any, geometry: str, curvature: float, notes_rim: bool, beyond: str
+) -> tuple[Any, np.ndarray, Rim]:
     name = str(X.dtype).rpartition(".")[2]
     if name in HALF_PRECISION or int(X.shape[1]) < 2 or "complex" in name or geometry in ("halfspace", "polar"):
         space, clear = None, None
@@ -238,22 +247,23 @@ def _converted(xp: Any, X: Any, geometry: str, curvature: float, notes_rim: bool
         doubles = X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
         space, clear = _quick_space(xp, doubles, geometry, curvature_scale(curvature))
         if bool(xp.all(clear)):
-            return space, 0, Rim()
+            return space, np.empty(0, dtype=np.intp), Rim()
     doubtful = slice(None) if clear is None else xp.nonzero(~clear)[0]
     rows = X if clear is None else xp.take(X, doubtful, axis=0)
     try:
         values = block_coordinates(_on_host(rows), geometry, curvature)
-        points, drawn_in = to_unit(values, geometry, curvature)
+        points, far = to_unit(values, geometry, curvature, beyond)
     except PointError:
-        to_unit(block_coordinates(_on_host(X), geometry, curvature), geometry, curvature)  # names the row among all
+        to_unit(block_coordinates(_on_host(X), geometry, curvature), geometry, curvature, beyond)  # names the row
         raise
     rim = Rim.of(values, curvature) if notes_rim else Rim()
     host = xp.asarray(points[:, 1:].copy(), device=X.device)
     if clear is None:
-        return host, drawn_in, rim
+        return host, far, rim
+    far = to_numpy(doubtful)[far]
     kept = xp.nonzero(clear)[0]  # not every library of the array API assigns to places
     order = xp.argsort(xp.concat([kept, doubtful]))
-    return xp.take(xp.concat([xp.take(space, kept, axis=0), host]), order, axis=0), drawn_in, rim
+    return xp.take(xp.concat([xp.take(space, kept, axis=0), host]), order, axis=0), far, rim
 
 
 def _on_host(X: Any) -> Any:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import column_or_1d
 from hypermargin.arrays import Array
 from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm, is_lifted, lift
 from hypermargin.geometry.models import unit_points_of
-from hypermargin.geometry.validation import MAX_RADIUS, PointError, check_points
+from hypermargin.geometry.validation import FARTHEST_RADIUS, MAX_RADIUS, PointError, check_points
 from hypermargin.problems.margin import check_weights
 
 #: Poincaré embeddings are trained inside the ball of this norm at most: gensim and geoopt both stop at 1e-5 from its
@@ -27,12 +27,18 @@ from hypermargin.problems.margin import check_weights
 EDGE_OF_TRAINING = 1.0 - 1e-5
 #: Relative rounding of the number formats of half precision, by the name of the dtype.
 HALF_PRECISION = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: What is done with points beyond the largest radius of a model.
+RIMS = ("clip", "drop", "error")
+#: The largest radii of points in doubles inside the balls: ``2 artanh(1 - 2^-53)`` and ``arcosh(2^26)``.
+EDGE_RADIUS = {"poincare": 37.4, "klein": 18.7}
+#: Rows that a warning names.
+ROWS_NAMED = 5
 #: With more classes than this, labels of which nearly all are different are taken for names of the samples.
 FEW_CLASSES, NEARLY_ALL = 50, 0.9
 
 
 class RadiusWarning(UserWarning):
-    """Tangent vectors were longer than the largest radius that double precision holds."""
+    """Points lie beyond the largest radius of a model, and are drawn in along their rays or left out."""
 
 
 class KleinWarning(UserWarning):
@@ -126,46 +132,85 @@ def numbered(first: int = 0, kept: np.ndarray | None = None) -> Iterator[None]:
         raise PointError(first + error.row if kept is None else int(kept[error.row]), error.complaint) from None
 
 
-def to_unit(X: Array, geometry: str, curvature: float) -> tuple[Array, int]:
-    """Points of the unit hyperboloid from coordinates `geometry`, and how many tangent vectors were drawn in.
+def to_unit(
+    X: Array, geometry: str, curvature: float, rim: str = "clip", largest: float = MAX_RADIUS
+) -> tuple[Array, np.ndarray]:
+    """Points of the unit hyperboloid from coordinates `geometry`, and the rows of those beyond the radius `largest`.
 
-    Tangent vectors may have any length, so those beyond the largest radius that double precision holds are drawn in to
-    it along their ray; in the other geometries such points are a `ValueError` that says what X looks like.
+    These are drawn in to it along their rays, or with ``rim="error"`` a `PointError`. Points on the edge of a ball, or
+    beyond it by rounding, are at infinity: they are drawn in to the largest radius of points inside where that is less.
+    What is farther out is a `PointError` that says what X looks like; tangent vectors and radii may have any length.
     """
-    scale, drawn_in = curvature_scale(curvature), 0
-    if geometry == "tangent":
-        X, drawn_in = _draw_in(X, MAX_RADIUS / scale)
-    X = check_points(X, geometry, curvature)
-    if geometry == "lorentz" and scale == 1.0:  # points are what their space parts say (`MarginProblem`)
-        return X if is_lifted(X) else lift(X[:, 1:]), 0
-    return unit_points_of(X, geometry, curvature), drawn_in
+    on_edge = np.empty(0, dtype=np.intp)
+    if rim == "error":
+        X = check_points(X, geometry, curvature, largest=largest)
+    else:
+        X, on_edge = _within_doubles(X, geometry, curvature_scale(curvature))
+        X = check_points(X, geometry, curvature, largest=np.inf)
+    if geometry == "lorentz" and curvature == 1.0:  # points are what their space parts say (`MarginProblem`)
+        points = X if is_lifted(X) else lift(X[:, 1:])
+    else:
+        points = unit_points_of(X, geometry, curvature)
+    far = np.flatnonzero(points[:, 0] > np.cosh(largest))
+    if rim != "error" and far.size + on_edge.size:
+        points = points.copy()
+        for rows, radius in ((far, largest), (on_edge, min(largest, EDGE_RADIUS.get(geometry, largest)))):
+            space = points[rows, 1:]
+            points[rows] = lift(space * ((1.0 - 1e-12) * np.sinh(radius) / euclidean_norm(space))[:, None])
+        far = np.union1d(far, on_edge)
+    return points, far
 
 
-def unit_points(X: Array, geometry: str, curvature: float) -> Array:
-    """`to_unit` with a `RadiusWarning` where vectors were drawn in."""
-    points, drawn_in = to_unit(X, geometry, curvature)
-    warn_of_radius(drawn_in, len(X), curvature, stacklevel=3)
+def unit_points(
+    X: Array, geometry: str, curvature: float, rim: str = "clip", largest: float = MAX_RADIUS, stacklevel: int = 3
+) -> Array:
+    """`to_unit` with a `RadiusWarning` where points were drawn in."""
+    points, far = to_unit(X, geometry, curvature, rim, largest)
+    warn_of_radius(far, len(X), "clip", largest, stacklevel=stacklevel)
     return points
 
 
-def _draw_in(X: Array, longest: float) -> tuple[Array, int]:
-    """Rows of X, those longer than `longest` shortened to it, and the number of these."""
-    size = np.max(np.abs(X), axis=1)  # squares of the entries themselves may overflow
-    length = size * np.linalg.norm(X / np.where(size > 0.0, size, 1.0)[:, None], axis=1)
-    far = length > longest
-    if not far.any():
-        return X, 0
-    factor = (1.0 - 1e-12) * longest / np.where(far, length, longest)
-    return np.where(far[:, None], X * factor[:, None], X), int(far.sum())
+def _within_doubles(X: Array, geometry: str, scale: float) -> tuple[Array, np.ndarray]:
+    """X with tangent vectors and radii no longer than doubles hold, and no row on or outside a ball by rounding alone.
+
+    The rows that are changed come with it. Rounding is that of the shortest number format that holds the row.
+    """
+    if X.ndim != 2 or not X.size or geometry not in ("tangent", "polar", "poincare", "klein"):
+        return X, np.empty(0, dtype=np.intp)
+    rows = X[:, :1] if geometry == "polar" else X
+    if geometry in ("tangent", "polar"):
+        size = np.max(np.abs(rows), axis=1)  # squares of the entries themselves may overflow
+        length = scale * size * np.linalg.norm(rows / np.where(size > 0.0, size, 1.0)[:, None], axis=1)
+        longest, outside = FARTHEST_RADIUS, length > FARTHEST_RADIUS
+    else:
+        length = scale * euclidean_norm(X)
+        # Nearer than this to the edge rounding decides on which side of it a point is.
+        longest, outside = 1.0 - 2.0**-50, length >= 1.0 - 2.0**-51
+        some = np.flatnonzero(outside)
+        with np.errstate(over="ignore"):  # of the shorter formats
+            held = [np.all(X[some].astype(kind) == X[some], axis=1) for kind in (np.float16, np.float32)]
+        rounding = np.select(held, [2.0**-11, 2.0**-24], 2.0**-53)
+        outside[some] = length[some] <= 1.0 + 4.0 * rounding
+    changed = np.flatnonzero(outside)
+    if changed.size:
+        X = X.copy()
+        X[changed, : rows.shape[1]] *= (longest / length[changed])[:, None]
+    return X, changed
 
 
-def warn_of_radius(drawn_in: int, n: int, curvature: float, stacklevel: int = 2) -> None:
-    if drawn_in:
-        longest = MAX_RADIUS / curvature_scale(curvature)
+def warn_of_radius(
+    far: np.ndarray, n: int, rim: str = "clip", largest: float = MAX_RADIUS, geometry: str = "", stacklevel: int = 2
+) -> None:
+    """Name the rows of points beyond the radius `largest`, and say what is done with them."""
+    if len(far):
+        more = f" and {len(far) - ROWS_NAMED} more" if len(far) > ROWS_NAMED else ""
+        done = "left out" if rim == "drop" else "drawn in along their rays"
+        rows = f"row{'s' * (len(far) > 1)} {', '.join(map(str, far[:ROWS_NAMED]))}{more}"
         warnings.warn(
-            f"{drawn_in} of {n} tangent vectors are longer than {longest:.4g} (hyperbolic radius "
-            f"{MAX_RADIUS:.0f}), beyond which double precision holds no point; they are drawn in to that length. Scale "
-            "the data or use a smaller curvature.",
+            f"{len(far)} of {n} points lie at the rim, beyond hyperbolic radius {largest:.0f} ({rows}), the largest "
+            f"at which double precision serves this model; they are {done} (rim={rim!r}; the choices are "
+            f"{', '.join(map(repr, RIMS))})"
+            + (". If these are Klein coordinates, pass geometry='klein'" if geometry == "poincare" else ""),
             RadiusWarning,
             stacklevel=stacklevel + 1,
         )
@@ -185,7 +230,7 @@ class Rim(NamedTuple):
     def warn(self, n: int, stacklevel: int = 2) -> None:
         """Warn of Poincaré coordinates that may be Klein coordinates, which lie that far out from radius 6 on.
 
-        Nothing is said where points lie beyond what double precision holds, which is an error of its own.
+        Nothing is said where points lie beyond what double precision holds, of which there is a word of its own.
         """
         if self.beyond and self.norm < np.tanh(MAX_RADIUS / 2.0):
             warnings.warn(
@@ -306,7 +351,8 @@ def class_factors(class_weight: Mapping | str | None, classes: np.ndarray, mass:
 class LabelledSamples:
     """Samples of positive weight, in coordinates as given, shape (n, width), with labels as indices of `classes`.
 
-    `weight` is None where every weight is 1; `kept` are the rows that are left of those passed, None where all are.
+    `weight` is None where every weight is 1; `kept` are the rows that are left of the `n_rows` passed, None where all
+    are.
     """
 
     X: Array
@@ -314,18 +360,29 @@ class LabelledSamples:
     classes: np.ndarray
     weight: Array | None
     kept: np.ndarray | None
+    n_rows: int
 
 
-def labelled_samples(X: Array, y: np.ndarray, sample_weight: Any, class_weight: Any) -> LabelledSamples:
-    """Encode labels, multiply the weights out and leave samples of weight 0 out; one class only is an error."""
+def labelled_samples(
+    X: Array, y: np.ndarray, sample_weight: Any, class_weight: Any, dropped: np.ndarray | None = None
+) -> LabelledSamples:
+    """Encode labels, multiply the weights out and leave samples of weight 0 out; one class only is an error.
+
+    Rows that are `dropped` count as rows of weight 0.
+    """
     classes, labels = np.unique(column_or_1d(y), return_inverse=True)
     labels = labels.astype(np.min_scalar_type(classes.size))
     require_classes(classes, labels.size)
     weight = None if sample_weight is None else check_weights(sample_weight, labels.size)
-    factor = class_factors(class_weight, classes, np.bincount(labels, weight, classes.size).astype(np.float64))
+    left = weight
+    if dropped is not None and dropped.size:
+        left = np.ones(labels.size) if weight is None else weight.copy()
+        left[dropped] = 0.0
+    factor = class_factors(class_weight, classes, np.bincount(labels, left, classes.size).astype(np.float64))
     if factor is not None:
         weight = factor[labels] if weight is None else weight * factor[labels]
-    if weight is None or np.all(weight > 0.0):
-        return LabelledSamples(X, labels, classes, weight, None)
-    kept = np.flatnonzero(weight > 0.0)
-    return LabelledSamples(X[kept], labels[kept], classes, weight[kept], kept)
+        left = weight if left is None else left * factor[labels]
+    if left is None or np.all(left > 0.0):
+        return LabelledSamples(X, labels, classes, weight, None, labels.size)
+    kept = np.flatnonzero(left > 0.0)
+    return LabelledSamples(X[kept], labels[kept], classes, None if weight is None else weight[kept], kept, labels.size)

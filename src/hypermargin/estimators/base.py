@@ -11,20 +11,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hypermargin.arrays import Array
 from hypermargin.data.ingest import (
+    RIMS,
     LabelledSamples,
     Rim,
     block_coordinates,
     labelled_samples,
     manifold_curvature,
+    numbered,
     plain_coordinates,
     plain_labels,
     require_finite,
     to_unit,
     unit_points,
+    warn_of_radius,
 )
 from hypermargin.data.inputs import column_names, is_collection
 from hypermargin.geometry.lorentz import curvature_scale
-from hypermargin.geometry.validation import check_geometry, dimension_of
+from hypermargin.geometry.validation import MAX_RADIUS, check_geometry, dimension_of
 
 #: Where pickles have what `PackedClassifier` packs; the last two names are those of earlier versions.
 PACKED_STATES = ("_packed", "_stored_points", "_stored_trees")
@@ -65,10 +68,14 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     """
 
     #: What parameters must be: for each name a test of the value, and words for the error.
-    RULES: ClassVar[dict[str, Rule]] = {"verbose": AN_INTEGER}
+    RULES: ClassVar[dict[str, Rule]] = {"verbose": AN_INTEGER, "rim": one_of(RIMS)}
+
+    #: Points beyond this radius are treated as the parameter `rim` says.
+    LARGEST_RADIUS: ClassVar[float] = MAX_RADIUS
 
     geometry: str
     curvature: float
+    rim: str = "clip"
     classes_: np.ndarray
     n_features_in_: int
 
@@ -100,7 +107,29 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         X, y = self._validated(X, y, reset=reset)
         if reset and self.geometry == "poincare":
             Rim.of(X, self.curvature).warn(len(X), stacklevel=5)
-        return labelled_samples(X, y, sample_weight, getattr(self, "class_weight", None))
+        class_weight = getattr(self, "class_weight", None)
+        given = labelled_samples(X, y, sample_weight, class_weight)
+        if self.rim == "drop":
+            _, far = self._converted(given)
+            warn_of_radius(far, len(X), self.rim, self.LARGEST_RADIUS, self.geometry, stacklevel=5)
+            given = labelled_samples(X, y, sample_weight, class_weight, far)
+        return given
+
+    def _fitted_points(self, given: LabelledSamples) -> Array:
+        """Unit Lorentz points of the samples to fit, shape (n, d + 1); rows are called by their numbers in X."""
+        points, far = self._converted(given)
+        warn_of_radius(far, given.n_rows, self.rim, self.LARGEST_RADIUS, self.geometry, stacklevel=5)
+        return points
+
+    def _converted(self, given: LabelledSamples) -> tuple[Array, np.ndarray]:
+        """Unit points of samples, and the rows of X of those beyond the largest radius."""
+        with numbered(kept=given.kept):
+            points, far = to_unit(given.X, self.geometry, self.curvature, self.rim, self.LARGEST_RADIUS)
+        return points, far if given.kept is None else given.kept[far]
+
+    def _rim_of_new_points(self) -> str:
+        """What is done with new points beyond the largest radius: each has to get an answer, or all an error."""
+        return "error" if self.rim == "error" else "clip"
 
     def _validated(self, X, y, *, reset: bool = True) -> tuple[Array, np.ndarray]:
         """X as numbers, shape (n, width), and y, shape (n,), after the checks of scikit-learn and of missing labels."""
@@ -123,15 +152,16 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
 
     def _points(self, X) -> Array:
         """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
-        return unit_points(self._coordinates(X), self.geometry, self.curvature)
+        X, rim = self._coordinates(X), self._rim_of_new_points()
+        return unit_points(X, self.geometry, self.curvature, rim, self.LARGEST_RADIUS)
 
-    def _block_points(self, X) -> tuple[Array, int]:
-        """Unit Lorentz points of a block of new data, and how many tangent vectors were drawn in (`to_unit`)."""
+    def _block_points(self, X) -> tuple[Array, np.ndarray]:
+        """Unit Lorentz points of a block of new data, and the rows of those that were drawn in (`to_unit`)."""
         values = block_coordinates(X, self.geometry, self.curvature)
         self._check_width(values.shape[1])
         if len(values) == 0:
-            return np.empty((0, 1 + dimension_of(self.n_features_in_, self.geometry))), 0
-        return to_unit(values, self.geometry, self.curvature)
+            return np.empty((0, 1 + dimension_of(self.n_features_in_, self.geometry))), np.empty(0, dtype=np.intp)
+        return to_unit(values, self.geometry, self.curvature, self._rim_of_new_points())
 
     def _check_width(self, width: int) -> None:
         """The error of scikit-learn for another number of columns than that of the fit."""

@@ -12,10 +12,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
-from hypermargin.data.ingest import KleinWarning
+from hypermargin.data.ingest import KleinWarning, RadiusWarning, to_unit
 from hypermargin.estimators.scoring import takes_weights
 from hypermargin.estimators.svc import HyperbolicSVC
-from hypermargin.geometry.validation import check_points
 from hypermargin.problems.margin import check_weights
 from hypermargin.problems.uncertainty import UncertaintySet
 from hypermargin.progress import tracked
@@ -81,8 +80,7 @@ feature_names_in_
         """
         self.Cs_ = self._candidates()
         checked, y = self._validated(X, y)
-        if self.geometry != "tangent":  # before the folds, whose rows have other numbers
-            check_points(checked, self.geometry, self.curvature)
+        to_unit(checked, self.geometry, self.curvature, self.rim)  # errors before the folds, whose rows are others
         weight = None if sample_weight is None else check_weights(sample_weight, len(checked))
         scorer = check_scoring(self._with_C(1.0), scoring=self.scoring)
         scored_weight = weight if takes_weights(scorer) else None
@@ -90,13 +88,13 @@ feature_names_in_
         folds = list(check_cv(self.cv, y, classifier=True).split(checked, y))
         for train, test in tracked(folds, "folds", len(folds), closing=True) if self.verbose >= 1 else folds:
             with warnings.catch_warnings():
-                for told_once in (ConvergenceWarning, KleinWarning):  # by the final fit
+                for told_once in (ConvergenceWarning, KleinWarning, RadiusWarning):  # by the final fit
                     warnings.simplefilter("ignore", told_once)
                 fitted = self._on_rows(train).fit_path(
                     checked[train], y[train], self.Cs_, sample_weight=None if weight is None else weight[train]
                 )
-            extra = {} if scored_weight is None else {"sample_weight": scored_weight[test]}
-            scores.append([scorer(model, checked[test], y[test], **extra) for model in fitted])
+                extra = {} if scored_weight is None else {"sample_weight": scored_weight[test]}
+                scores.append([scorer(model, checked[test], y[test], **extra) for model in fitted])
         self.scores_ = np.array(scores)
         self.C_ = float(self.Cs_[int(np.argmax(self.scores_.mean(axis=0)))])
         super().fit(X, y, sample_weight=weight)

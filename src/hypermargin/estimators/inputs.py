@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.data.ingest import unit_points
 from hypermargin.estimators.calibration import FlatSamples
 from hypermargin.problems.margin import MarginProblem
 
@@ -69,14 +68,13 @@ class TrainingSet:
 
 
 def training_set(
-    X: Array, labels: np.ndarray, weight: Array | None, geometry: str, curvature: float, uncertainty: Any = None
+    X: Array, labels: np.ndarray, weight: Array | None, points: Array, uncertainty: Any = None
 ) -> TrainingSet:
-    """Sort, merge and convert. `labels` are class indices; `weight` is positive or None.
+    """Sort and merge. `labels` are class indices, `weight` is positive or None, `points` those of the coordinates X.
 
     With an `uncertainty` set rows are not merged, because equal points may have different sets; where the set has a
     method ``take(indices)`` it is sorted along.
     """
-    points = unit_points(X, geometry, curvature)
     order, first = canonical_order(X, labels)
     if uncertainty is not None:
         first = np.arange(labels.size)

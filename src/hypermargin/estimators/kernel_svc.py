@@ -22,6 +22,7 @@ from hypermargin.estimators.kernel_fitting import (
 )
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.solved import Results, SolvedClassifier
+from hypermargin.geometry.validation import FARTHEST_RADIUS
 from hypermargin.kernels import KERNELS, Kernel
 from hypermargin.kernels.chords import polar_points
 from hypermargin.kernels.near import NearPoints, is_local
@@ -64,6 +65,8 @@ class HyperbolicKernelSVC(SolvedClassifier):
         Binary problems solved at the same time, by threads; the answer does not depend on it.
     random_state : int, RandomState or None
         Draws the landmarks.
+    rim : {"clip", "drop", "error"}, default="clip"
+        As in `HyperbolicSVC`, for points beyond hyperbolic radius 345, the largest that doubles hold.
 
     Attributes
     ----------
@@ -98,7 +101,9 @@ class HyperbolicKernelSVC(SolvedClassifier):
     random_state: Any = None
     verbose: int = 0
     calibration: str = "softmax"
+    rim: str = "clip"
 
+    LARGEST_RADIUS = FARTHEST_RADIUS
     RULES: ClassVar = {
         **SolvedClassifier.RULES,
         "C": (POSITIVE[0], "positive and finite with a kernel"),
@@ -173,7 +178,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
 
     def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
         given = self._labelled_samples(X, y, sample_weight, reset=reset)
-        return given.classes, training_set(given.X, given.labels, given.weight, self.geometry, self.curvature)
+        return given.classes, training_set(given.X, given.labels, given.weight, self._fitted_points(given))
 
     def _kernel_for(self, samples: TrainingSet) -> KernelFunction:
         kernel = chosen_kernel(self.kernel, self._kernel_parameters(), samples.X, samples.weight, self.curvature)

@@ -1,8 +1,7 @@
 """`HyperbolicKNeighborsClassifier`: the labels of the nearest points vote.
 
 Neighbours are exact for near and far points. Both searches find candidates cheaply, allowing for rounding, and decide
-by accurate distances ``2 asinh(sqrt(<x - y, x - y>)/2)`` (`geometry.metric`): ``arccosh(x * y)`` would lose half of the
-digits of near ones.
+by the accurate distances of kernels (`kernels.chords`): ``arccosh(x * y)`` would lose half of the digits of near ones.
 
 * **Tree.** A hyperbolic ball is a Euclidean ball of the Poincaré model with another centre. The k nearest points in the
   Euclidean sense give a radius that holds k points; all points of the hyperbolic ball of that radius are found by one
@@ -12,7 +11,7 @@ digits of near ones.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -22,12 +21,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.spatial import KDTree
 
 from hypermargin.arrays import Array
-from hypermargin.data.ingest import unit_points
 from hypermargin.estimators.base import PackedClassifier, at_least, is_whole, one_of
 from hypermargin.estimators.model_file import storable
 from hypermargin.geometry.lorentz import covector, curvature_scale
 from hypermargin.geometry.metric import distance
 from hypermargin.geometry.models import from_lorentz
+from hypermargin.geometry.validation import FARTHEST_RADIUS, MAX_RADIUS
+from hypermargin.kernels.chords import half_chords, polar_points
 
 ALGORITHMS = ("auto", "tree", "products")
 WEIGHTS = ("uniform", "distance")
@@ -40,7 +40,7 @@ ENTRIES, QUERIES = 1 << 22, 1 << 10
 #: Radii of balls grow by this much, relatively and absolutely, to allow for rounding: candidates that lie too far cost
 #: a distance, those that were missed would be an error.
 RADIUS_MARGIN = 1e-9
-#: No two points of radius 18 at most are farther apart than this; hyperbolic functions of it do not overflow.
+#: Beyond this balls hold all points of a tree; squares of hyperbolic functions of it do not overflow.
 FARTHEST = 300.0
 
 #: Rows of the neighbours of one query and their distances, nearest first.
@@ -54,7 +54,7 @@ class NeighbourSearch(ABC):
     """Points to search among, shape (n, d + 1), on the unit hyperboloid."""
 
     def __init__(self, points: Array) -> None:
-        self.points = points
+        self.points, self._prepared = points, polar_points(points)
 
     @abstractmethod
     def candidates(self, queries: Array, k: int | None, radius: float | None) -> Iterator[np.ndarray]:
@@ -75,7 +75,8 @@ class NeighbourSearch(ABC):
         candidates = [np.sort(rows) for rows in self.candidates(queries, k, radius)]
         sizes = np.array([rows.size for rows in candidates])
         rows, ends = np.concatenate(candidates), np.cumsum(sizes)
-        lengths = distance(np.repeat(queries, sizes, axis=0), self.points[rows])
+        asking = polar_points(queries)[np.repeat(np.arange(len(queries)), sizes)]
+        lengths = 2.0 * np.arcsinh(np.sqrt(half_chords(asking, self._prepared[rows])))
         found = []
         for end, size in zip(ends.tolist(), sizes.tolist(), strict=True):
             own, far = rows[end - size : end], lengths[end - size : end]
@@ -91,8 +92,17 @@ class TreeSearch(NeighbourSearch):
     def __init__(self, points: Array) -> None:
         super().__init__(points)
         self.tree = KDTree(from_lorentz(points, "poincare"))
+        self.far_search = ProductSearch(points)  # of queries farther out than the tree resolves
 
     def candidates(self, queries: Array, k: int | None, radius: float | None) -> Iterator[np.ndarray]:
+        far = queries[:, 0] > np.cosh(MAX_RADIUS)
+        if far.any():
+            found = np.empty(len(queries), dtype=object)
+            for rows, search in ((~far, self), (far, self.far_search)):
+                if rows.any():
+                    found[rows] = as_objects(search.candidates(queries[rows], k, radius))
+            yield from found
+            return
         flat = from_lorentz(queries, "poincare")
         if radius is None:
             assert k is not None
@@ -128,15 +138,28 @@ class ProductSearch(NeighbourSearch):
                 assert k is not None
                 most = np.partition(products, k - 1, axis=1)[:, k - 1]
             else:
-                most = np.full(len(block), np.cosh(min(radius, FARTHEST)))
+                most = np.full(len(block), np.cosh(min(radius, 2.0 * FARTHEST_RADIUS)))
             # The k-th product and the one it is compared with may both be off.
             near = products <= (most * (1.0 + RADIUS_MARGIN) + 2.0 * block[:, 0] * largest_error)[:, None]
             query, rows = np.nonzero(near)
             yield from np.split(rows, np.searchsorted(query, np.arange(1, len(block))))
 
 
+def as_objects(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    """Arrays of any lengths as an array of objects."""
+    listed = list(arrays)
+    found = np.empty(len(listed), dtype=object)
+    found[:] = listed
+    return found
+
+
 def make_search(points: Array, algorithm: str) -> NeighbourSearch:
-    """The search of this name; "auto" takes the faster one for the dimension and number of points."""
+    """The search of this name; "auto" takes the faster one for the dimension and number of points.
+
+    The Poincaré coordinates of a tree resolve points to radius 18; if some are farther out, products are taken.
+    """
+    if points[:, 0].max() > np.cosh(MAX_RADIUS):
+        algorithm = "products"
     if algorithm == "auto":
         most = TREE_DIMENSION_OF_MANY if len(points) >= MANY_POINTS else TREE_DIMENSION
         algorithm = "tree" if points.shape[1] - 1 <= most else "products"
@@ -169,6 +192,8 @@ class HyperbolicKNeighborsClassifier(PackedClassifier):
         As in `HyperbolicSVC`; distances are those of the space of curvature ``-curvature``.
     n_jobs : int, optional
         Threads, as in joblib; the result does not depend on it.
+    rim : {"clip", "drop", "error"}, default="clip"
+        As in `HyperbolicSVC`, for points beyond hyperbolic radius 345, the largest that doubles hold.
 
     Attributes
     ----------
@@ -183,8 +208,11 @@ class HyperbolicKNeighborsClassifier(PackedClassifier):
     geometry: str = "lorentz"
     curvature: float = 1.0
     n_jobs: int | None = None
+    rim: str = "clip"
 
+    LARGEST_RADIUS = FARTHEST_RADIUS
     RULES: ClassVar = {
+        **PackedClassifier.RULES,
         "n_neighbors": at_least(1),
         "radius": (lambda value: value is None or (isinstance(value, Real) and float(value) > 0.0), "positive or None"),
         "weights": one_of(WEIGHTS),
@@ -201,7 +229,7 @@ class HyperbolicKNeighborsClassifier(PackedClassifier):
                 f"n_neighbors is {self.n_neighbors}, but there are {len(given.labels)} samples: choose at most as many"
             )
         self.classes_ = given.classes
-        self._set_samples(unit_points(given.X, self.geometry, self.curvature), given.labels)
+        self._set_samples(self._fitted_points(given), given.labels)
         return self
 
     def _set_samples(self, points: Array, labels: np.ndarray) -> None:

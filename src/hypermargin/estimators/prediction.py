@@ -54,13 +54,14 @@ class BlockPredictor(HyperbolicClassifier):
         source = inputs.opened(X)
         if isinstance(source, TableFile) and hasattr(self, "feature_names_in_"):
             source = source.only(self.feature_names_in_.tolist())
-        answers, first, drawn_in = [], 0, 0
+        answers, first, far = [], 0, []
         for rows in source:
             with numbered(first):
-                answer, drawn = self._of_block(rows.X, what)
+                answer, drawn_in = self._of_block(rows.X, what)
             answers.append(answer)
-            first, drawn_in = first + len(rows), drawn_in + drawn
-        warn_of_radius(drawn_in, first, self.curvature, stacklevel=3)
+            far.append(first + drawn_in)
+            first += len(rows)
+        warn_of_radius(np.concatenate(far), first, stacklevel=3)
         return np.concatenate(answers)
 
     def predict(self, X) -> np.ndarray:
@@ -92,11 +93,11 @@ class BlockPredictor(HyperbolicClassifier):
             raise ValueError("there are no samples to score")
         return float(right / total)
 
-    def _of_block(self, X: Any, what: str) -> tuple[np.ndarray, int]:
-        """The answer for rows in memory, and how many tangent vectors were drawn in."""
+    def _of_block(self, X: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
+        """The answer for rows in memory, and the rows of points that were drawn in."""
         points, drawn_in = self._block_points(X)
         if len(points) == 0:
-            return self._combined(np.eye(1, points.shape[1]), what)[:0], 0
+            return self._combined(np.eye(1, points.shape[1]), what)[:0], drawn_in
         return self._combined(points, what), drawn_in
 
     def _on_cluster(self, X: Any, what: str) -> Any:
@@ -118,15 +119,16 @@ class BlockPredictor(HyperbolicClassifier):
         normals = xp.asarray(covector(self.coef_).T.copy(), device=X.device)
         offsets = xp.asarray(self.intercept_, device=X.device)
         n, step = int(X.shape[0]), max(1, DEVICE_ENTRIES // max(self.classes_.size, *normals.shape))
-        parts, drawn_in, scheme = [], 0, self._scheme()
+        parts, far, scheme = [], [], self._scheme()
+        coordinates = self.geometry, float(self.curvature), False, self._rim_of_new_points()
         for start in range(0, n, step):
             with numbered(start):
-                space, drawn, _ = device_space(X[start : min(start + step, n), :], self.geometry, float(self.curvature))
-            drawn_in += drawn
+                space, drawn_in, _ = device_space(X[start : min(start + step, n), :], *coordinates)
+            far.append(start + drawn_in)
             time = xp.sqrt(1.0 + xp.sum(space * space, axis=1))
             scores = time[:, None] * normals[0, :] + space @ normals[1:, :] + offsets
             parts.append(_device_answer(xp, scheme, scores, what))
-        warn_of_radius(drawn_in, n, self.curvature, stacklevel=3)
+        warn_of_radius(np.concatenate(far), n, stacklevel=3)
         return xp.concat(parts)
 
 
@@ -153,7 +155,7 @@ def _of_partition(X: Any, model: BlockPredictor, what: str) -> np.ndarray:
         if error.row is None:
             raise
         raise ValueError(f"row {error.row} of a piece of X {error.complaint}") from None
-    warn_of_radius(drawn_in, len(answer), model.curvature)
+    warn_of_radius(drawn_in, len(answer))
     return answer
 
 

@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
 from hypermargin.data.executors import BatchPolicy, DataSource, run_batched
-from hypermargin.data.ingest import numbered
 from hypermargin.data.inputs import data_source, is_blocked
 from hypermargin.estimators.calibration import fit_of_blocks
 from hypermargin.estimators.inputs import TrainingSet, training_set
@@ -75,8 +74,7 @@ class HyperbolicSVC(SolvedClassifier):
         up to 20 classes, and one-vs-rest for more (benchmarks/bench_schemes.py).
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent", "hyperboloid", "polar", "lorentz-last"}, \
 default="lorentz"
-        What the columns of X are. Points off the manifold are an error that says what they look like. Tangent vectors
-        at the origin may be any numbers; those beyond hyperbolic radius 18 are drawn in to it, with a warning.
+        What the columns of X are. Points off the manifold are an error that says what they look like.
     curvature : float, default=1.0
         The points lie in the space of curvature ``-curvature``.
     class_weight : dict or "balanced", optional
@@ -105,6 +103,9 @@ default="lorentz"
     calibration : {"softmax", "platt"}, default="softmax"
         How the scores of one-vs-rest become probabilities: by one softmax that is fitted to those of all classes
         together, or by Platt scaling of each class alone, divided by the sum (paper, app:platt).
+    rim : {"clip", "drop", "error"}, default="clip"
+        What is done with points beyond hyperbolic radius 18, to which double precision tells hyperplanes apart: they
+        are drawn in to it along their rays, with a warning; left out of the fit (new points are drawn in); or refused.
 
     Attributes
     ----------
@@ -156,6 +157,7 @@ default="lorentz"
     verbose: int = 0
     loss: str | None = None
     calibration: str = "softmax"
+    rim: str = "clip"
 
     RULES: ClassVar = {
         **SolvedClassifier.RULES,
@@ -220,9 +222,8 @@ default="lorentz"
             uncertainty = uncertainty.scaled(curvature_scale(self.curvature))
         if given.kept is not None and hasattr(uncertainty, "take"):
             uncertainty = uncertainty.take(given.kept)
-        with numbered(kept=given.kept):
-            samples = training_set(given.X, given.labels, given.weight, self.geometry, self.curvature, uncertainty)
-        return given.classes, samples
+        points = self._fitted_points(given)
+        return given.classes, training_set(given.X, given.labels, given.weight, points, uncertainty)
 
     def _blocked_set(self, X, y, sample_weight, *, reset: bool) -> tuple[np.ndarray, BlockedSamples]:
         """The classes and the samples of a file, a source of chunks, a device or a cluster, which stay there."""

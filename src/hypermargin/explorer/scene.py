@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
 from hypermargin.arrays import Array
+from hypermargin.data.ingest import unit_points
 from hypermargin.explorer.encoding import index_dtype, packed, packed_points
 from hypermargin.explorer.path import certified_path
 from hypermargin.explorer.plane import Plane, best_plane
 from hypermargin.explorer.shown_model import ShownModel, named_models, packed_curves, packed_regions
 from hypermargin.geometry.lorentz import curvature_scale
-from hypermargin.geometry.models import to_lorentz
 from hypermargin.plotting.disk import missing_labels, pairs_of_rows
 from hypermargin.plotting.palette import CLASS_COLOURS, LINE_STYLES, UNLABELLED
 
@@ -55,7 +55,7 @@ def make_scene(
     geometry = geometry if geometry is not None else shown[0].geometry if shown else "lorentz"
     curvature = float(curvature if curvature is not None else shown[0].curvature if shown else 1.0)
     tables = [np.asarray(X, dtype=np.float64) for X in (samples.X, samples.X_test) if X is not None]
-    points = to_lorentz(np.concatenate(tables), geometry, curvature)
+    points = unit_points(np.concatenate(tables), geometry, curvature)
     plane = best_plane(points[: samples.n_train])
     shadows = plane.shadow(points)
     labels = _labels(samples)

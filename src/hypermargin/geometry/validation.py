@@ -19,6 +19,8 @@ WIDER = ("lorentz", "lorentz-last", "polar")
 
 #: Largest radius at which double precision still tells the hyperboloid from its neighbourhood.
 MAX_RADIUS = 18.0
+#: Largest radius for what needs distances only: ``sinh(345)^2 = 6e298``, and sums of such squares are doubles.
+FARTHEST_RADIUS = 345.0
 #: A length of space parts that is clearly within.
 _CLEARLY_WITHIN = 0.999 * float(np.sinh(MAX_RADIUS))
 
@@ -82,11 +84,13 @@ def check_coordinates(X: ArrayLike, geometry: str, curvature: float = 1.0, *, at
     return X
 
 
-def check_points(X: ArrayLike, geometry: str = "lorentz", curvature: float = 1.0, *, atol: float = 1e-6) -> Array:
+def check_points(
+    X: ArrayLike, geometry: str = "lorentz", curvature: float = 1.0, *, atol: float = 1e-6, largest: float = MAX_RADIUS
+) -> Array:
     """Return the data set X, shape (n, d) or (n, d + 1) for "lorentz", as float64 coordinates, or raise `ValueError`.
 
     Beyond `check_coordinates` it wants two axes, at least one row, and every radius (on the unit hyperboloid) at most
-    `MAX_RADIUS`.
+    `largest`.
     """
     check_geometry(geometry)
     X = np.ascontiguousarray(X, dtype=np.float64) if np.ndim(X) else np.asarray(X)
@@ -98,13 +102,15 @@ def check_points(X: ArrayLike, geometry: str = "lorentz", curvature: float = 1.0
     if geometry == "lorentz" and curvature == 1.0 and _are_clearly_points(X, atol):
         return X
     X = check_coordinates(X, geometry, curvature, atol=atol)
+    if largest == np.inf:
+        return X
     radii = rowwise(_radius, X, geometry, curvature_scale(curvature))
     worst = int(np.argmax(radii))
-    if radii[worst] > MAX_RADIUS:
+    if radii[worst] > largest:
         klein = " If these are Klein coordinates, pass geometry='klein'." if geometry == "poincare" else ""
         raise PointError(
             worst,
-            f"lies at hyperbolic radius {radii[worst]:.1f}; beyond {MAX_RADIUS:.0f} double precision cannot tell the "
+            f"lies at hyperbolic radius {radii[worst]:.1f}; beyond {largest:.0f} double precision cannot tell the "
             f"hyperboloid from the light cone. Move the data towards the origin or use a smaller curvature.{klein}",
         )
     return X

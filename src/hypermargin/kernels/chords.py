@@ -20,7 +20,7 @@ from typing import Any
 import array_api_compat
 
 from hypermargin.geometry.compiled.double_double import DoubleDouble, add, divide, from_product, square_root
-from hypermargin.geometry.validation import check_lorentz
+from hypermargin.geometry.validation import FARTHEST_RADIUS, check_points
 
 #: Entries of a tile: the ten or so temporary arrays of a tile stay in the cache.
 TILE_ENTRIES = 1 << 14
@@ -131,7 +131,7 @@ def available_threads() -> int:
 def checked_points(X: Any, name: str = "X") -> Any:
     """X as Lorentz points, shape (n, d + 1), in double precision, or a `ValueError` that says what is wrong."""
     if not array_api_compat.is_array_api_obj(X) or array_api_compat.is_numpy_array(X):
-        return check_lorentz(X)
+        return check_points(X, largest=FARTHEST_RADIUS)
     xp = array_api_compat.array_namespace(X)
     if X.ndim != 2 or X.shape[1] < 2 or X.shape[0] == 0:
         raise ValueError(f"{name} must be an (n, d + 1) array of Lorentz points, got shape {tuple(X.shape)}")

@@ -38,9 +38,9 @@ class NearPoints:
     def __init__(self, kernel: Kernel, points: PolarPoints, negligible: float = TINY):
         self.kernel, self.dim = kernel, points.dim
         self.table = np.ascontiguousarray(points.table)
-        exponents = np.linspace(-16.0, 18.0, 3401)
+        exponents = np.linspace(-16.0, 300.0, 31601)  # of S: those of points at radius 345 reach 10^299
         counts = np.flatnonzero(kernel.profile(10.0**exponents, self.dim, np) >= negligible)
-        self.limit = float(10.0 ** exponents[min(counts[-1] + 1, 3400)]) if counts.size else 0.0
+        self.limit = float(10.0 ** exponents[min(counts[-1] + 1, exponents.size - 1)]) if counts.size else 0.0
         relative, absolute = kernel.rounding(self.dim)
         beyond = float(kernel.profile(np.array([self.limit * (1.0 - 1e-9)]), self.dim, np)[0])
         self.omitted = beyond * (1.0 + 2.0 * relative) + absolute

@@ -12,6 +12,7 @@ from matplotlib.patches import Circle
 from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
+from hypermargin.data.ingest import unit_points
 from hypermargin.geometry.hyperplanes import arc_points
 from hypermargin.geometry.isometries import move_from_origin, move_to_origin, transform_normal, translation_to_origin
 from hypermargin.geometry.lorentz import minkowski_dot, quadratic_form, radius
@@ -151,9 +152,9 @@ class PoincareDisplay:
             return lambda points: method(in_columns_of(X, from_lorentz(points, geometry, curvature, width)))
 
         return cls(
-            to_lorentz(X, geometry, curvature),
+            unit_points(np.asarray(X, dtype=np.float64), geometry, curvature),
             y,
-            X_test=None if X_test is None else to_lorentz(X_test, geometry, curvature),
+            X_test=None if X_test is None else unit_points(np.asarray(X_test, dtype=np.float64), geometry, curvature),
             y_test=y_test,
             boundaries={name: normal_and_intercept(name, solution) for name, solution in boundaries.items()},
             predict=of_points(estimator.predict),

@@ -314,9 +314,9 @@ class TestBadInput:
         far = X.copy()
         far[0] = lift(np.array([[1e9, 0.0]]))[0]
         with pytest.raises(ValueError, match="radius"):
-            HyperbolicForestClassifier(2).fit(far, y)
+            HyperbolicForestClassifier(2, rim="error").fit(far, y)
         with pytest.raises(ValueError, match="radius"):
-            HyperbolicForestClassifier(2).fit(X, y).predict(far)
+            HyperbolicForestClassifier(2, rim="error").fit(X, y).predict(far)
 
 
 # Some checks use data far beyond the radius that double precision holds, and forests of few trees.

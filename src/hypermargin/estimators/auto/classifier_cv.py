@@ -45,6 +45,7 @@ from hypermargin.estimators.kernel_fitting import KernelSpreadWarning
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
 from hypermargin.geometry.lorentz import curvature_scale
+from hypermargin.geometry.validation import FARTHEST_RADIUS, MAX_RADIUS
 from hypermargin.problems.margin import check_weights
 
 #: The families, simplest first.
@@ -206,6 +207,9 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     time_limit : float, optional
         Seconds that `fit` may take. Half of them are for the search, which ends with the best so far; parts of a blend
         that there is no time to fit are left out. A fit that has begun is not interrupted.
+    rim : {"clip", "drop", "error"}, default="clip"
+        What the chosen classifier does with points beyond its largest radius, as in `HyperbolicSVC`: 345 for kernels
+        and neighbours, 18 for others.
 
     Attributes
     ----------
@@ -248,6 +252,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     verbose: int = 0
     pos_label: Any = None
     time_limit: float | None = None
+    rim: str = "clip"
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
@@ -298,7 +303,9 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         with warnings.catch_warnings():
             for repeated in (RadiusWarning, KleinWarning):  # the final fit warns
                 warnings.simplefilter("ignore", repeated)
-            points = unit_points(X, self.geometry, self.curvature)
+            # Each family treats points beyond its own largest radius.
+            largest = MAX_RADIUS if self.rim == "error" else FARTHEST_RADIUS
+            points = unit_points(X, self.geometry, self.curvature, self.rim, largest)
         weight = None
         if given.weight is not None:
             weight = np.zeros(len(y))
@@ -326,7 +333,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
                 self.explanation_ += f"; there was no time for all of its parts, but for {len(fitted)}"
                 break
             model = each.family.model(each.family.in_space(each.parameters, scale))
-            model.set_params(geometry=self.geometry, curvature=self.curvature)
+            model.set_params(geometry=self.geometry, curvature=self.curvature, rim=self.rim)
             if hasattr(model, "n_jobs"):
                 model.set_params(n_jobs=self.n_jobs)
             if isinstance(each.family, ForestFamily) and "n_estimators" not in each.parameters:

@@ -102,7 +102,7 @@ class Search:
         tasks = (delayed(self._answers)(group, [folds[k] for k in part]) for group, part in work)
         began = time.perf_counter()
         with warnings.catch_warnings():  # here, because filters are those of all threads
-            for expected in (ConvergenceWarning, KernelSpreadWarning):
+            for expected in (ConvergenceWarning, KernelSpreadWarning, RadiusWarning):
                 warnings.simplefilter("ignore", expected)
             done = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(tasks)
             with (

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.data.blocks import ingest_blocks
-from hypermargin.data.ingest import unit_points
 from hypermargin.data.inputs import data_source, is_blocked
 from hypermargin.estimators.base import (
     POSITIVE,
@@ -99,7 +98,7 @@ class TreeEnsemble(PackedClassifier, BlockPredictor):
         """
         settings = self._settings()
         given = self._labelled_samples(X, y, sample_weight)
-        points = unit_points(given.X, self.geometry, self.curvature)  # the same order in all coordinates
+        points = self._fitted_points(given)  # the same order in all coordinates
         order, first = canonical_order(points, given.labels)
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.repeat(np.arange(first.size), np.diff(np.append(first, order.size)))
@@ -288,6 +287,8 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     geometry, curvature, class_weight
         As in `HyperbolicSVC`.
     random_state : int, RandomState or None
+    rim : {"clip", "drop", "error"}, default="clip"
+        What is done with points beyond hyperbolic radius 18, as in `HyperbolicSVC`.
 
     Attributes
     ----------
@@ -306,6 +307,7 @@ class HyperbolicTreeClassifier(TreeEnsemble):
     curvature: float = 1.0
     class_weight: Any = None
     random_state: Any = None
+    rim: str = "clip"
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicTreeClassifier":
         """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,), and weights (n,)."""
@@ -375,6 +377,8 @@ class HyperbolicForestClassifier(TreeEnsemble, NumberOfTrees):
     random_state : int, RandomState or None
     verbose : int, default=0
         1 or more shows a progress bar over the trees.
+    rim : {"clip", "drop", "error"}, default="clip"
+        What is done with points beyond hyperbolic radius 18, as in `HyperbolicSVC`.
 
     Attributes
     ----------
@@ -403,6 +407,7 @@ class HyperbolicForestClassifier(TreeEnsemble, NumberOfTrees):
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+    rim: str = "clip"
 
     def fit(self, X, y, sample_weight=None) -> "HyperbolicForestClassifier":
         """Fit to points X, shape (n, width), with labels y of any dtype, shape (n,), and weights (n,).
