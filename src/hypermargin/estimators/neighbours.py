@@ -76,7 +76,7 @@ class NeighbourSearch(ABC):
         sizes = np.array([rows.size for rows in candidates])
         rows, ends = np.concatenate(candidates), np.cumsum(sizes)
         asking = polar_points(queries)[np.repeat(np.arange(len(queries)), sizes)]
-        lengths = 2.0 * np.arcsinh(np.sqrt(half_chords(asking, self._prepared[rows])))
+        lengths = 2.0 * np.arcsinh(np.sqrt(half_chords(asking.table, self._prepared[rows].table)))
         found = []
         for end, size in zip(ends.tolist(), sizes.tolist(), strict=True):
             own, far = rows[end - size : end], lengths[end - size : end]

@@ -17,6 +17,7 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
+from hypermargin.data.ingest import RadiusWarning
 from hypermargin.estimators.auto.choosing import Candidate, best_of_each_family, in_order, within_standard_errors
 from hypermargin.estimators.auto.families import Family, Folds, Parameters, Samples
 from hypermargin.estimators.kernel_fitting import KernelSpreadWarning
