@@ -93,23 +93,6 @@ class CurveCertificate(Certificate):
         if fsum(self.weights.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
             raise CertificateError("the weights of the certificate do not add up to 0")
 
-    def _content(self) -> dict[str, Any]:
-        return {
-            "n_samples": self.n_samples,
-            "centre": self.centre.tolist(),
-            "samples": self.samples.tolist(),
-            "weights": self.weights.tolist(),
-        }
-
-    @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> "CurveCertificate":
-        return cls(
-            int(data["n_samples"]),
-            np.array(data["centre"], dtype=np.float64),
-            np.array(data["samples"], dtype=np.intp),
-            np.array(data["weights"], dtype=np.float64),
-        )
-
 
 def objective_above(problem: CurveProblem, w: Array, intercept: float) -> float:
     """An upper bound of the objective at w and an intercept that rounding cannot spoil."""

@@ -1,18 +1,16 @@
 """Certificates for the hard margin: a lower bound through a soft margin, or a proof that nothing separates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.by_reference import bound_by_reference
 from hypermargin.certificates.core.certificate import Certificate, CertificateError, require_hard_margin
 from hypermargin.certificates.core.objective import answer_above
+from hypermargin.certificates.core.plain import MATRIX
 from hypermargin.certificates.core.soft_margin import SoftMarginCertificate
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.safe_io import as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +23,7 @@ class HardMarginCertificate(Certificate):
     FORMAT: ClassVar[str] = "hypermargin-hard-margin-1"
 
     PROVES: ClassVar[str] = "no hyperplane that separates the classes has a smaller objective than the lower bound"
+    KEYED: ClassVar = Certificate.KEYED | {"equal_weights"}
 
     C: float
     soft: SoftMarginCertificate
@@ -44,15 +43,6 @@ class HardMarginCertificate(Certificate):
         assert self.answer is not None
         return answer_above(self.answer, problem, self.soft.centre, self.soft.precise)
 
-    def _content(self) -> dict[str, Any]:
-        equal = {"equal_weights": True} if self.equal_weights else {}
-        return {"C": self.C, "soft": self.soft.to_dict(), **equal}
-
-    @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> "HardMarginCertificate":
-        equal = bool(data.get("equal_weights", False))
-        return cls(float(data["C"]), SoftMarginCertificate.from_dict(data["soft"]), equal)
-
 
 @dataclass(frozen=True, eq=False)
 class OverlapCertificate(Certificate):
@@ -69,13 +59,6 @@ class OverlapCertificate(Certificate):
         require_hard_margin(problem)
         return bound_by_reference(self, problem)
 
-    def _content(self) -> dict[str, Any]:
-        return {"samples": list(self.samples)}
-
-    @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> "OverlapCertificate":
-        return cls(tuple(int(i) for i in data["samples"]))
-
 
 @dataclass(frozen=True, eq=False)
 class RobustOverlapCertificate(Certificate):
@@ -89,21 +72,13 @@ class RobustOverlapCertificate(Certificate):
     FORMAT: ClassVar[str] = "hypermargin-robust-overlap-1"
 
     PROVES: ClassVar[str] = "no hyperplane separates the uncertainty sets of the classes"
+    KEYED: ClassVar = Certificate.KEYED | {"centre"}
 
     samples: tuple[int, ...]
-    normals: Array
+    normals: Array = field(metadata=MATRIX)
     centre: Array | None = None
 
     def _bound(self, problem: MarginProblem) -> float:
         """``inf`` (there is no feasible point) if the members overlap, which the reference checker finds out."""
         require_hard_margin(problem)
         return bound_by_reference(self, problem)
-
-    def _content(self) -> dict[str, Any]:
-        moved = {} if self.centre is None else {"centre": self.centre.tolist()}
-        return {"samples": list(self.samples), "normals": self.normals.tolist(), **moved}
-
-    @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> "RobustOverlapCertificate":
-        centre = None if data.get("centre") is None else as_numbers(data["centre"], ndim=1)
-        return cls(tuple(int(i) for i in data["samples"]), np.array(data["normals"], dtype=np.float64), centre)

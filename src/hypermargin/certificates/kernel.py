@@ -98,23 +98,6 @@ class KernelCertificate(Certificate):
         if fsum(coefficients.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
             raise CertificateError("the coefficients of the certificate do not add up to 0")
 
-    def _content(self) -> dict[str, Any]:
-        return {
-            "n_samples": self.n_samples,
-            "samples": self.samples.tolist(),
-            "coefficients": self.coefficients.tolist(),
-            "intercept": self.intercept,
-        }
-
-    @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> "KernelCertificate":
-        return cls(
-            int(data["n_samples"]),
-            np.array(data["samples"], dtype=np.intp),
-            np.array(data["coefficients"], dtype=np.float64),
-            float(data["intercept"]),
-        )
-
 
 def enclosed_objectives(problem: DualProblem, beta: Array, intercept: float) -> tuple[float, float]:
     """A lower bound of the dual objective of beta, and an upper bound of the primal one of beta and the intercept."""

@@ -1,13 +1,13 @@
 """The certificate of a moment relaxation with a ball; `reference.moment` says what it proves and checks it."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from hypermargin.arrays import Array
 from hypermargin.certificates.by_reference import bound_by_reference
 from hypermargin.certificates.core.certificate import Certificate
+from hypermargin.certificates.core.plain import MATRIX
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.safe_io import as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +30,14 @@ class Squares:
 
     kind: str
     sample: int
-    factor: Array
+    factor: Array = field(metadata=MATRIX)
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
     """Samples with slacks in the same polynomials; each entry of `samples` lists a point of the data and its copies."""
+
+    KEYED: ClassVar = frozenset[str]()
 
     samples: tuple[tuple[int, ...], ...]
     slack_scales: tuple[float, ...]
@@ -71,7 +73,7 @@ class MomentCertificate(Certificate):
     level: float
     scale: float
     centre: Array
-    basis: Array
+    basis: Array = field(metadata=MATRIX)
     frame: Array
     extents: tuple[Extent, ...]
     groups: tuple[Group, ...]
@@ -79,50 +81,3 @@ class MomentCertificate(Certificate):
 
     def _bound(self, problem: MarginProblem) -> float:
         return bound_by_reference(self, problem)
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            "order": self.order,
-            "level": self.level,
-            "scale": self.scale,
-            "centre": self.centre.tolist(),
-            "basis": self.basis.tolist(),
-            "frame": self.frame.tolist(),
-            "extents": [[e.half, e.coordinate, e.sign, e.price, e.weights.tolist()] for e in self.extents],
-            "groups": [
-                {
-                    "samples": [list(copies) for copies in group.samples],
-                    "slack_scales": list(group.slack_scales),
-                    "squares": [[square.kind, square.sample, square.factor.tolist()] for square in group.squares],
-                }
-                for group in self.groups
-            ],
-            "linear": list(self.linear),
-        }
-
-    @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> Self:
-        return cls(
-            order=int(data["order"]),
-            level=float(data["level"]),
-            scale=float(data["scale"]),
-            centre=as_numbers(data["centre"], ndim=1),
-            basis=as_numbers(data["basis"], ndim=2),
-            frame=as_numbers(data["frame"], ndim=1),
-            extents=tuple(
-                Extent(int(half), int(coordinate), int(sign), float(price), as_numbers(weights, ndim=1))
-                for half, coordinate, sign, price, weights in data["extents"]
-            ),
-            groups=tuple(
-                Group(
-                    tuple(tuple(int(i) for i in copies) for copies in group["samples"]),
-                    tuple(float(size) for size in group["slack_scales"]),
-                    tuple(
-                        Squares(str(kind), int(sample), as_numbers(factor, ndim=2))
-                        for kind, sample, factor in group["squares"]
-                    ),
-                )
-                for group in data["groups"]
-            ),
-            linear=tuple(int(i) for i in data["linear"]),
-        )

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import frexp, inf, isfinite
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,48 +46,11 @@ class AsinhCertificate(BoxProof, Certificate):
     FORMAT: ClassVar[str] = "hypermargin-asinh-2"
     PROVES: ClassVar[str] = "no boundary has a smaller asinh objective than the lower bound"
     LOSS: ClassVar[str] = "asinh"
+    KEYED: ClassVar = Certificate.KEYED | {"whole_intervals"}
 
     def _bound(self, problem: MarginProblem) -> float:
         """See `Certificate.bound_for`. With `by_arb` the losses of all samples are left to the library Arb."""
         return verified_lower_bound(self, problem)
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            "frame": self.frame.tolist(),
-            "half_side": self.half_side,
-            "cutoff": self.cutoff,
-            "settled": self.settled,
-            "leaf_settled": self.leaf_settled,
-            "whole_intervals": self.whole_intervals,
-            "directions": [list(pieces) for pieces in self.directions],
-            "tree": list(self.tree),
-            "leaves": [
-                [leaf.lam, leaf.points.ravel().tolist(), leaf.weights.tolist(), leaf.minimiser.tolist()]
-                for leaf in self.leaves
-            ],
-        }
-
-    @classmethod
-    def _from_content(cls, data: dict[str, Any]) -> "AsinhCertificate":
-        width = len(data["frame"])
-        return cls(
-            frame=np.array(data["frame"], dtype=np.float64),
-            half_side=float(data["half_side"]),
-            cutoff=float(data["cutoff"]),
-            settled=float(data["settled"]),
-            leaf_settled=float(data["leaf_settled"]),
-            directions=tuple(tuple(int(axis) for axis in pieces) for pieces in data["directions"]),
-            tree=tuple(int(axis) for axis in data["tree"]),
-            leaves=tuple(
-                BoxLeaf(float(lam), _numbers(points).reshape(-1, width), _numbers(weights), _numbers(minimiser))
-                for lam, points, weights, minimiser in data["leaves"]
-            ),
-            whole_intervals=data.get("whole_intervals", False) is True,
-        )
-
-
-def _numbers(values: list[Any]) -> Array:
-    return np.array(values, dtype=np.float64)
 
 
 def verified_lower_bound(proof: BoxProof, problem: MarginProblem) -> float:

@@ -5,7 +5,8 @@ proof, it only has to be invertible, and ``q`` outside is ``w'F'GFw = q(w) + w'E
 computed exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from flint import fmpq
@@ -14,6 +15,7 @@ from hypermargin.arithmetic import UNIT_ROUNDOFF as U
 from hypermargin.arithmetic import rationals
 from hypermargin.arrays import Array, row_blocks
 from hypermargin.certificates.core.certificate import CertificateError
+from hypermargin.certificates.core.plain import MATRIX, from_plain
 from hypermargin.geometry.compiled.double_double import add, from_product, time_coordinates
 from hypermargin.problems.margin import MarginProblem
 
@@ -41,6 +43,16 @@ class BoxLeaf:
     points: Array
     weights: Array
     minimiser: Array
+
+    def to_plain(self) -> list[Any]:
+        """Points follow each other in one list."""
+        return [self.lam, self.points.ravel().tolist(), self.weights.tolist(), self.minimiser.tolist()]
+
+    @classmethod
+    def from_plain(cls, data: Any) -> Self:
+        lam, *numbers = data
+        points, weights, minimiser = (from_plain(Array, values) for values in numbers)
+        return cls(from_plain(float, lam), points.reshape(-1, minimiser.size), weights, minimiser)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +85,7 @@ class BoxProof:
         not ask for that.
     """
 
-    frame: Array
+    frame: Array = field(metadata=MATRIX)
     half_side: float
     cutoff: float
     settled: float

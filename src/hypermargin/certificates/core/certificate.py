@@ -12,8 +12,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.core.plain import from_keyed, keyed
 from hypermargin.certificates.core.statement import Problem, Statement
-from hypermargin.safe_io import FileError, as_numbers, read_json, reason
+from hypermargin.safe_io import FileError, read_json, reason
 
 #: What may be wrong where a proof names samples by their rows.
 OTHER_ORDER = (
@@ -35,6 +36,8 @@ class CertificateFileError(CertificateError, FileError):
 class Answer:
     """The classifier ``x -> sign(x * (w + w_low) + intercept)``; the sum of the two vectors is meant exactly."""
 
+    KEYED: ClassVar = frozenset({"w_low", "intercept"})
+
     w: Array
     w_low: Array | None = None
     intercept: float = 0.0
@@ -45,15 +48,6 @@ class Answer:
                 raise CertificateError(f"the answer of the certificate is not for dimension {problem.dim}")
             if not (np.isfinite(vector).all() and math.isfinite(self.intercept)):
                 raise CertificateError("the answer of the certificate holds numbers that are not finite")
-
-    def to_dict(self) -> dict[str, Any]:
-        low = {} if self.w_low is None else {"w_low": self.w_low.tolist()}
-        return {"w": self.w.tolist(), **low, **({"intercept": self.intercept} if self.intercept else {})}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Answer":
-        low = None if data.get("w_low") is None else as_numbers(data["w_low"], ndim=1)
-        return cls(as_numbers(data["w"], ndim=1), low, float(data.get("intercept", 0.0)))
 
 
 #: Samples that the reference checker takes some seconds for: it looks at a few hundred in a second.
@@ -77,6 +71,8 @@ class Certificate(ABC):
     LOSS: ClassVar[str] = "hinge"
     #: Whether the proof itself is the answer, as the coefficients of a kernel classifier are.
     IS_ANSWER: ClassVar[bool] = False
+    #: Fields that files hold only where they are not the default (see `plain`).
+    KEYED: ClassVar = frozenset({"statement", "answer"})
 
     statement: Statement | None = None
     answer: Answer | None = None
@@ -177,20 +173,14 @@ class Certificate(ABC):
         statement = Statement.about(problem, loss=loss, objective=objective, bound=bound)
         return replace(self, statement=statement, answer=kept)
 
-    @abstractmethod
-    def _content(self) -> dict[str, Any]:
-        """The proof as plain lists and numbers."""
-
     @classmethod
-    @abstractmethod
     def _from_content(cls, data: dict[str, Any]) -> Self:
-        """The inverse of `_content`; may raise what damaged data raises."""
+        """The inverse of `to_dict`; may raise what damaged data raises."""
+        return from_keyed(cls, data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers; floats survive JSON exactly."""
-        stated = {} if self.statement is None else {"statement": self.statement.to_dict()}
-        answer = {} if self.answer is None else {"answer": self.answer.to_dict()}
-        return {"format": self.FORMAT, **stated, **answer, **self._content()}
+        return {"format": self.FORMAT, **keyed(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -200,16 +190,13 @@ class Certificate(ABC):
             known = sorted(name for name, other in _FORMATS.items() if issubclass(other, cls))
             raise CertificateError(f"this is not a certificate in the format {' or '.join(known)}")
         try:
-            proof, stated, answer = kind._from_content(data), data.get("statement"), data.get("answer")
-            return replace(
-                proof,
-                statement=None if stated is None else Statement.from_dict(stated),
-                answer=None if answer is None else Answer.from_dict(answer),
-            )
+            return kind._from_content(data)
         except CertificateError:
             raise
         except Exception as error:  # whatever it is, the content of `data` has raised it
             raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
+
+    to_plain, from_plain = to_dict, from_dict  # for certificates within others
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as JSON."""

@@ -11,12 +11,14 @@ It rests on three facts (docs/exact-theory.md has the proofs).
 All of it holds in any Lorentz frame; the certificate names the frame by the point that is moved to the origin.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
+from hypermargin.certificates.core.plain import MATRIX, from_plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,20 @@ class SharedCut:
     shares: Array
     named: bool = False
 
+    def to_plain(self) -> list[Any]:
+        """Rows are numbers, names are text: 16 hexadecimal digits."""
+        samples = self.samples.tolist()
+        return [self.point, [f"{k % 2**64:016x}" for k in samples] if self.named else samples, self.shares.tolist()]
+
+    @classmethod
+    def from_plain(cls, data: Any) -> Self:
+        point, samples, shares = data
+        named = bool(samples) and isinstance(samples[0], str)
+        if named:
+            samples = np.array([int(name, 16) for name in samples], dtype=np.uint64).view(np.int64).tolist()
+        found = from_plain(NDArray[np.int64], samples)
+        return cls(from_plain(int, point), found, from_plain(Array, shares), named)
+
 
 @dataclass(frozen=True, eq=False)
 class RegionProof:
@@ -70,6 +86,8 @@ class RegionProof:
 
     ``minorants[i]`` proves the interval from ``nodes[i]`` to ``nodes[i + 1]``, the last one that from ``nodes[-1]`` on.
     """
+
+    KEYED: ClassVar = frozenset[str]()
 
     sign: int
     box: DirectionBox | None
@@ -107,10 +125,10 @@ class EnvelopeProof:
     """
 
     centre: Array
-    points: Array
+    points: Array = field(metadata=MATRIX)
     regions: tuple[RegionProof, ...]
     threshold: float = 1.0
-    duals: Array | None = None
+    duals: Array | None = field(default=None, metadata=MATRIX)
     shared: tuple[SharedCut, ...] = ()
     precise: bool = False
     cone_cuts: bool = False

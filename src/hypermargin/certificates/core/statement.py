@@ -9,7 +9,9 @@ apart. Arrays are known by fingerprints, so a statement is a few hundred bytes w
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
+
+from hypermargin.certificates.core.plain import from_keyed, keyed
 
 
 class Problem(Protocol):
@@ -29,6 +31,9 @@ class Problem(Protocol):
 BOUND_ROUNDING = 1e-9
 #: Objectives are computed in doubles, and those of hard margins by a w whose margins are 1 up to rounding.
 OBJECTIVE_ROUNDING = 1e-6
+
+#: Fields that may be infinite, which JSON has no number for.
+NUMBERS = ("C", "objective", "bound")
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Statement:
     model : str or None
         What classifies, where that is no hyperplane, such as ``HeatKernel(t=0.5)``.
     """
+
+    KEYED: ClassVar = frozenset({"model"})
 
     n_samples: int
     dim: int
@@ -111,7 +118,7 @@ class Statement:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; numbers that JSON does not know, such as C of the hard margin, are written as words."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: str(v) if v in (math.inf, -math.inf) else v for name, v in keyed(self).items()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -119,21 +126,10 @@ class Statement:
         missing = [field.name for field in fields(cls) if field.name not in data and field.name != "model"]
         if missing:
             raise ValueError(f"its statement does not say {', '.join(missing)}")
-        return cls(
-            n_samples=int(data["n_samples"]),
-            dim=int(data["dim"]),
-            C=_number(data["C"]),
-            points=str(data["points"]),
-            labels=str(data["labels"]),
-            weights=None if data["weights"] is None else str(data["weights"]),
-            uncertainty=None if data["uncertainty"] is None else str(data["uncertainty"]),
-            allow_timelike=bool(data["allow_timelike"]),
-            loss=str(data["loss"]),
-            objective=_number(data["objective"]),
-            bound=None if data["bound"] is None else _number(data["bound"]),
-            version=str(data["version"]),
-            model=None if data.get("model") is None else str(data["model"]),
-        )
+        words = {name: float(v) for name, v in data.items() if name in NUMBERS and v in ("inf", "-inf")}
+        return from_keyed(cls, {**data, **words})
+
+    to_plain, from_plain = to_dict, from_dict
 
     def __str__(self) -> str:
         """The problem, the objective and the bound in plain words, a line each."""
@@ -187,14 +183,3 @@ def identified_by(kind: type, facts: Callable[[Any], dict[str, Any]]) -> None:
 
 def _proved(bound: float | None) -> float | None:
     return None if bound is None or bound == -math.inf else float(bound)
-
-
-def _plain(value: Any) -> Any:
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _number(value: Any) -> float:
-    number = float(value)
-    if math.isnan(number):
-        raise ValueError("its statement holds NaN")
-    return number
