@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
@@ -268,7 +268,8 @@ def main() -> int:
             finally:
                 copies.put(copy)
 
-        for mutant, ending in pool.map(judged, chosen):
+        for done in as_completed([pool.submit(judged, mutant) for mutant in chosen]):
+            mutant, ending = done.result()
             endings[ending] += 1
             if ending not in ("killed", "not judged"):
                 print(f"{ending}: {mutant}", flush=True)

