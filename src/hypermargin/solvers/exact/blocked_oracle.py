@@ -23,7 +23,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.data.blocked_problem import BlockedProblem
-from hypermargin.data.device import Block, DeviceSamples, has_kernels, on_host, partial_sums, to_numpy
+from hypermargin.data.device import DeviceSamples, has_kernels, on_host, partial_sums, to_numpy
 from hypermargin.geometry.isometries import covectors_around, translation_to_origin
 from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.margin import MarginProblem
@@ -208,67 +208,50 @@ class DeviceOracle:
         self.piece, self.threshold, self.cone_cuts = piece, threshold, cone_cuts
         self._matrix = covector(translation_to_origin(frame.centre).T)
 
-    def __call__(self, W: Array) -> list[tuple[float, float, Array]]:
-        if isinstance(self.piece.uncertainty, GeodesicBall):
-            return [self._ball_pass(w, self.piece.uncertainty.rho) for w in W]
-        in_kernels = has_kernels(self.piece)
-        sums = np.stack([self._fused_sums(w) for w in W]) if in_kernels else self._array_sums(W)
-        return [(float(row[0]), float(row[1]), -(row[2:] @ self._matrix)) for row in sums]
+    def __call__(self, W: Array) -> list[Cut]:
+        in_kernels = has_kernels(self.piece) and not isinstance(self.piece.uncertainty, GeodesicBall)
+        return [self._of_sums(w, self._fused_sums(w) if in_kernels else self._array_sums(w)) for w in W]
 
-    def _array_sums(self, W: Array) -> Array:
-        """Sums of losses, of costs and of ``c y x`` over the samples of each cut, shape (len(W), d + 3)."""
-        xp, total = self.piece.xp, None
-        outside = self.piece.array(self._matrix @ W.T)
-        for block in self.piece.blocks(3 * len(W) + self.piece.dim):
-            margins = block.products(outside)
-            zero = xp.zeros_like(margins)
-            losses = block.weight @ xp.where(margins < 1.0, 1.0 - margins, zero)
-            cost = xp.where(margins < self.threshold, block.weight[:, None] + zero, zero)
-            signed = xp.matrix_transpose(cost * block.side[:, None])
-            sums = [
-                losses[:, None],
-                xp.sum(cost, axis=0)[:, None],
-                (signed @ block.time)[:, None],
-                signed @ block.space,
-            ]
-            part = xp.concat(sums, axis=1)
-            total = part if total is None else total + part
-        return to_numpy(total)
+    def _of_sums(self, w: Array, sums: Array) -> Cut:
+        """The cut from sums of losses, of costs, of what is along ``covector(w)``, and of ``c y x``."""
+        slope = -(sums[3:] @ self._matrix)
+        return float(sums[0]), float(sums[1]), slope - sums[2] * covector(w) if sums[2] else slope
 
     def _fused_sums(self, w: Array) -> Array:
         numbers = self.piece.array(np.concatenate([[self.threshold], self._matrix @ w]))
-        return to_numpy(partial_sums("hinge", self.piece, numbers, self.piece.dim + 3).sum(dim=0))
+        sums = to_numpy(partial_sums("hinge", self.piece, numbers, self.piece.dim + 3).sum(dim=0))
+        return np.insert(sums, 2, 0.0)
 
-    def _ball_pass(self, w: Array, rho: float | Array) -> tuple[float, float, Array]:
-        """The pass with the worst points of geodesic balls, ``z' = a z + b covector(w)`` (`GeodesicBall`)."""
-        xp, q, total = self.piece.xp, float(quadratic_form(w)), None
-        apex = abs(w[0]) == 1.0 and not np.any(w[1:])
-        cone = self.cone_cuts and bool(in_cone(w))
+    def _array_sums(self, w: Array) -> Array:
+        """The sums over all blocks, with the worst points of geodesic balls, ``z' = a z + b covector(w)``."""
+        xp, total = self.piece.xp, None
         outside = self.piece.array(self._matrix @ w)
         for block in self.piece.blocks(8):
-            m = block.products(outside[:, None])[:, 0]
-            zero = xp.zeros_like(m)
-            worst, along, across = _worst_in_balls(xp, m, q, float(rho))
-            risky = worst
-            if cone:  # as `UncertaintySet.cone_factors` has it
-                along, across = xp.where(m > 0.0, zero + exp(-float(rho)), zero + exp(float(rho))), zero
-                worst = along * m
-                risky = worst if q < 0.0 else risky
+            margins = block.products(outside[:, None])[:, 0]
+            zero = xp.zeros_like(margins)
+            worst, along, across, risky = margins, zero + 1.0, zero, margins
+            if isinstance(self.piece.uncertainty, GeodesicBall):
+                worst, along, across, risky = self._worst(xp, w, margins, float(self.piece.uncertainty.rho))
             losses = block.weight * xp.where(risky < 1.0, 1.0 - risky, zero)
-            if apex:  # cuts at the apexes take the observed points, as the certificate does
-                worst, along, across = m, zero + 1.0, zero
             cost = xp.where(worst < self.threshold, block.weight, zero)
-            part = _ball_sums(xp, block, losses, cost, along, across)
+            signed = cost * along * block.side
+            scalars = xp.stack([xp.sum(v) for v in (losses, cost, cost * across, signed * block.time)])
+            part = xp.concat([scalars, signed @ block.space])
             total = part if total is None else total + part
-        numbers = to_numpy(total)
-        slope = -(numbers[3:] @ self._matrix) - numbers[2] * covector(w)
-        return float(numbers[0]), float(numbers[1]), slope
+        return to_numpy(total)
 
-
-def _ball_sums(xp: Any, block: Block, losses: Any, cost: Any, along: Any, across: Any) -> Any:
-    signed = cost * along * block.side
-    scalars = [xp.sum(v) for v in (losses, cost, cost * across, signed * block.time)]
-    return xp.concat([xp.stack(scalars), signed @ block.space])
+    def _worst(self, xp: Any, w: Array, m: Any, rho: float) -> tuple[Any, Any, Any, Any]:
+        """Worst margins, the coefficients a and b of the points of the cut, and the margins that make the risk."""
+        q, zero = float(quadratic_form(w)), xp.zeros_like(m)
+        worst, along, across = _worst_in_balls(xp, m, q, rho)
+        risky = worst
+        if self.cone_cuts and bool(in_cone(w)):  # as `UncertaintySet.cone_factors` has it
+            along, across = xp.where(m > 0.0, zero + exp(-rho), zero + exp(rho)), zero
+            worst = along * m
+            risky = worst if q < 0.0 else risky
+        if abs(w[0]) == 1.0 and not np.any(w[1:]):  # cuts at the apexes take the observed points, as the certificate
+            return m, zero + 1.0, zero, risky
+        return worst, along, across, risky
 
 
 def _worst_in_balls(xp: Any, m: Any, q: float, rho: float) -> tuple[Any, Any, Any]:

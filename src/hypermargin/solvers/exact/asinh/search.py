@@ -3,16 +3,7 @@
 A box is examined by settling samples and adding cuts. If its bound reaches the cutoff it is proved and becomes a leaf;
 if not, it is bisected, and its halves start with its settled samples. The box with the least bound is next.
 
-The frame of the search is where samples that bend the objective are near the origin, and its axes are theirs. Boxes are
-products of intervals, so what they cost depends on the coordinates. Samples matter through the curvature of their loss
-at the optimum: with their mean at the origin no coordinate of w is worth much more than another, and along the
-principal axes of their second moments a box is as long as the objective is flat.
-
-That nothing lies outside the first box is shown for directions of w, covered by cones whose far parts cost too much.
-Any w outside the cube ``|w_j| <= S`` is ``s v`` with s >= S and v on the surface of the unit cube. On a piece V of a
-face the samples that are surely on the wrong side for every v cost at least ``l(S u_i)`` each, u_i being their largest
-margin over V: that grows like log S. To it comes ``S^2 q/2`` where all of V is spacelike. Pieces are halved until it
-suffices.
+That nothing lies outside the first box is shown for directions of w, covered by pieces of the surface of the unit cube.
 """
 
 import heapq
@@ -34,6 +25,7 @@ from hypermargin.geometry.exact_normals import pushed_out
 from hypermargin.geometry.isometries import boost, inverse, rotation
 from hypermargin.geometry.lorentz import covector
 from hypermargin.geometry.mean import lorentz_centroid
+from hypermargin.problems.losses import get_loss
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Status
 from hypermargin.solvers.exact.asinh.compiled.model import Model
@@ -41,6 +33,7 @@ from hypermargin.solvers.exact.asinh.compiled.samples import Samples
 from hypermargin.solvers.exact.compiled.search import bisected, faces
 from hypermargin.solvers.exact.finish import best_along_axes, checked_outcome, history_dict
 from hypermargin.solvers.exact.frames import first_frame
+from hypermargin.solvers.exact.oracle import side_of
 
 #: Boxes that a search may hold with samples of their own, in numbers of samples: beyond it the newest box is next.
 MOST_HELD = 50_000_000
@@ -80,12 +73,15 @@ KINK = 1.0 + 1e-3
 TURN = 0.01
 
 
+asinh_loss = get_loss("asinh").value
+
+
 class Objective:
     """The objective in the frame of the search, with the best point found so far."""
 
     def __init__(self, Z: Array, doubt: Array, costs: Array, allow_timelike: bool) -> None:
         self.samples = Samples(Z, costs, doubt, ends_of_chords())
-        self.n_samples, self.total_cost = len(Z), float(costs.sum())
+        self.Z, self.costs, self.n_samples, self.total_cost = Z, costs, len(Z), float(costs.sum())
         self.allow_timelike = allow_timelike
         self.best, self.upper = np.zeros(Z.shape[1]), np.inf
         self.offer(self.best)
@@ -97,7 +93,7 @@ class Objective:
             length = float(np.linalg.norm(w[1:]))
             w = np.r_[w[0], w[1:] * (abs(w[0]) * (1.0 + 1e-15) / length)] if length > 0.0 else np.zeros_like(w)
             q = _form(w)
-        value = 0.5 * max(q, 0.0) + self.samples.risk(w)
+        value = 0.5 * max(q, 0.0) + float(self.costs @ asinh_loss(self.Z @ w))
         if value < self.upper:
             self.upper, self.best = value, w
         return w, value
@@ -149,7 +145,8 @@ class Examiner:
         """
         self.examined += 1
         model = self._model
-        infeasible = not self.objective.allow_timelike and _all_timelike(box)
+        void = form_range(box.centre - box.radius, box.centre + box.radius)[1] < 0.0  # all timelike
+        infeasible = void and not self.objective.allow_timelike
         if infeasible or not self._settle(box, cutoff, room):
             k = box.centre.size
             box.close(BoxLeaf(1.0, np.zeros((0, k)), np.zeros(0), np.zeros(k)), np.inf)
@@ -285,13 +282,6 @@ class Examiner:
 
 def _form(w: Array) -> float:
     return float(w[1:] @ w[1:] - w[0] * w[0])
-
-
-def _all_timelike(box: Box) -> bool:
-    """Whether all w of a box are timelike."""
-    nearest = max(0.0, abs(box.centre[0]) - box.radius[0])
-    farthest = np.abs(box.centre[1:]) + box.radius[1:]
-    return bool(farthest @ farthest < nearest * nearest)
 
 
 class Search:
@@ -459,13 +449,16 @@ def solve_asinh(
 def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array, Array]:
     """The frame around what matters at w, or that of the problem where doubles hold no such frame.
 
-    With it come the points there, and bounds on the errors of their entries.
+    With it come the points there, and bounds on the errors of their entries. Labels and normals have the sign of
+    `side_of`, so that a search sees the same numbers where labels are exchanged.
     """
-    outwards = frame_around(problem, w)
+    balance = float(problem.costs @ problem.y)
+    side = side_of(balance, np.zeros(0) if balance else problem.costs @ problem.signed_covectors)
+    outwards = side * frame_around(problem, w)
     try:
         frame = Frame(margins_matrix(outwards))
     except CertificateError:
-        outwards = np.eye(problem.dim + 1)
+        outwards = side * np.eye(problem.dim + 1)
         frame = Frame(margins_matrix(outwards))
     return outwards, *frame.samples(problem)
 

@@ -9,5 +9,4 @@ cdef class Samples(BoxLosses):
     cpdef bint settle_below(self, double[::1] centre, double[::1] radius, const int[::1] active, double cutoff, double allowed, double[::1] sums, bint handed_down) except -1
     cpdef double cut(self, double[::1] point, double[::1] slope) noexcept
     cpdef void shortfall(self, double[::1] point, double[::1] radius, double[::1] parts) noexcept
-    cpdef double risk(self, double[::1] w) noexcept
     cdef void _set_envelope(self, Py_ssize_t e) noexcept

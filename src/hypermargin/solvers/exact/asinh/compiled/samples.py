@@ -93,18 +93,6 @@ class Samples(BoxLosses):
                 for j in range(self.k):
                     parts[j] += short * fabs(self.Z[i, j]) * radius[j]
 
-    def risk(self, w):
-        """``sum_i c_i l(m_i(w))`` over all samples."""
-        m: cython.double
-        total: cython.double = 0.0
-        for i in range(self.Z.shape[0]):
-            m = 0.0
-            for j in range(self.k):
-                m += self.Z[i, j] * w[j]
-            if m < 1.0:
-                total += self.costs[i] * (ASINH_1 - asinh_near(m))
-        return total
-
     def _set_envelope(self, e):
         """The chord of the envelope on an interval that begins before 1; a tangent where the loss is convex there."""
         left: cython.double = self.left[e]
