@@ -17,7 +17,7 @@ def test_all_ways_to_sum_agree(n, d, weighted):
     space, side = rng.standard_normal((n, d)), rng.choice([-1.0, 0.0, 1.0], n)
     space[0, 0] = -0.0  # which is 0
     weight = rng.uniform(0.1, 3.0, n) if weighted else None
-    expected, differs = fingerprints._summed(fingerprints._array_blocks(space, side, weight))
+    expected, differs = fingerprints._summed([(np, space, side, np.ones(n) if weight is None else weight)])
     rows = np.hstack([np.full((n, 1), np.nan), space])  # the first column is not looked at
     found, also = fingerprints._compiled_sums(rows, 1, side, weight)
     assert [total % 2**64 for total in found] == [total % 2**64 for total in expected]

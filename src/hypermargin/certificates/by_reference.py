@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hypermargin.certificates import reference
-from hypermargin.certificates.core.certificate import Certificate, CertificateError, second_opinion_by
+from hypermargin.certificates.core.certificate import REFERENCE, Certificate, CertificateError
 from hypermargin.certificates.core.sums import is_in_memory
 from hypermargin.certificates.fingerprints import sample_names
 from hypermargin.problems.curve import CurveProblem
@@ -26,12 +26,7 @@ def objective_by_reference(certificate: Certificate, problem: Any) -> float:
     return _asked(reference.objective, certificate, problem)
 
 
-def kernel_bounds_by_reference(certificate: Certificate, problem: Any) -> tuple[float, float]:
-    """Its bounds of both objectives of a kernel classifier."""
-    return bound_by_reference(certificate, problem), objective_by_reference(certificate, problem)
-
-
-second_opinion_by(bound_by_reference, objective_by_reference)
+REFERENCE.update(bound=bound_by_reference, objective=objective_by_reference)
 
 
 def _asked(check: Callable[..., Any], certificate: Certificate, problem: Any) -> Any:

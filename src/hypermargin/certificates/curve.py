@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hypermargin.arithmetic import UNIT_ROUNDOFF, in_arb, rounding_factor
 from hypermargin.arrays import Array
 from hypermargin.certificates.core.certificate import Certificate, CertificateError
+from hypermargin.certificates.kernel import require_dual_point
 from hypermargin.geometry.compiled.double_double import from_product, time_coordinates
 from hypermargin.geometry.lorentz import lift
 from hypermargin.geometry.metric import distance
@@ -80,18 +81,10 @@ class CurveCertificate(Certificate):
     def _check(self, problem: Any) -> None:
         if not isinstance(problem, CurveProblem):
             raise CertificateError("this certificate is about boundaries that are curves; the problem is another")
-        if problem.n_samples != self.n_samples:
-            raise CertificateError(f"the certificate is for {self.n_samples} samples, not for {problem.n_samples}")
-        if self.samples.shape != self.weights.shape or np.unique(self.samples).size != self.samples.size:
-            raise CertificateError("the weights of the certificate do not fit its samples")
-        if self.samples.size and not (self.samples.min() >= 0 and self.samples.max() < self.n_samples):
-            raise CertificateError("the certificate names samples that the problem does not have")
-        sides = problem.y[self.samples] * self.weights
         # c_i/sqrt2 from below: three roundings, of sqrt2, of the quotient and of this product
-        if not np.all((sides >= 0.0) & (sides <= problem.costs[self.samples] * (1.0 - 4.0 * UNIT_ROUNDOFF))):
-            raise CertificateError("a weight of the certificate is beyond that of its sample")
-        if fsum(self.weights.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
-            raise CertificateError("the weights of the certificate do not add up to 0")
+        most = problem.costs * (1.0 - 4.0 * UNIT_ROUNDOFF)
+        low, high = np.where(problem.y > 0.0, 0.0, -most), np.where(problem.y > 0.0, most, 0.0)
+        require_dual_point(self, problem, self.weights, "weight", low, high)
 
 
 def objective_above(problem: CurveProblem, w: Array, intercept: float) -> float:

@@ -13,8 +13,7 @@ import numpy as np
 from array_api_compat import device
 from numpy.typing import NDArray
 
-from hypermargin.arrays import Array, row_blocks
-from hypermargin.compilation import is_compiled
+from hypermargin.arrays import Array
 from hypermargin.data.compiled import hashes
 from hypermargin.data.device import DeviceSamples, has_kernels, partial_sums, to_numpy
 from hypermargin.problems.margin import BinaryProblem, MarginProblem
@@ -53,17 +52,14 @@ def _piece_sums(piece: MarginProblem | DeviceSamples) -> tuple[list[int], bool]:
         numbers = piece.xp.asarray(np.array([FIRST, SECOND, LOWER_HALF, LOWER_BITS]), device=piece.space.device)
         *totals, others = to_numpy(partial_sums("fingerprints", piece, numbers, 4)).sum(axis=0).tolist()
         return totals, others > 0
-    if isinstance(piece, DeviceSamples) or not is_compiled(hashes):
+    if isinstance(piece, DeviceSamples):
         return _summed(_blocks(piece))
     return _compiled_sums(piece.X, 1, piece.y, piece.sample_weight)
 
 
 def sample_fingerprints(space: Array, side: Array, weight: Array | None) -> tuple[str, str, str | None]:
     """Those of samples in memory: rows that tell them apart, shape (n, width), labels and weights (n,)."""
-    compiled = is_compiled(hashes)
-    return _written(
-        *(_compiled_sums(space, 0, side, weight) if compiled else _summed(_array_blocks(space, side, weight)))
-    )
+    return _written(*_compiled_sums(space, 0, side, weight))
 
 
 def sample_names(problem: MarginProblem, rows: slice | NDArray[np.intp] = slice(None)) -> NDArray[np.int64]:
@@ -73,9 +69,6 @@ def sample_names(problem: MarginProblem, rows: slice | NDArray[np.intp] = slice(
     """
     X, y = problem.X[rows], problem.y[rows]
     weight = None if problem.sample_weight is None else problem.sample_weight[rows]
-    if not is_compiled(hashes):
-        blocks = _array_blocks(X[:, 1:], y, weight)
-        return np.concatenate([np.empty(0, dtype=np.int64), *(_hashes(*block)[2] for block in blocks)])
     names = np.empty(len(y), dtype=np.uint64)
     weights = ALL_ONE if weight is None else np.asarray(weight, dtype=np.float64)
     hashes.sample_hashes(np.asarray(X, dtype=np.float64), 1, np.asarray(y, dtype=np.float64), weights, names)
@@ -95,7 +88,7 @@ def are_named(piece: DeviceSamples, names: NDArray[np.int64]) -> Any:
 
 
 def _compiled_sums(rows: Array, first: int, side: Array, weight: Array | None) -> tuple[list[int], bool]:
-    """`_summed` for arrays in memory, by compiled code; of every row the entries from number `first` on."""
+    """`_summed` for arrays in memory; of every row the entries from number `first` on."""
     rows, side = np.asarray(rows, dtype=np.float64), np.asarray(side, dtype=np.float64)
     weights = ALL_ONE if weight is None else np.asarray(weight, dtype=np.float64)
     *totals, weighted = hashes.hash_sums(rows, first, side, weights)
@@ -119,17 +112,9 @@ def _hashes(xp: Any, space: Any, side: Any, weight: Any) -> tuple[Any, Any, Any]
     return of_points, of_labels, _hashed(xp, [of_labels, _words(xp, weight)])
 
 
-def _blocks(piece: MarginProblem | DeviceSamples) -> Iterator[tuple[Any, Any, Any, Any]]:
-    if isinstance(piece, DeviceSamples):
-        for block in piece.blocks(8):
-            yield piece.xp, block.space, block.side, block.weight
-        return
-    yield from _array_blocks(piece.X[:, 1:], piece.y, piece.sample_weight)
-
-
-def _array_blocks(space: Array, side: Array, weight: Array | None) -> Iterator[tuple[Any, Any, Any, Any]]:
-    for rows in row_blocks(len(side)):
-        yield np, space[rows], side[rows], np.ones(len(side[rows])) if weight is None else weight[rows]
+def _blocks(piece: DeviceSamples) -> Iterator[tuple[Any, Any, Any, Any]]:
+    for block in piece.blocks(8):
+        yield piece.xp, block.space, block.side, block.weight
 
 
 def _words(xp: Any, values: Any) -> Any:

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from hypermargin.arithmetic import UNIT_ROUNDOFF, rounding_factor
 from hypermargin.arrays import Array
-from hypermargin.certificates.by_reference import kernel_bounds_by_reference
 from hypermargin.certificates.compiled.kernel_bounds import Family, enclose_family, form_bounds, risk_above
-from hypermargin.certificates.core.certificate import Certificate, CertificateError
+from hypermargin.certificates.core.certificate import REFERENCE, Certificate, CertificateError
 from hypermargin.kernels import Kernel
 from hypermargin.problems.kernel import DualProblem, FeatureProblem, KernelProblem, KernelProblemFamily
 
@@ -75,28 +74,35 @@ class KernelCertificate(Certificate):
     def enclosure(self, problem: DualProblem, *, by_arb: bool = False) -> tuple[float, float]:
         """A rigorous lower bound for the least objective, and a rigorous upper bound for that of this classifier."""
         if by_arb:
-            return kernel_bounds_by_reference(self, problem)
+            return REFERENCE["bound"](self, problem), REFERENCE["objective"](self, problem)
         self._check(problem)
         return enclosed_objectives(problem, self.beta, self.intercept)
 
     def _check(self, problem: Any) -> None:
         if not isinstance(problem, DualProblem):
             raise CertificateError("this certificate bounds the problem of a kernel; the problem has none")
-        if problem.n_samples != self.n_samples:
-            raise CertificateError(f"the certificate is for {self.n_samples} samples, not for {problem.n_samples}")
-        samples, coefficients = self.samples, self.coefficients
-        if samples.shape != coefficients.shape or not (samples[1:] > samples[:-1]).all():
-            raise CertificateError("the coefficients of the certificate do not fit its samples")
-        if samples.size and not (samples[0] >= 0 and samples[-1] < self.n_samples):
-            raise CertificateError("the certificate names samples that the problem does not have")
+        if not isfinite(self.intercept):
+            raise CertificateError("the certificate holds numbers that are not finite")
         low, high = problem.box
-        inside = (low[samples] <= coefficients) & (coefficients <= high[samples])
-        if not (inside.all() and isfinite(self.intercept)):
-            if not (np.all(np.isfinite(coefficients)) and isfinite(self.intercept)):
-                raise CertificateError("the certificate holds numbers that are not finite")
-            raise CertificateError("a coefficient of the certificate is beyond the weight of its sample")
-        if fsum(coefficients.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
-            raise CertificateError("the coefficients of the certificate do not add up to 0")
+        require_dual_point(self, problem, self.coefficients, "coefficient", low, high)
+
+
+def require_dual_point(certificate: Any, problem: Any, values: Array, name: str, low: Array, high: Array) -> None:
+    """Refuse values that are not one per sample that the certificate names, within bounds, with a sum of exactly 0."""
+    samples, n = certificate.samples, certificate.n_samples
+    if problem.n_samples != n:
+        raise CertificateError(f"the certificate is for {n} samples, not for {problem.n_samples}")
+    if samples.shape != values.shape or np.unique(samples).size != samples.size:
+        raise CertificateError(f"the {name}s of the certificate do not fit its samples")
+    if samples.size and not (samples.min() >= 0 and samples.max() < n):
+        raise CertificateError("the certificate names samples that the problem does not have")
+    if not np.isfinite(values).all():
+        raise CertificateError("the certificate holds numbers that are not finite")
+    if not np.all((low[samples] <= values) & (values <= high[samples])):
+        limit = "that" if name == "weight" else "the weight"
+        raise CertificateError(f"a {name} of the certificate is beyond {limit} of its sample")
+    if fsum(values.tolist()) != 0.0:  # correctly rounded, so 0 only where the sum is
+        raise CertificateError(f"the {name}s of the certificate do not add up to 0")
 
 
 def enclosed_objectives(problem: DualProblem, beta: Array, intercept: float) -> tuple[float, float]:

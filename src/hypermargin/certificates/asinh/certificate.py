@@ -15,11 +15,11 @@ The check walks through the trees and bounds the objective on every leaf. The lo
 every rounding to the bound.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import frexp, inf, isfinite
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -82,22 +82,22 @@ class _Checker:
     def outside(self) -> float:
         """The least bound over all w that are not in the first box."""
         least = inf
+
+        def visit(centre: Array, radius: Array, active: Array, is_leaf: bool) -> Array:
+            nonlocal least
+            low, high = centre - radius, centre + radius
+            smallest, largest = self._form_range(low, high)
+            risk = self.losses.outside(low, high, self.proof.half_side, active)
+            if is_leaf and not (largest < 0.0 and not self.allow_timelike):
+                margin_term = 0.5 * self.proof.half_side**2 * max(0.0, smallest)
+                bound = (margin_term + risk) * (1.0 - self.rounding)
+                least = min(least, bound if isfinite(bound) else 0.0)
+            return self.losses.unsettled()
+
         for face, pieces in enumerate(self.proof.directions):
             centre, radius = np.zeros(self.k), np.ones(self.k)
             centre[face // 2], radius[face // 2] = (-1.0, 1.0)[face % 2], 0.0
-            walk = _Walk(pieces, centre, radius, self.everything)
-            for centre, radius, active in walk:
-                low, high = centre - radius, centre + radius
-                smallest, largest = self._form_range(low, high)
-                risk = self.losses.outside(low, high, self.proof.half_side, active)
-                if walk.is_leaf:
-                    if largest < 0.0 and not self.allow_timelike:
-                        continue
-                    margin_term = 0.5 * self.proof.half_side**2 * max(0.0, smallest)
-                    bound = (margin_term + risk) * (1.0 - self.rounding)
-                    least = min(least, bound if isfinite(bound) else 0.0)
-                else:
-                    walk.keep(self.losses.unsettled())
+            _walk(pieces, centre, radius, self.everything, visit)
         return least if isfinite(least) else 0.0
 
     def _form_range(self, low: Array, high: Array) -> tuple[float, float]:
@@ -111,24 +111,23 @@ class _Checker:
 
     def inside(self) -> float:
         """The least bound over the leaves of the tree of boxes."""
-        k, least = self.k, inf
-        leaves = iter(self.proof.leaves)
-        root = (np.zeros(k), np.full(k, self.proof.half_side))
-        walk = _Walk(self.proof.tree, *root, (self.everything, np.zeros(2 + k + k * k)))
-        for centre, radius, (active, sums) in walk:
-            if walk.is_leaf:
-                leaf = next(leaves)
-                if not self._is_void(centre, radius):
-                    least = min(least, self._leaf_bound(leaf, centre, radius, active, sums.copy()))
-                continue
-            more = sums.copy()
-            if self.losses.settle(centre, radius, active, self.proof.settled, more, self.proof.whole_intervals):
-                walk.keep((self.losses.unsettled(), more))
-        return least
+        k, least, leaves = self.k, inf, iter(self.proof.leaves)
 
-    def _is_void(self, centre: Array, radius: Array) -> bool:
-        """Whether no w of a box is feasible."""
-        return not self.allow_timelike and self._form_range(centre - radius, centre + radius)[1] < 0.0
+        def visit(centre: Array, radius: Array, handed: tuple[Array, Array], is_leaf: bool) -> tuple[Array, Array]:
+            nonlocal least
+            active, sums = handed
+            if is_leaf:
+                leaf, void = next(leaves), self._form_range(centre - radius, centre + radius)[1] < 0.0
+                if self.allow_timelike or not void:
+                    least = min(least, self._leaf_bound(leaf, centre, radius, active, sums.copy()))
+                return handed
+            more = sums.copy()
+            settled = self.losses.settle(centre, radius, active, self.proof.settled, more, self.proof.whole_intervals)
+            return (self.losses.unsettled(), more) if settled else handed
+
+        root = (np.zeros(k), np.full(k, self.proof.half_side))
+        _walk(self.proof.tree, *root, (self.everything, np.zeros(2 + k + k * k)), visit)
+        return least
 
     def _leaf_bound(self, leaf: BoxLeaf, centre: Array, radius: Array, active: Array, sums: Array) -> float:
         if not self.losses.settle(centre, radius, active, self.proof.leaf_settled, sums, False):
@@ -164,37 +163,26 @@ class _Checker:
         return float(bound) if isfinite(bound) else -inf
 
 
-class _Walk:
-    """Boxes of a tree in preorder. `keep` hands something to the halves of a box; without it they get what it had."""
-
-    def __init__(self, tree: Sequence[int], centre: Array, radius: Array, handed) -> None:
-        self.tree = tree
-        self.is_leaf = False
-        self._waiting = [(centre, radius, handed)]
-
-    def __iter__(self) -> Iterator[tuple]:
-        smallest = self._waiting[0][1].max() * 2.0**-MOST_HALVINGS
-        for axis in self.tree:
-            if not self._waiting:
-                raise CertificateError("a tree of the certificate goes on after its end")
-            centre, radius, self._handed = self._waiting.pop()
-            self.is_leaf = axis == -1
-            yield centre, radius, self._handed
-            if self.is_leaf:
-                continue
-            if not 0 <= axis < len(centre) or not radius[axis] > smallest:
-                raise CertificateError("a box of the certificate cannot be halved as it says")
-            half = radius.copy()
-            half[axis] *= 0.5
-            for side in (1.0, -1.0):
-                middle = centre.copy()
-                middle[axis] += side * half[axis]
-                self._waiting.append((middle, half, self._handed))
-        if self._waiting:
-            raise CertificateError("a tree of the certificate does not cover its box")
-
-    def keep(self, handed) -> None:
-        self._handed = handed
+def _walk(tree: Sequence[int], centre: Array, radius: Array, state: Any, visit: Callable[..., Any]) -> None:
+    """Visit the boxes of a tree in preorder, each with what the visit of the box that it is a half of returned."""
+    smallest, waiting = radius.max() * 2.0**-MOST_HALVINGS, [(centre, radius, state)]
+    for axis in tree:
+        if not waiting:
+            raise CertificateError("a tree of the certificate goes on after its end")
+        centre, radius, state = waiting.pop()
+        state = visit(centre, radius, state, axis == -1)
+        if axis == -1:
+            continue
+        if not 0 <= axis < len(centre) or not radius[axis] > smallest:
+            raise CertificateError("a box of the certificate cannot be halved as it says")
+        half = radius.copy()
+        half[axis] *= 0.5
+        for side in (1.0, -1.0):
+            middle = centre.copy()
+            middle[axis] += side * half[axis]
+            waiting.append((middle, half, state))
+    if waiting:
+        raise CertificateError("a tree of the certificate does not cover its box")
 
 
 def _convexifier(A: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class Certificate(ABC):
         for another; it may as well be 0. A `CertificateError` if the proof is none for such a problem, or damaged.
         """
         with _damage_named():
-            return _reference.bound(self, problem) if by_arb else self._bound(problem)
+            return REFERENCE["bound"](self, problem) if by_arb else self._bound(problem)
 
     def objective_for(self, problem: Any, *, by_arb: bool = False) -> float | None:
         """The objective of the answer in the certificate, from above, recomputed from the data; None if it has none.
@@ -144,7 +144,7 @@ class Certificate(ABC):
         with _damage_named():
             if self.answer is not None:
                 self.answer.require_for(problem)
-            return _reference.objective(self, problem) if by_arb else self._objective(problem)
+            return REFERENCE["objective"](self, problem) if by_arb else self._objective(problem)
 
     @abstractmethod
     def _bound(self, problem: Any) -> float:
@@ -152,7 +152,7 @@ class Certificate(ABC):
 
     def _objective(self, problem: Any) -> float:
         """`objective_for` by the fast code of this kind; that of the reference checker where there is no other."""
-        return _reference.objective(self, problem)
+        return REFERENCE["objective"](self, problem)
 
     def holds(self, problem: Problem) -> bool:
         """Whether `verify` accepts the certificate for `problem`."""
@@ -223,26 +223,8 @@ def _damage_named() -> Iterator[None]:
         raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
 
 
-def _no_reference(certificate: Certificate, problem: Any) -> float:
-    raise CertificateError("no reference checker is plugged in")
-
-
-class _Reference(NamedTuple):
-    """What `by_arb` asks for the bound, and for the objective of the answer."""
-
-    bound: Callable[[Certificate, Any], float] = _no_reference
-    objective: Callable[[Certificate, Any], float] = _no_reference
-
-
-_reference = _Reference()
-
-
-def second_opinion_by(
-    bound: Callable[[Certificate, Any], float], objective: Callable[[Certificate, Any], float]
-) -> None:
-    """Plug in what `by_arb` asks."""
-    global _reference
-    _reference = _Reference(bound, objective)
+#: What `by_arb` asks: functions of a certificate and a problem for the "bound" and for the "objective" of the answer.
+REFERENCE: dict[str, Callable[["Certificate", Any], float]] = {}
 
 
 def require_hard_margin(problem: Problem) -> None:
