@@ -19,6 +19,7 @@ from hypermargin.estimators import HyperbolicClassifierCV as HyperbolicClassifie
 from hypermargin.estimators import HyperbolicForestClassifier as HyperbolicForestClassifier
 from hypermargin.estimators import HyperbolicKernelSVC as HyperbolicKernelSVC
 from hypermargin.estimators import HyperbolicKNeighborsClassifier as HyperbolicKNeighborsClassifier
+from hypermargin.estimators import HyperbolicOneClassSVM as HyperbolicOneClassSVM
 from hypermargin.estimators import HyperbolicSVC as HyperbolicSVC
 from hypermargin.estimators import HyperbolicSVCCV as HyperbolicSVCCV
 from hypermargin.estimators import HyperbolicTreeClassifier as HyperbolicTreeClassifier

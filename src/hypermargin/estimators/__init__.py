@@ -9,6 +9,7 @@ from hypermargin.estimators.kernel_fitting import KernelMemoryWarning, KernelSpr
 from hypermargin.estimators.kernel_svc import HyperbolicKernelSVC
 from hypermargin.estimators.model_file import load_model, save_model
 from hypermargin.estimators.neighbours import HyperbolicKNeighborsClassifier
+from hypermargin.estimators.one_class import HyperbolicOneClassSVM
 from hypermargin.estimators.svc import HyperbolicSVC
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "HyperbolicForestClassifier",
     "HyperbolicKNeighborsClassifier",
     "HyperbolicKernelSVC",
+    "HyperbolicOneClassSVM",
     "HyperbolicSVC",
     "HyperbolicSVCCV",
     "HyperbolicTreeClassifier",

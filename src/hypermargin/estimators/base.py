@@ -26,6 +26,7 @@ from hypermargin.data.ingest import (
     warn_of_radius,
 )
 from hypermargin.data.inputs import column_names, is_collection
+from hypermargin.estimators.conformal import ConformalMixin
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import MAX_RADIUS, check_geometry, dimension_of
 
@@ -59,12 +60,10 @@ TRUE_OR_FALSE: Rule = (lambda value: isinstance(value, bool | np.bool_), "True o
 AN_INTEGER: Rule = (lambda value: isinstance(value, Integral), "an integer")
 
 
-class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the classifiers of points in hyperbolic space.
+class HyperbolicEstimator(BaseEstimator):
+    """Base of what is fitted to points of hyperbolic space: its coordinates, and rules for its parameters.
 
-    A subclass is a dataclass of its parameters, among them `geometry` and `curvature`, and `class_weight` if it takes
-    weights. Its `fit` calls `_labelled_samples` and sets `classes_`; its `predict_proba` calls `_points`. To join the
-    model files it is decorated with `model_file.storable` and implements `_stored` and `_restore`.
+    A subclass is a dataclass of its parameters, among them `geometry` and `curvature`.
     """
 
     #: What parameters must be: for each name a test of the value, and words for the error.
@@ -76,7 +75,6 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     geometry: str
     curvature: float
     rim: str = "clip"
-    classes_: np.ndarray
     n_features_in_: int
 
     def _check_space(self) -> None:
@@ -98,6 +96,45 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
                 f"X lies in the space of curvature -{found:.6g}, and curvature is {float(self.curvature):.6g} here"
             )
         self.curvature = found
+
+    def _refuse_collections(self, X) -> None:
+        """Refuse data in blocks, which only some classifiers take (docs/large-data.md)."""
+        if is_collection(X):
+            raise TypeError(
+                f"{type(self).__name__} needs the points in memory here, and X is a {type(X).__name__}: pass an array, "
+                "such as X.compute() of a Dask collection"
+            )
+
+    def _coordinates(self, X, *, reset: bool = False) -> Array:
+        """Data as numbers, shape (n, width), as they were given; new data is an error where nothing is fitted."""
+        if not reset:
+            check_is_fitted(self)
+        self._refuse_collections(X)
+        self._note_manifold(X, reset=reset)
+        X = plain_coordinates(X, self.geometry, self.curvature)
+        X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        require_finite(X)
+        return X
+
+    def _points(self, X, *, reset: bool = False) -> Array:
+        """Unit Lorentz points of new data, shape (n, d + 1); an error where nothing is fitted."""
+        X, rim = self._coordinates(X, reset=reset), self._rim_of_new_points()
+        return unit_points(X, self.geometry, self.curvature, rim, self.LARGEST_RADIUS)
+
+    def _rim_of_new_points(self) -> str:
+        """What is done with new points beyond the largest radius: each has to get an answer, or all an error."""
+        return "error" if self.rim == "error" else "clip"
+
+
+class HyperbolicClassifier(ConformalMixin, ClassifierMixin, HyperbolicEstimator):
+    """Base of the classifiers of points in hyperbolic space.
+
+    A subclass is a dataclass of its parameters, among them `geometry` and `curvature`, and `class_weight` if it takes
+    weights. Its `fit` calls `_labelled_samples` and sets `classes_`; its `predict_proba` calls `_points`. To join the
+    model files it is decorated with `model_file.storable` and implements `_stored` and `_restore`.
+    """
+
+    classes_: np.ndarray
 
     def _labelled_samples(self, X, y, sample_weight, *, reset: bool = True) -> LabelledSamples:
         """What is to be fitted: samples of positive weight, in the coordinates of X, with labels as class indices.
@@ -127,10 +164,6 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
             points, far = to_unit(given.X, self.geometry, self.curvature, self.rim, self.LARGEST_RADIUS)
         return points, far if given.kept is None else given.kept[far]
 
-    def _rim_of_new_points(self) -> str:
-        """What is done with new points beyond the largest radius: each has to get an answer, or all an error."""
-        return "error" if self.rim == "error" else "clip"
-
     def _validated(self, X, y, *, reset: bool = True) -> tuple[Array, np.ndarray]:
         """X as numbers, shape (n, width), and y, shape (n,), after the checks of scikit-learn and of missing labels."""
         self._refuse_collections(X)
@@ -139,21 +172,6 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=False)
         require_finite(X)
         return X, y
-
-    def _coordinates(self, X) -> Array:
-        """New data as numbers, shape (n, width), as they were given; an error where the classifier is not fitted."""
-        check_is_fitted(self)
-        self._refuse_collections(X)
-        self._note_manifold(X, reset=False)
-        X = plain_coordinates(X, self.geometry, self.curvature)
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        require_finite(X)
-        return X
-
-    def _points(self, X) -> Array:
-        """Unit Lorentz points of new data, shape (n, d + 1); an error where the classifier is not fitted."""
-        X, rim = self._coordinates(X), self._rim_of_new_points()
-        return unit_points(X, self.geometry, self.curvature, rim, self.LARGEST_RADIUS)
 
     def _block_points(self, X) -> tuple[Array, np.ndarray]:
         """Unit Lorentz points of a block of new data, and the rows of those that were drawn in (`to_unit`)."""
@@ -178,18 +196,31 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _refuse_collections(self, X) -> None:
-        """Refuse data in blocks, which only some classifiers take (docs/large-data.md)."""
-        if is_collection(X):
-            raise TypeError(
-                f"{type(self).__name__} needs the points in memory here, and X is a {type(X).__name__}: pass an array, "
-                "such as X.compute() of a Dask collection"
-            )
+    def predict(self, X, *, reject: float | None = None, unknown: Any = "unknown") -> np.ndarray:
+        """The predicted labels, shape (n,); ties go to the first of the classes.
 
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,); ties go to the first of the classes."""
+        With ``reject=0.05`` a label is given where the prediction set of that error rate (`predict_set`, after
+        `conformalize`) has one class only, and `unknown` elsewhere.
+        """
+        return self._predicted_labels(X) if reject is None else self._with_unknown(X, reject, unknown)
+
+    def _predicted_labels(self, X) -> np.ndarray:
         winner = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[winner]
+
+    def top_k(self, X, k: int) -> tuple[np.ndarray, Array]:
+        """The k most probable classes of each point and their probabilities, both of shape (n, k), best first."""
+        if not is_whole(k, 1) or k > self.classes_.size:
+            raise ValueError(f"k must be a whole number from 1 to the {self.classes_.size} classes, got {k!r}")
+        probability = self.predict_proba(X)
+        order = np.argsort(-probability, axis=1, kind="stable")[:, :k]
+        return self.classes_[order], np.take_along_axis(probability, order, axis=1)
+
+    def save(self, path, *, certificates: bool = True) -> None:
+        """Write this fitted classifier to a file: `hypermargin.estimators.save_model`, which `load_model` reads."""
+        from hypermargin.estimators.model_file import save_model  # which needs this class
+
+        save_model(self, path, certificates=certificates)
 
     @abstractmethod
     def predict_proba(self, X) -> Array:

@@ -64,11 +64,10 @@ class BlockPredictor(HyperbolicClassifier):
         warn_of_radius(np.concatenate(far), first, stacklevel=3)
         return np.concatenate(answers)
 
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,)."""
+    def _predicted_labels(self, X) -> np.ndarray:
         winner = self._predicted(X, "winner")
         if is_dask(winner):
-            return winner.map_blocks(_labels, self.classes_, dtype=self.classes_.dtype)
+            return winner.map_blocks(_of_classes, self.classes_, dtype=self.classes_.dtype)
         if isinstance(winner, np.ndarray) or self.classes_.dtype.kind not in "biuf":
             return self.classes_[to_numpy(winner)]  # text labels of device arrays come as a NumPy array
         xp = array_namespace(winner)
@@ -132,7 +131,7 @@ class BlockPredictor(HyperbolicClassifier):
         return xp.concat(parts)
 
 
-def _labels(winner: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def _of_classes(winner: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes[winner]
 
 

@@ -429,8 +429,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
 
     # -- prediction, by the chosen classifier --------------------------------------------------------------------------
 
-    def predict(self, X) -> np.ndarray:
-        """The predicted labels, shape (n,)."""
+    def _predicted_labels(self, X) -> np.ndarray:
         return self._chosen(X, "predict")
 
     def predict_proba(self, X) -> Array:
