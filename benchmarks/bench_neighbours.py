@@ -8,7 +8,7 @@ It is what the rule behind `algorithm="auto"` rests on.
 import numpy as np
 
 from harness import TABLES, Row, in_turn, seconds, write_table
-from hypermargin.estimators.neighbours import ProductSearch, TreeSearch, make_search
+from hypermargin.estimators.neighbour_search import ProductSearch, TreeSearch, make_search
 from hypermargin.geometry import to_lorentz
 
 DIMENSIONS, SIZES = (2, 3, 4, 5, 6, 8), (1_000, 10_000, 100_000)

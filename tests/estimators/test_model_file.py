@@ -102,6 +102,13 @@ def test_certificates_survive_the_model_file_and_skops(four_blobs, tmp_path, mon
         assert loaded.solutions_[5].certificate.to_dict() == model.solutions_[5].certificate.to_dict()
 
 
+def test_save_is_a_method_of_every_classifier_that_files_hold(saved, tmp_path):
+    model, path = saved
+    model.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == path.read_bytes()
+    assert all(kind.save is save_model for kind in model_file._CLASSES.values())
+
+
 def test_a_classifier_from_before_the_softmax_predicts_as_it_did(four_blobs, tmp_path, monkeypatch):
     X, y = four_blobs
     model = HyperbolicSVC(multi_class="ovr", calibration="platt").fit(X, y)

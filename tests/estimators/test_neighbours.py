@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import HyperbolicKNeighborsClassifier, load_model, save_model
-from hypermargin.estimators.neighbours import ProductSearch, TreeSearch, make_search
+from hypermargin.estimators.neighbour_search import ProductSearch, TreeSearch, make_search
 from hypermargin.geometry import pairwise_distance, random_isometry, transform_points
 from reference.objective import lift
 
@@ -68,6 +68,7 @@ class TestAgainstScikitLearn:
         expected_lengths, expected_rows = judge.kneighbors(pairwise_distance(X[120:], X[:120]))
         np.testing.assert_array_equal(rows, expected_rows)
         np.testing.assert_allclose(lengths, expected_lengths, rtol=1e-9)
+        np.testing.assert_array_equal(ours.kneighbors(X[120:], return_distance=False), expected_rows)
 
     def test_radius(self, weights):
         X, y = make_gaussian_mixture([80, 60], 2, scale=0.9, random_state=0, return_X_y=True)

@@ -135,6 +135,8 @@ class HyperbolicClassifier(ConformalMixin, ClassifierMixin, HyperbolicEstimator)
     """
 
     classes_: np.ndarray
+    #: `model_file.save_model`, of classes that model files hold.
+    save: ClassVar[Callable[..., None]]
 
     def _labelled_samples(self, X, y, sample_weight, *, reset: bool = True) -> LabelledSamples:
         """What is to be fitted: samples of positive weight, in the coordinates of X, with labels as class indices.
@@ -215,12 +217,6 @@ class HyperbolicClassifier(ConformalMixin, ClassifierMixin, HyperbolicEstimator)
         probability = self.predict_proba(X)
         order = np.argsort(-probability, axis=1, kind="stable")[:, :k]
         return self.classes_[order], np.take_along_axis(probability, order, axis=1)
-
-    def save(self, path, *, certificates: bool = True) -> None:
-        """Write this fitted classifier to a file: `hypermargin.estimators.save_model`, which `load_model` reads."""
-        from hypermargin.estimators.model_file import save_model  # which needs this class
-
-        save_model(self, path, certificates=certificates)
 
     @abstractmethod
     def predict_proba(self, X) -> Array:

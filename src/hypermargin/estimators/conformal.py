@@ -16,7 +16,7 @@ fitted without their fold, as x then is by all of these (cross; Barber et al., P
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -25,9 +25,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
-
-if TYPE_CHECKING:
-    from hypermargin.estimators.neighbours import NeighbourSearch
+from hypermargin.estimators.neighbour_search import NeighbourSearch, make_search
 
 #: Mean distances within the class at which the distance counts as much as a probability of 0: nearest neighbours of a
 #: sample are rarely farther than five times their mean, where it counts a quarter.
@@ -43,15 +41,13 @@ class Member:
 
     model: Any
     places: np.ndarray
-    searches: "list[NeighbourSearch | None]"
+    searches: list[NeighbourSearch | None]
     scales: list[float]
     scores: list[Array]
 
     @classmethod
     def of(cls, model: Any, classes: np.ndarray, points: Array, labels: np.ndarray) -> "Member":
         """`points` are on the unit hyperboloid, shape (n, d + 1), `labels` indices into `classes`."""
-        from hypermargin.estimators.neighbours import make_search  # which needs classifiers
-
         groups = [points[labels == k] for k in range(classes.size)]
         searches = [make_search(own, "auto") if len(own) > 1 else None for own in groups]
         member = cls(model, np.searchsorted(classes, model.classes_), searches, [1.0] * classes.size, [])

@@ -41,6 +41,7 @@ Kind = TypeVar("Kind", bound=type[HyperbolicClassifier])
 def storable(kind: Kind) -> Kind:
     """Class decorator: model files may hold this class, which says in `_stored` and `_restore` what it keeps."""
     _CLASSES[kind.__name__] = kind
+    kind.save = save_model  # as a method: `model.save(path)`
     return kind
 
 
