@@ -43,6 +43,7 @@ def test_it_writes_the_model_that_the_library_chooses(points, capsys):
     out = capsys.readouterr().out
     model = HyperbolicClassifierCV(("geodesic", "neighbours", "blend"), geometry="poincare").fit(X, y)
     assert model.explanation_ in out
+    assert f"Does the geometry help here? {model.verdict_.sentence}" in out
     read = load_model("model.npz")
     assert list(read.feature_names_in_) == ["first", "second"]
     del read.feature_names_in_
@@ -50,6 +51,17 @@ def test_it_writes_the_model_that_the_library_chooses(points, capsys):
     assert main(["predict", "model.npz", "points.csv"]) == 0
     assert capsys.readouterr().out.split() == model.predict(X).tolist()
     assert main(["explore", "points.csv", "--model", "model.npz", "--output", "page.html"]) == 0
+
+
+def test_accuracy_of_a_file_says_whether_the_geometry_helps(points, capsys):
+    X, y = points
+    assert main(["accuracy", "points.csv", "--geometry", "poincare"]) == 0
+    out = capsys.readouterr().out
+    verdict = HyperbolicClassifierCV(geometry="poincare", refit=False).fit(X, y).verdict_
+    assert str(verdict) in out
+    for each in verdict.contestants:
+        assert each.name in out
+    assert main(["accuracy", "absent.csv"]) == 2
 
 
 def test_the_details_are_all_candidates_and_scores_can_be_others(points, capsys):

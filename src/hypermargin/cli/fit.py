@@ -202,6 +202,8 @@ def _choose(args: argparse.Namespace, points: Points, output: Path) -> None:
     )
     say(f"{len(points.X)} points, {len(model.classes_)} classes: {model.explanation_}")
     say(f"The {metric} of the winner is a little too good, because it was chosen by it.")
+    if model.n_splits_:
+        say(f"Does the geometry help here? {model.verdict_.sentence}")
     say(f"wrote {output}")
 
 

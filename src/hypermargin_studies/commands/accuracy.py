@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from hypermargin.cli.console import CommandError, say, show_table, warn
+from hypermargin.cli.options import ARGUMENTS, points_of
 from hypermargin_studies.commands import HELP, add_study_arguments, chosen, names_in, run_or_report, warn_of
 
 EXAMPLES = HELP["accuracy"]
@@ -12,6 +13,7 @@ QUICK = ("karate", "polbooks", "olsson", "taxonomy_800_0.05_seed200")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", help="a file of labelled points: whether the geometry helps there, no more")
     add_study_arguments(parser, "accuracy", 1, 3600.0, ", %(default)g by default")
     parser.add_argument("--data", metavar="A,B,...", help="the data sets (default: all embeddings, and taxonomies)")
     parser.add_argument("--models", metavar="A;B;...", help="contestants, separated by semicolons (default: all)")
@@ -20,6 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--not-moved", action="store_true", help="leave out the same data after a random isometry")
     parser.add_argument("--quick", action="store_true", help="a first look: small data, two folds")
     parser.add_argument("--list", action="store_true", help="list data sets and contestants")
+    own = parser.add_argument_group("of a file")
+    for name, settings in (ARGUMENTS["data"] | ARGUMENTS["geometry"]).items():
+        if name != "data":
+            own.add_argument(name, **settings)
+    own.add_argument("--scoring", metavar="NAME", help="the score, by scikit-learn's name (accuracy)")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -27,6 +34,9 @@ def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.accuracy.report import PICTURE, make_report, rank_rows, scores, write_results_page
     from hypermargin_studies.engine.cells import FINISHED, NOT_RUN, Cache, describe_environment
 
+    if args.file is not None:
+        _judge(args)
+        return
     if args.list:
         say(f"data: {', '.join(DEFAULT_DATASETS)}")
         say(f"ours: {'; '.join(OURS)}")
@@ -76,6 +86,25 @@ def run(args: argparse.Namespace) -> None:
         path = Path(args.results_page)
         say(f"wrote {write_results_page(make_report(results, facts, path.parent / 'images' / PICTURE), path)}")
     say(f"wrote {page} and {page.with_suffix('.md')}")
+
+
+def _judge(args: argparse.Namespace) -> None:
+    """Say whether the geometry helps on the points of a file."""
+    from hypermargin.estimators import HyperbolicClassifierCV
+
+    args.data = args.file
+    points = points_of(args, labelled=True)
+    model = HyperbolicClassifierCV(
+        scoring=args.scoring, geometry=args.geometry, curvature=args.curvature, refit=False, n_jobs=args.jobs
+    ).fit(points.X, points.labels)
+    verdict = model.verdict_
+    rows = [
+        (each.name, "hyperbolic" if each.is_hyperbolic else "Euclidean", f"{each.score:.3f}", f"{each.moved:.3f}")
+        for each in sorted(verdict.contestants, key=lambda each: -each.score)
+    ]
+    show_table("On the same folds", ("classifier", "geometry", verdict.metric, "after an isometry"), rows)
+    say(str(verdict))
+    say(f"The classifier that chooses among all families {model.explanation_}")
 
 
 def _contestants(text: str | None) -> list[str]:

@@ -16,12 +16,12 @@ from hypermargin.solvers.kernel.compiled.curves import minimise_curves
 CS = np.array([0.1, 1.0, 10.0, 100.0])
 
 
-def planes_of(X, y, weight=None, starts=None, Cs=CS, tol=1e-3):
+def planes_of(X, y, weight=None, starts=None, Cs=CS, tol=1e-3, recentre=True):
     starts = np.array([0, len(y)] if starts is None else starts, dtype=np.intp)
     planes = np.empty((len(Cs), len(starts) - 1, X.shape[1] + 1))
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     points, labels = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)
-    minimise_curves(points, labels, weight, starts, np.asarray(Cs) / np.sqrt(2.0), tol, planes)
+    minimise_curves(points, labels, weight, starts, np.asarray(Cs) / np.sqrt(2.0), tol, recentre, planes)
     return planes
 
 
@@ -54,6 +54,16 @@ def test_it_is_a_linear_svm_in_the_frame_of_the_mean():
         rival = SVC(kernel="linear", C=C / np.sqrt(2.0), tol=1e-6).fit(features, y)
         scores = X @ planes_of(X, y, tol=1e-6)[q, 0, :-1] + planes_of(X, y, tol=1e-6)[q, 0, -1]
         np.testing.assert_allclose(scores, rival.decision_function(features), atol=0.02)
+
+
+def test_without_a_frame_it_is_a_linear_svm():
+    _, y = samples(5, dim=3)
+    features = 3.0 + np.random.default_rng(0).normal(size=(len(y), 4)) * [1.0, 5.0, 0.1, 1.0] + y[:, None]
+    for q, C in enumerate(CS):
+        rival = SVC(kernel="linear", C=C / np.sqrt(2.0), tol=1e-8).fit(features, y)
+        plane = planes_of(features, y, tol=1e-7, recentre=False)[q, 0]
+        scores = features @ plane[:-1] + plane[-1]
+        np.testing.assert_allclose(scores, rival.decision_function(features), atol=0.01)
 
 
 def test_problems_in_one_call_are_those_of_single_calls():

@@ -40,6 +40,7 @@ from hypermargin.estimators.auto.families import (
     Samples,
 )
 from hypermargin.estimators.auto.search import SHARE_OF_SEARCH, Search, affordable, part_of, worth_the_cost
+from hypermargin.estimators.auto.verdict import Verdict, verdict
 from hypermargin.estimators.base import POSITIVE, HyperbolicClassifier, Rule, or_none
 from hypermargin.estimators.kernel_fitting import KernelSpreadWarning
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
@@ -229,6 +230,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     exponent_ : float
         The power to which the probabilities of `best_model_` are raised, found in the folds; 1 for a blend, whose
         members have their own.
+    verdict_ : Verdict
+        Whether the geometry helps, in comparison with Euclidean classifiers; computed when it is first read.
     n_splits_ : int
     pos_label_ : label or None
         The positive class; None if the score has none.
@@ -284,6 +287,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         size = used.size / max(len(folds[0][0]), 1) if folds else 1.0
         kept = affordable(kept, size, began + limit - time.perf_counter())
         choice = choose(candidates, kept, folds, scorer, with_blend)
+        self._compared = samples, scorer, seed
+        self.__dict__.pop("_verdict", None)
         self.n_splits_ = len(folds)
         self.best_index_, self.best_score_ = choice.index, choice.score
         self.exponent_ = choice.exponent
@@ -412,6 +417,25 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         if not set(grids) - {BLEND}:
             raise ValueError("candidates must name at least one family besides 'blend'")
         return {name: None if grid is None else [dict(each) for each in grid] for name, grid in grids.items()}
+
+    @property
+    def verdict_(self) -> Verdict:
+        """Whether the geometry helps: this and its Euclidean twins on the same folds; ``str()`` says it in words.
+
+        It is computed when it is first read, which takes some seconds, on at most 1,500 samples, with equal weights.
+        Files do not keep the samples that it needs.
+        """
+        if "_verdict" not in vars(self):
+            if "_compared" not in vars(self):
+                raise AttributeError("verdict_ needs the samples of a fit, which files do not keep: fit, then read it")
+            samples, scorer, seed = self._compared
+            metric = self.scoring if isinstance(self.scoring, str) else "accuracy" if self.scoring is None else "score"
+            self._verdict = verdict(samples, scorer, metric, seed, self.n_jobs)
+        return self._verdict
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the samples of the fit."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_compared"}
 
     @property
     def best_estimator_(self) -> HyperbolicClassifier:

@@ -99,7 +99,47 @@ class Pairs:
             gram, DistanceKernel(), dim, self.samples.bounds, self.code, 1.0, self.samples.weight
         )
 
-    def answers(self, trained: Array, starts: np.ndarray, tested: Array) -> Answers:
+    def on_planes(self, Cs: Sequence[float], tested: Array, *, recentre: bool = True) -> list[Answers]:
+        """Answers of curves for every C to points (n, d + 1); without `recentre` those of linear SVMs, to any rows."""
+        family, X = self.family(np.empty((0, 0))), self.samples.X
+        points, order = np.ascontiguousarray(X[family.rows]), np.argsort(Cs, kind="stable")
+        planes = np.empty((len(Cs), len(self.code), X.shape[1] + 1))
+        factors = np.asarray(Cs)[order] / SQRT2
+        minimise_curves(points, family.y, family.costs, family.starts, factors, ROUGH, recentre, planes)
+        owner = np.repeat(np.arange(len(self.code)), np.diff(family.starts))
+        found = []
+        for place in np.argsort(order).tolist():
+            normals, intercepts = planes[place, :, :-1], planes[place, :, -1]
+            trained = np.einsum("ij,ij->i", points, normals[owner]) + intercepts[owner]
+            found.append(self._answers(trained, family.starts, tested @ normals.T + intercepts))
+        return found
+
+    def on_matrix(self, Cs: Sequence[float], gram: Array, used: np.ndarray, test: np.ndarray) -> list[Answers]:
+        """Answers of kernel classifiers for every C to the samples `test`; `gram` is the matrix of the samples `used`.
+
+        Each C begins with the coefficients of the next smaller one, scaled: they fit its box.
+        """
+        rows = np.searchsorted(used, self.rows)
+        towards = gram[np.ix_(np.searchsorted(used, test), rows)]
+        family = self.family(gram[np.ix_(rows, rows)])
+        y, most_steps = family.y, STEPS * np.diff(family.starts)
+        gradient, intercepts = np.empty(y.size), np.empty(len(self.code))
+        beta, last = np.zeros(y.size), 1.0
+        place = np.repeat(self.code != 0.0, self.samples.sizes, axis=1)
+        coefficients = np.zeros(place.shape)
+        found: dict[int, Answers] = {}
+        for i in np.argsort(Cs, kind="stable").tolist():
+            beta *= Cs[i] / last
+            last = Cs[i]
+            problems = PairsOfMatrix(*replace(family, C=last).arrays)
+            gaps, steps = np.empty(intercepts.size), np.zeros(intercepts.size, dtype=np.intp)
+            minimise_family(problems, ROUGH, FIRST_TOL, most_steps, beta, gradient, intercepts, gaps, steps)
+            coefficients[place] = beta
+            trained = gradient + y + np.repeat(intercepts, np.diff(family.starts))
+            found[i] = self._answers(trained, family.starts, towards @ coefficients.T + intercepts)
+        return [found[i] for i in range(len(Cs))]
+
+    def _answers(self, trained: Array, starts: np.ndarray, tested: Array) -> Answers:
         """From scores of the training samples of every problem, flat, and of the tested points, (n, n_problems)."""
         platt = calibrate(self.samples, self.code, lambda k: trained[starts[k] : starts[k + 1]])
         scheme = make_scheme("ovo", len(self.samples.sizes), lambda: platt)
@@ -195,37 +235,18 @@ class GeodesicFamily(Family):
         return [Answers.of(self.fit(model, train.X, train.labels, train.weight), tested) for model in models]
 
 
-class CurveFamily(Family):
+class CurveFamily(GeodesicFamily):
     """`HyperbolicSVC` with curves as boundaries: all C of a path at once."""
 
     name = "curve"
     has_path = True
     final_cost = 50.0  # with a certificate
 
-    def candidates(self, samples: Samples) -> list[Parameters]:
-        return [{"C": C} for C in CS]
-
-    def model(self, parameters: Parameters) -> HyperbolicSVC:
-        return HyperbolicSVC(boundary=self.name, **parameters)
-
     def answers(self, candidates: Sequence[Parameters], samples: Samples, folds: Folds) -> list[list[Answers]]:
         if any(set(each) - {"C"} for each in candidates) or samples.X.shape[1] > FEW_DIMENSIONS:
             model = self.model({"tol": ROUGH, **candidates[0]})
             return [_on_path(model, _path(candidates), samples.take(train), samples.X[test]) for train, test in folds]
-        return [self._curves(_path(candidates), Pairs.of(samples, train), samples.X[test]) for train, test in folds]
-
-    def _curves(self, Cs: Sequence[float], pairs: Pairs, tested: Array) -> list[Answers]:
-        family, X = pairs.family(np.empty((0, 0))), pairs.samples.X
-        points, factors = np.ascontiguousarray(X[family.rows]), np.sort(Cs) / SQRT2
-        planes = np.empty((len(Cs), len(pairs.code), X.shape[1] + 1))
-        minimise_curves(points, family.y, family.costs, family.starts, factors, ROUGH, planes)
-        owner = np.repeat(np.arange(len(pairs.code)), np.diff(family.starts))
-        found = []
-        for place in np.argsort(np.argsort(Cs, kind="stable"), kind="stable").tolist():
-            normals, intercepts = planes[place, :, :-1], planes[place, :, -1]
-            trained = np.einsum("ij,ij->i", points, normals[owner]) + intercepts[owner]
-            found.append(pairs.answers(trained, family.starts, tested @ normals.T + intercepts))
-        return found
+        return [Pairs.of(samples, train).on_planes(_path(candidates), samples.X[test]) for train, test in folds]
 
 
 class NeighbourFamily(Family):
@@ -321,12 +342,7 @@ class KernelFamily(Family):
             return [_on_path(model, Cs, samples.take(train), samples.X[test]) for train, test in folds]
         used = np.unique(np.concatenate([rows for fold in folds for rows in fold]))
         gram = kernel.profile(self._chords.of(samples, used), samples.X.shape[1] - 1, np)
-        found = []
-        for train, test in folds:
-            pairs = Pairs.of(samples, train)
-            rows, tested = np.searchsorted(used, pairs.rows), np.searchsorted(used, test)
-            found.append(_on_matrix(pairs, Cs, gram[np.ix_(rows, rows)], gram[np.ix_(tested, rows)]))
-        return found
+        return [Pairs.of(samples, train).on_matrix(Cs, gram, used, test) for train, test in folds]
 
 
 class Chords:
@@ -355,28 +371,3 @@ def _on_path(model: Any, Cs: Sequence[float], train: Samples, tested: Array) -> 
     """Answers of classifiers fitted for every C."""
     fitted = model.fit_path(train.X, train.labels, Cs, sample_weight=train.weight)
     return [Answers.of(each, tested) for each in fitted]
-
-
-def _on_matrix(pairs: Pairs, Cs: Sequence[float], among: Array, towards: Array) -> list[Answers]:
-    """Answers of kernel classifiers for every C, from kernel values of the training samples, (n, n), and of the tested.
-
-    Each C begins with the coefficients of the next smaller one, scaled: they fit its box.
-    """
-    family = pairs.family(among)
-    y = family.y
-    gradient, intercepts = np.empty(y.size), np.empty(len(pairs.code))
-    beta, last = np.zeros(y.size), 1.0
-    most_steps = STEPS * np.diff(family.starts)
-    place = np.repeat(pairs.code != 0.0, pairs.samples.sizes, axis=1)
-    coefficients = np.zeros(place.shape)
-    found: dict[int, Answers] = {}
-    for i in np.argsort(Cs, kind="stable").tolist():
-        beta *= Cs[i] / last
-        last = Cs[i]
-        problems = PairsOfMatrix(*replace(family, C=last).arrays)
-        gaps, steps = np.empty(intercepts.size), np.zeros(intercepts.size, dtype=np.intp)
-        minimise_family(problems, ROUGH, FIRST_TOL, most_steps, beta, gradient, intercepts, gaps, steps)
-        coefficients[place] = beta
-        trained = gradient + y + np.repeat(intercepts, np.diff(family.starts))
-        found[i] = pairs.answers(trained, family.starts, towards @ coefficients.T + intercepts)
-    return [found[i] for i in range(len(Cs))]

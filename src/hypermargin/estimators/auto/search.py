@@ -70,13 +70,16 @@ class Search:
         done += self._try(going_on, folds[done:], "second round")
         return candidates, folds[:done]
 
+    def all_of(self, wanted: Sequence[tuple[Family, list[Parameters]]], folds: Folds) -> list[Candidate]:
+        """Try candidates on all folds, in one round."""
+        candidates = [Candidate(family, parameters) for family, given in wanted for parameters in given]
+        self._try(candidates, folds, "comparison")
+        return candidates
+
     def _part(self, used: np.ndarray) -> Folds:
         """Folds of a part of the samples."""
         rows = used[part_of(self.samples.labels[used], PART, self.seed)]
-        folds = StratifiedKFold(PART_FOLDS, shuffle=True, random_state=self.seed)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            return [(rows[train], rows[test]) for train, test in folds.split(rows, self.samples.labels[rows])]
+        return [(rows[a], rows[b]) for a, b in stratified(self.samples.labels[rows], PART_FOLDS, self.seed)]
 
     def _best(self, candidates: list[Candidate], folds: Folds) -> list[Candidate]:
         """Those that go on; sets what the first round has shown of all."""
@@ -173,6 +176,13 @@ class _Silent:
 
     def at(self, done: int, doing: str = "") -> None:
         pass
+
+
+def stratified(labels: np.ndarray, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Stratified folds, without a warning of classes that are smaller than their number."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labels, labels))
 
 
 def part_of(labels: np.ndarray, size: int, seed: int) -> np.ndarray:

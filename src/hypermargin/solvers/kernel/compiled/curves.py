@@ -39,9 +39,12 @@ def minimise_curves(
     starts: cython.const[cython.Py_ssize_t][::1],
     factors: cython.const[cython.double][::1],
     tol: cython.double,
+    recentre: cython.bint,
     planes: cython.double[:, :, ::1],
 ):
     """Coefficients u and intercept b, ``score = x.u + b``, of every problem for every factor of the weights.
+
+    Without `recentre` they are those of linear SVMs, on rows of any numbers.
 
     Parameters
     ----------
@@ -67,8 +70,13 @@ def minimise_curves(
         for p in range(starts.shape[0] - 1):
             first, past = starts[p], starts[p + 1]
             centre = vectors[3]
-            _mean(X[first:past], weight[first:past], centre, vectors[2])
-            _into_frame(X[first:past], centre, rows)
+            if recentre:
+                _mean(X[first:past], weight[first:past], centre, vectors[2])
+                _into_frame(X[first:past], centre, rows)
+            else:
+                centre[0] = 1.0
+                centre[1:] = 0.0
+                rows[: past - first] = X[first:past]
             for k in range(m + 1):
                 vectors[0, k] = 0.0
             for q in range(factors.shape[0]):
