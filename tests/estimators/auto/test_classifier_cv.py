@@ -72,6 +72,15 @@ def test_the_table_is_what_scikit_learn_measures(key, estimator, chosen, mixture
     np.testing.assert_allclose(scores_in_table(model)[key], expected, atol=1.5 / 22)
 
 
+def test_the_table_is_that_of_estimators_with_more_classes_than_are_taken_in_pairs():
+    X, y = make_gaussian_mixture(8, 22, scale=0.5, random_state=0, return_X_y=True)
+    folds = list(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y))
+    grid = {"curve": [{"C": 1.0}], "kernel": [{"kernel": "laplacian", "gamma": 1.0, "C": 1.0}]}
+    found = HyperbolicClassifierCV(grid, cv=folds, refit=False).fit(X, y).cv_results_["mean_test_score"]
+    own = HyperbolicSVC(boundary="curve"), HyperbolicKernelSVC(kernel="laplacian", gamma=1.0)
+    np.testing.assert_allclose(found, [cross_val_score(each, X, y, cv=folds).mean() for each in own], atol=0.02)
+
+
 def test_the_best_row_is_explained_and_refitted(chosen, mixture):
     model, _ = chosen
     table = model.cv_results_

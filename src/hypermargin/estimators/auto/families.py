@@ -82,15 +82,16 @@ class Pairs:
     rows: np.ndarray
     samples: TrainingSet
     code: np.ndarray
+    multi_class: str
 
     @classmethod
-    def of(cls, samples: Samples, train: np.ndarray) -> "Pairs":
-        """Those of one-vs-one."""
+    def of(cls, samples: Samples, train: np.ndarray, multi_class: str) -> "Pairs":
+        """Those of the scheme that is called `multi_class`."""
         rows = train[np.argsort(samples.labels[train], kind="stable")]
         own = samples.take(rows)
         _, sizes = np.unique(own.labels, return_counts=True)
         bounds = [0, *np.cumsum(sizes).tolist()]
-        return cls(rows, TrainingSet(own.X, bounds, own.weight), make_scheme("ovo", sizes.size).code)
+        return cls(rows, TrainingSet(own.X, bounds, own.weight), make_scheme(multi_class, sizes.size).code, multi_class)
 
     def family(self, gram: Array) -> KernelProblemFamily:
         """The problems with C = 1 in flat arrays, and a matrix that they share, of whichever kernel."""
@@ -141,8 +142,8 @@ class Pairs:
 
     def _answers(self, trained: Array, starts: np.ndarray, tested: Array) -> Answers:
         """From scores of the training samples of every problem, flat, and of the tested points, (n, n_problems)."""
-        platt = calibrate(self.samples, self.code, lambda k: trained[starts[k] : starts[k + 1]])
-        scheme = make_scheme("ovo", len(self.samples.sizes), lambda: platt)
+        scheme = make_scheme(self.multi_class, len(self.samples.sizes), lambda: platt, joint=True)
+        platt = calibrate(self.samples, self.code, lambda k: trained[starts[k] : starts[k + 1]], scheme.joint)
         return Answers(scheme.probability(tested), scheme.decision(tested))
 
 
@@ -246,7 +247,8 @@ class CurveFamily(GeodesicFamily):
         if any(set(each) - {"C"} for each in candidates) or samples.X.shape[1] > FEW_DIMENSIONS:
             model = self.model({"tol": ROUGH, **candidates[0]})
             return [_on_path(model, _path(candidates), samples.take(train), samples.X[test]) for train, test in folds]
-        return [Pairs.of(samples, train).on_planes(_path(candidates), samples.X[test]) for train, test in folds]
+        Cs, scheme = _path(candidates), HyperbolicSVC().multi_class
+        return [Pairs.of(samples, train, scheme).on_planes(Cs, samples.X[test]) for train, test in folds]
 
 
 class NeighbourFamily(Family):
@@ -342,7 +344,7 @@ class KernelFamily(Family):
             return [_on_path(model, Cs, samples.take(train), samples.X[test]) for train, test in folds]
         used = np.unique(np.concatenate([rows for fold in folds for rows in fold]))
         gram = kernel.profile(self._chords.of(samples, used), samples.X.shape[1] - 1, np)
-        return [Pairs.of(samples, train).on_matrix(Cs, gram, used, test) for train, test in folds]
+        return [Pairs.of(samples, train, model.multi_class).on_matrix(Cs, gram, used, test) for train, test in folds]
 
 
 class Chords:

@@ -181,9 +181,9 @@ class Twin(Family):
             return [[self._neighbours(each, Z, samples.labels, *fold) for each in candidates] for fold in folds]
         Cs, own = [each["C"] for each in candidates], Samples(Z, samples.labels, None)
         if self.kind == "straight" and Z.shape[1] <= FEW_DIMENSIONS:
-            return [Pairs.of(own, train).on_planes(Cs, Z[test], recentre=False) for train, test in folds]
+            return [Pairs.of(own, train, "ovo").on_planes(Cs, Z[test], recentre=False) for train, test in folds]
         gram = np.exp(-candidates[0]["width"] * cdist(Z, Z, "sqeuclidean")) if self.kind == "kernel" else Z @ Z.T
-        return [Pairs.of(own, train).on_matrix(Cs, gram, np.arange(len(Z)), test) for train, test in folds]
+        return [Pairs.of(own, train, "ovo").on_matrix(Cs, gram, np.arange(len(Z)), test) for train, test in folds]
 
     def _neighbours(
         self, parameters: Parameters, Z: Array, labels: np.ndarray, train: np.ndarray, test: np.ndarray
