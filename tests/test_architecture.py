@@ -78,7 +78,7 @@ STUDY_ARROWS: dict[str, set[str]] = {
     "commands": {"engine", "reproduction", "problem_set", "robustness", "accuracy"},
 }
 #: What commands everywhere share.
-OF_COMMANDS = {"hypermargin.cli.console"}
+OF_COMMANDS = {"hypermargin.cli.console", "hypermargin.cli.options"}
 #: The version is a fact about the package, which these parts print.
 TELL_THE_VERSION = {"certificates", "cli"}
 
