@@ -7,8 +7,7 @@ parts of the space away from the optimum are proved to have larger values.
 from dataclasses import replace
 
 from hypermargin.solvers.exact.compiled.region import QUERY
-from hypermargin.solvers.exact.finish import make_certificate
-from hypermargin.solvers.exact.runs import make_search
+from hypermargin.solvers.exact.runs import make_certificate, make_search
 
 
 def partial_certificate(problem, best, factor=1.01):

@@ -6,8 +6,8 @@ import pytest
 from hypermargin import MarginProblem, solve
 from hypermargin.certificates.core.objective import enclose_objective
 from hypermargin.certificates.two_regions import enclosed_two_regions
-from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.method import Exact
+from hypermargin.solvers.exact.runs import QuickResult
 from reference.instances import FAMILIES, make_instance
 
 

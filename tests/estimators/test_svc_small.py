@@ -18,7 +18,7 @@ from hypermargin.estimators.calibration import fit_platt
 from hypermargin.geometry import boost, lift
 from hypermargin.geometry.models import from_lorentz
 from hypermargin.problems import GeodesicBall
-from hypermargin.solvers.exact.finish import QuickResult
+from hypermargin.solvers.exact.runs import QuickResult
 
 
 @pytest.fixture(scope="module")

@@ -30,8 +30,8 @@ from hypermargin.progress import tracked
 from hypermargin.solvers import Solution, get_solver, make_solver, solve_path
 from hypermargin.solvers.base import option_names
 from hypermargin.solvers.curve import solve_curve_path
-from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.method import Exact
+from hypermargin.solvers.exact.runs import QuickResult
 from hypermargin.solvers.solving import costs_within_reach, solve_lazily
 
 AnySamples = TrainingSet | BlockedSamples

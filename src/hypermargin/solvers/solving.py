@@ -11,8 +11,8 @@ from hypermargin.solvers.base import Outcome, Solution, Solver, judge, make_solv
 from hypermargin.solvers.common.threads import threads_for
 
 if TYPE_CHECKING:
-    from hypermargin.solvers.exact.finish import QuickResult
     from hypermargin.solvers.exact.method import Exact
+    from hypermargin.solvers.exact.runs import QuickResult
 
 #: Costs outside of these are beyond reach: their squares are no doubles.
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100

@@ -13,7 +13,7 @@ from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall
 from hypermargin.solvers import Status, solve, solve_path
-from hypermargin.solvers.exact.cut_sources import FixedTimeOptimum
+from hypermargin.solvers.exact.interior_point import FixedTimeOptimum
 from hypermargin.solvers.exact.working_sets import Margins, Samples, WorkingSets
 
 

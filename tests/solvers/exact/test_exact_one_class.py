@@ -6,8 +6,8 @@ from scipy.optimize import minimize_scalar
 
 from hypermargin import MarginProblem, Status, solve, solve_path
 from hypermargin.problems import Ball, Box, CrossPolytope, Ellipsoid, GeodesicBall
-from hypermargin.solvers.exact.finish import best_along_axes
 from hypermargin.solvers.exact.frames import Frame
+from hypermargin.solvers.exact.runs import best_along_axes
 from reference.objective import lift
 
 

@@ -7,8 +7,8 @@ from hypermargin import MarginProblem, Status, solve
 from hypermargin.geometry import boost, lift
 from hypermargin.problems import GeodesicBall
 from hypermargin.solvers import Outcome
-from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.method import Exact
+from hypermargin.solvers.exact.runs import QuickResult
 from reference.instances import judged_instances, make_instance, risk_minimiser_is_timelike
 from reference.scip import solve_scip
 

@@ -6,9 +6,9 @@ import pytest
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers import Status, solve
-from hypermargin.solvers.exact import cut_sources, oracle
-from hypermargin.solvers.exact.cut_sources import Box, everything_open, screen
+from hypermargin.solvers.exact import oracle, screening
 from hypermargin.solvers.exact.runs import make_search
+from hypermargin.solvers.exact.screening import Box, everything_open, screen
 
 
 def some_problem(n=3000, dim=2, weighted=False, **options):
@@ -62,7 +62,7 @@ def test_screening_changes_the_time_not_the_answer(monkeypatch, C, timelike):
     problem = some_problem(4000, weighted=True, C=C, allow_timelike=timelike)
     plain = solve(problem)
     assert plain.info["full_passes"] == plain.info["passes"]
-    monkeypatch.setattr(cut_sources, "LEAST_SAMPLES", 1000)
+    monkeypatch.setattr(screening, "LEAST_SAMPLES", 1000)
     monkeypatch.setattr(oracle, "LEAST_PART", 200)
     screened = solve(problem)
     assert screened.status is plain.status is Status.OPTIMAL
@@ -71,16 +71,16 @@ def test_screening_changes_the_time_not_the_answer(monkeypatch, C, timelike):
 
 
 def test_degenerate_problems_and_one_class_are_screened_too(monkeypatch):
-    monkeypatch.setattr(cut_sources, "LEAST_SAMPLES", 100)
+    monkeypatch.setattr(screening, "LEAST_SAMPLES", 100)
     monkeypatch.setattr(oracle, "LEAST_PART", 50)
     X, y = make_gaussian_mixture([150, 1200], 2, centers=[[0.0, 0.0], [0.1, 0.0]], random_state=0, return_X_y=True)
     screened = solve(MarginProblem(X, 2.0 * y - 1.0))
-    monkeypatch.setattr(cut_sources, "LEAST_SAMPLES", 10**9)
+    monkeypatch.setattr(screening, "LEAST_SAMPLES", 10**9)
     plain = solve(MarginProblem(X, 2.0 * y - 1.0))
     assert plain.info["splits"] > 0
     assert screened.status is plain.status is Status.OPTIMAL
     assert screened.objective == pytest.approx(plain.objective, rel=1e-6)
-    monkeypatch.setattr(cut_sources, "LEAST_SAMPLES", 100)
+    monkeypatch.setattr(screening, "LEAST_SAMPLES", 100)
     assert solve(MarginProblem(X, np.ones(len(y)))).objective == 0.0
 
 

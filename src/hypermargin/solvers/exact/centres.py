@@ -41,6 +41,8 @@ def centred(oracle: HingeOracle, w: Array, objective: float, timelike_allowed: b
         other = _deepest(columns, oracle.factor * costs, w, objective)
     else:
         return w
+    if float(np.abs(other - w).max()) <= AT_VERTEX * float(np.abs(w).max()):
+        return w
     risk, form = oracle(other)[0], float(quadratic_form(other))
     grown = risk + (max(form, 0.0) / 2.0 if timelike_allowed else 0.0) > objective * (1.0 + MOST_GROWTH)
     return w if grown else other

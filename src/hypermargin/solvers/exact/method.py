@@ -16,10 +16,9 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, register
 from hypermargin.solvers.exact.asinh.search import solve_asinh
 from hypermargin.solvers.exact.compiled.search import Search
-from hypermargin.solvers.exact.finish import QuickResult
 from hypermargin.solvers.exact.frames import first_frame
 from hypermargin.solvers.exact.restarts import solve_hard_margin, solve_soft_margin
-from hypermargin.solvers.exact.runs import CUTS, Runner, is_small
+from hypermargin.solvers.exact.runs import CUTS, QuickResult, Runner, is_small
 
 #: The gap to which the hinge is solved before a search for the asinh optimum.
 ROUGH_START = 1e-4

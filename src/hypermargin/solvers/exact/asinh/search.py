@@ -31,9 +31,9 @@ from hypermargin.solvers.base import Outcome, Status
 from hypermargin.solvers.exact.asinh.compiled.model import Model
 from hypermargin.solvers.exact.asinh.compiled.samples import Samples
 from hypermargin.solvers.exact.compiled.search import bisected, faces
-from hypermargin.solvers.exact.finish import best_along_axes, checked_outcome, history_dict
 from hypermargin.solvers.exact.frames import first_frame
 from hypermargin.solvers.exact.oracle import side_of
+from hypermargin.solvers.exact.runs import best_along_axes, checked_outcome, history_dict
 
 #: Boxes that a search may hold with samples of their own, in numbers of samples: beyond it the newest box is next.
 MOST_HELD = 50_000_000
