@@ -215,3 +215,19 @@ def test_where_doubles_leave_it_open_the_reference_decides_and_a_true_certificat
     forged = replace(solution.certificate, statement=replace(solution.certificate.statement, bound=1e-3))
     with pytest.raises(CertificateError, match=r"states the lower bound 0\.001"):
         forged.verify(problem)
+
+
+@pytest.mark.parametrize("kind", ["plain", "GeodesicBall", "Box", "hard"])
+def test_a_frame_of_another_dimension_is_refused_before_compiled_code_sees_it(kind):
+    """Compiled loops look up no lengths: a centre that is too short made them write beyond their rows."""
+    problem, solution = solved(kind, 2)
+    natural = replace(solution.certificate, statement=None)
+    for centre in (np.zeros(0), np.zeros(1), np.zeros(5), np.zeros(500), np.zeros((2, 1))):
+        damaged = (
+            replace(natural, centre=centre)
+            if kind != "hard"
+            else replace(natural, soft=replace(natural.soft, centre=centre))
+        )
+        for check in (damaged.objective_for, damaged.bound_for, damaged.verify):
+            with pytest.raises(CertificateError, match="not for dimension 2"):
+                check(problem)

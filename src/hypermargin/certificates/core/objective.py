@@ -14,7 +14,7 @@ from flint import fmpq
 
 from hypermargin.arithmetic import UNIT_ROUNDOFF, above, below, exact_form, rounding_factor
 from hypermargin.arrays import Array
-from hypermargin.certificates.core.certificate import Answer
+from hypermargin.certificates.core.certificate import Answer, CertificateError
 from hypermargin.certificates.core.sums import risk_of_block
 
 #: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
@@ -66,6 +66,8 @@ def answer_above(answer: Answer, problem: Any, centre: Array, precise: bool) -> 
     Where doubles leave the objective open by more than `SHARP`, double-double arithmetic encloses it.
     """
     upper, data_centre = inf, problem.centre[1:]
+    if centre.shape != data_centre.shape:  # compiled code looks up no lengths
+        raise CertificateError(f"the certificate is not for dimension {problem.dim}")
     with np.errstate(all="ignore"):  # what overflows bounds nothing
         for frame in ((centre, precise), (data_centre, False), (centre, True), (data_centre, True)):
             found = enclose_objective(problem, answer.w, answer.w_low, *frame)
