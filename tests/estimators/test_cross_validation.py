@@ -230,6 +230,12 @@ def test_bad_weights_and_folds_are_refused(two_blobs):
         HyperbolicSVCCV(Cs=CS, cv=2).fit(X, y, sample_weight=np.ones(y.size - 1))
     with pytest.raises(ValueError, match="groups"):
         HyperbolicSVCCV(Cs=CS, cv=GroupKFold(2)).fit(X, y)
+    groups = np.arange(len(y)) % 5
+    folds = list(GroupKFold(2).split(X, y, groups))
+    np.testing.assert_array_equal(
+        HyperbolicSVCCV(Cs=CS, cv=GroupKFold(2)).fit(X, y, groups=groups).scores_,
+        HyperbolicSVCCV(Cs=CS, cv=folds).fit(X, y).scores_,
+    )
     with pytest.raises(NotFittedError):
         HyperbolicSVCCV().predict(X)
 

@@ -1,9 +1,12 @@
 """What every classifier here shares: coordinates to unit Lorentz points, labels to indices, weights to one number."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection
+from functools import wraps
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -58,6 +61,30 @@ def or_none(rule: Rule) -> Rule:
 POSITIVE: Rule = (lambda value: isinstance(value, Real) and 0.0 < float(value) < np.inf, "positive")
 TRUE_OR_FALSE: Rule = (lambda value: isinstance(value, bool | np.bool_), "True or False")
 AN_INTEGER: Rule = (lambda value: isinstance(value, Integral), "an integer")
+
+
+Estimator = TypeVar("Estimator", bound=type[BaseEstimator])
+
+
+def keyword_only(kind: Estimator) -> Estimator:
+    """Class decorator: parameters but for the first should be given by name, and a call that does not is warned of."""
+    given = kind.__init__
+    names = [*signature(kind).parameters]
+
+    @wraps(given)
+    def init(self, *args: Any, **parameters: Any) -> None:
+        if len(args) > 1:
+            wanted = ", ".join(f"{name}=..." for name in names[1 : len(args)])
+            warnings.warn(
+                f"{kind.__name__} will take its parameters by name only from version 1.0 on, but for {names[0]}: "
+                f"pass {wanted}",
+                FutureWarning,
+                stacklevel=2,
+            )
+        given(self, *args, **parameters)
+
+    kind.__init__ = init
+    return kind
 
 
 class HyperbolicEstimator(BaseEstimator):

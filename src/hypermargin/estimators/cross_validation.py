@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.data.ingest import KleinWarning, RadiusWarning, to_unit
+from hypermargin.estimators.base import keyword_only
 from hypermargin.estimators.scoring import takes_weights
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.problems.margin import check_weights
@@ -32,6 +33,7 @@ class SearchParameters:
     scoring: Any = None
 
 
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicSVCCV(HyperbolicSVC, SearchParameters):
     """Large-margin classifier in hyperbolic space that chooses its C by cross-validation.
@@ -65,6 +67,17 @@ refine, solver_options, n_jobs, random_state, verbose, loss
     classes_, coef_, intercept_, solutions_, gaps_, statuses_, n_iter_, probA_, probB_, n_features_in_, \
 feature_names_in_
         Of the final fit, as in `HyperbolicSVC`.
+
+    Examples
+    --------
+    >>> from hypermargin import HyperbolicSVCCV
+    >>> from hypermargin.datasets import make_gaussian_mixture
+    >>> X, y = make_gaussian_mixture(60, 3, random_state=0, return_X_y=True)
+    >>> model = HyperbolicSVCCV(Cs=[0.1, 1.0, 10.0]).fit(X, y)
+    >>> model.scores_.shape
+    (5, 3)
+    >>> model.C_ in (0.1, 1.0, 10.0)
+    True
     """
 
     def _chosen_C(self) -> float:
@@ -73,10 +86,12 @@ feature_names_in_
 
     C: ClassVar[property] = property(_chosen_C)  # type: ignore[misc]  # no parameter here
 
-    def fit(self, X, y=None, sample_weight=None) -> "HyperbolicSVCCV":
+    def fit(self, X, y=None, sample_weight=None, groups=None) -> "HyperbolicSVCCV":
         """Choose C by cross-validation, then fit to all of X, shape (n, width), with labels y.
 
         Weights, shape (n,), multiply C in every fit, and weigh the test scores as well where the scorer takes weights.
+        `groups`, shape (n,), are for splitters that keep groups together, such as `GroupKFold`; a pipeline or search
+        hands them on after ``set_fit_request(groups=True)``.
         """
         self.Cs_ = self._candidates()
         checked, y = self._validated(X, y)
@@ -85,7 +100,7 @@ feature_names_in_
         scorer = check_scoring(self._with_C(1.0), scoring=self.scoring)
         scored_weight = weight if takes_weights(scorer) else None
         scores = []
-        folds = list(check_cv(self.cv, y, classifier=True).split(checked, y))
+        folds = list(check_cv(self.cv, y, classifier=True).split(checked, y, groups))
         for train, test in tracked(folds, "folds", len(folds), closing=True) if self.verbose >= 1 else folds:
             with warnings.catch_warnings():
                 for told_once in (ConvergenceWarning, KleinWarning, RadiusWarning):  # by the final fit

@@ -21,13 +21,15 @@ class TrainingSet:
 
     Within a class rows are in an order that depends on their values only, and equal rows are one row with the sum of
     their weights. So a fit does not depend on the order of the samples, and a weight of 2 equals the sample twice,
-    exactly, whatever the solver. `weight` is None where every weight is 1.
+    exactly, whatever the solver. `weight` is None where every weight is 1; `order` are the rows of the samples in what
+    was given, of equal ones one.
     """
 
     X: Array
     bounds: list[int]
     weight: Array | None
     uncertainty: Any = None
+    order: np.ndarray | None = None
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -86,7 +88,7 @@ def training_set(
     elif weight is not None:
         weight = weight[order]
     points, labels = points[order], labels[order]
-    return TrainingSet(points, [0, *np.cumsum(np.bincount(labels)).tolist()], weight, uncertainty)
+    return TrainingSet(points, [0, *np.cumsum(np.bincount(labels)).tolist()], weight, uncertainty, order)
 
 
 def canonical_order(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,14 @@
 """The kernel classifier: large margins in the Hilbert space of a kernel of the hyperbolic distance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.base import POSITIVE, at_least, or_none
+from hypermargin.estimators.base import POSITIVE, at_least, keyword_only, or_none
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.kernel_fitting import (
     PARAMETERS,
@@ -34,6 +34,7 @@ BLOCK_ENTRIES = 1 << 23
 
 
 @storable
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicKernelSVC(SolvedClassifier):
     """Large-margin classifier with a kernel of the hyperbolic distance.
@@ -76,6 +77,10 @@ class HyperbolicKernelSVC(SolvedClassifier):
         Where kernel values came from: "matrix", "matrices" (one for each binary problem), "rows" or "landmarks".
     support_vectors_ : (n_support, d + 1) array
         Unit Lorentz points that scores depend on: training points, or landmarks.
+    support_ : (n_support,) array of int
+        Their rows in X; of equal points one.
+    n_support_ : (n_classes,) array of int
+        How many there are of each class.
     dual_coef_ : (n_problems, n_support) array
         The score of x in a problem is ``sum_j dual_coef_j k(x_j, x) + intercept``.
     solutions_ : list of Solution
@@ -83,6 +88,17 @@ class HyperbolicKernelSVC(SolvedClassifier):
     classes_, intercept_, gaps_, statuses_, n_iter_, probA_, probB_, n_features_in_, feature_names_in_
         As in `HyperbolicSVC`. `solutions_`, `probA_` and `probB_` are made of what `fit` has found when they are first
         asked for.
+
+    Examples
+    --------
+    >>> from hypermargin import HyperbolicKernelSVC
+    >>> from hypermargin.datasets import make_gaussian_mixture
+    >>> X, y = make_gaussian_mixture(60, 3, random_state=0, return_X_y=True)
+    >>> model = HyperbolicKernelSVC(C=10.0).fit(X, y)
+    >>> model.predict(X[::60])
+    array([0, 1, 2])
+    >>> bool(len(model.support_) == model.n_support_.sum() < len(X))
+    True
     """
 
     C: float = 1.0
@@ -139,7 +155,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
         samples = problems.samples
         if problems.landmarks is not None:
             assert problems.features is not None
-            self.support_vectors_ = samples.X[problems.landmarks.chosen]
+            support = problems.landmarks.chosen
             normals = [
                 solution.w @ problems.features[problems.rows_of(k)] for k, solution in enumerate(self.solutions_)
             ]
@@ -148,7 +164,10 @@ class HyperbolicKernelSVC(SolvedClassifier):
         else:
             coefficients = problems.coefficients(answers)
             support = np.flatnonzero(coefficients.any(axis=0))
-            self.support_vectors_, self.dual_coef_ = samples.X[support], coefficients[:, support]
+            self.dual_coef_ = coefficients[:, support]
+        assert samples.order is not None
+        self.support_vectors_, self.support_ = samples.X[support], samples.order[support]
+        self.n_support_ = np.histogram(support, samples.bounds)[0]
         self._warn_of_statuses()
 
     def binary_problems(self, X, y, sample_weight=None) -> list[Any]:
@@ -178,7 +197,10 @@ class HyperbolicKernelSVC(SolvedClassifier):
 
     def _training_set(self, X, y, sample_weight, *, reset: bool = True) -> tuple[np.ndarray, TrainingSet]:
         given = self._labelled_samples(X, y, sample_weight, reset=reset)
-        return given.classes, training_set(given.X, given.labels, given.weight, self._fitted_points(given))
+        samples = training_set(given.X, given.labels, given.weight, self._fitted_points(given))
+        if given.kept is not None:
+            samples = replace(samples, order=given.kept[samples.order])
+        return given.classes, samples
 
     def _kernel_for(self, samples: TrainingSet) -> KernelFunction:
         kernel = chosen_kernel(self.kernel, self._kernel_parameters(), samples.X, samples.weight, self.curvature)
@@ -264,6 +286,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
             "method": self.method_,
             "landmark_factor": getattr(self, "_landmark_factor", None),
             "solutions": solutions,
+            "support": [self.support_, self.n_support_] if hasattr(self, "support_") else None,
         }
 
     def _restore(self, state: dict[str, Any], *beside: Array) -> None:
@@ -275,6 +298,8 @@ class HyperbolicKernelSVC(SolvedClassifier):
         self.support_vectors_, self.dual_coef_ = state["support_vectors_"], state["dual_coef_"]
         if state["landmark_factor"] is not None:
             self._landmark_factor = state["landmark_factor"]
+        if state.get("support") is not None:  # files of before have none
+            self.support_, self.n_support_ = state["support"]
 
 
 def _named(kernel: KernelFunction) -> tuple[str, dict[str, float]] | None:

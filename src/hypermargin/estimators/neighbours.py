@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.estimators.base import PackedClassifier, at_least, is_whole, one_of
+from hypermargin.estimators.base import PackedClassifier, at_least, is_whole, keyword_only, one_of
 from hypermargin.estimators.model_file import storable
 from hypermargin.estimators.neighbour_search import Neighbours, NeighbourSearch, make_search
 from hypermargin.geometry.lorentz import curvature_scale
@@ -18,6 +18,7 @@ WEIGHTS = ("uniform", "distance")
 
 
 @storable
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicKNeighborsClassifier(PackedClassifier):
     """Vote of the nearest points of hyperbolic space, by k or by radius.
@@ -47,6 +48,17 @@ class HyperbolicKNeighborsClassifier(PackedClassifier):
     ----------
     classes_ : (n_classes,) array
     n_samples_fit_ : int
+
+    Examples
+    --------
+    >>> from hypermargin import HyperbolicKNeighborsClassifier
+    >>> from hypermargin.datasets import make_gaussian_mixture
+    >>> X, y = make_gaussian_mixture(60, 3, random_state=0, return_X_y=True)
+    >>> model = HyperbolicKNeighborsClassifier(5).fit(X, y)
+    >>> model.predict(X[::60])
+    array([0, 1, 2])
+    >>> model.kneighbors(X[:1], 1, return_distance=False)
+    array([[0]])
     """
 
     n_neighbors: int = 15

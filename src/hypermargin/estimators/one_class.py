@@ -26,7 +26,7 @@ from scipy import sparse
 from sklearn.base import OutlierMixin
 
 from hypermargin.arrays import Array, row_blocks
-from hypermargin.estimators.base import POSITIVE, HyperbolicEstimator
+from hypermargin.estimators.base import POSITIVE, HyperbolicEstimator, keyword_only
 from hypermargin.estimators.inputs import canonical_order
 from hypermargin.estimators.kernel_fitting import (
     PARAMETERS,
@@ -64,6 +64,7 @@ class Anchored:
         return values
 
 
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicOneClassSVM(OutlierMixin, HyperbolicEstimator):
     """Detector of outliers in hyperbolic space: a kernel of the distance, or the smallest ball.
@@ -85,7 +86,7 @@ class HyperbolicOneClassSVM(OutlierMixin, HyperbolicEstimator):
     offset_ : float
         ``decision_function(X) = score_samples(X) - offset_``, negative for outliers.
     support_ : (n_support,) array of int
-        Rows of the training points on the boundary or outside; of equal ones the first.
+        Rows of the training points on the boundary or outside; of equal ones one.
     support_vectors_ : (n_support, d + 1) array
         Unit Lorentz points.
     dual_coef_ : (n_support,) array

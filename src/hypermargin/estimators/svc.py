@@ -16,6 +16,7 @@ from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
 from hypermargin.data.executors import BatchPolicy, DataSource, run_batched
 from hypermargin.data.inputs import data_source, is_blocked
+from hypermargin.estimators.base import keyword_only
 from hypermargin.estimators.calibration import fit_of_blocks
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
@@ -50,6 +51,7 @@ BOUNDARIES = ("geodesic", "curve")
 
 
 @storable
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicSVC(SolvedClassifier):
     """Large-margin classifier in hyperbolic space.
@@ -137,6 +139,19 @@ default="lorentz"
 
     With skops, ``skops.io.load(file, trusted=["hypermargin.estimators.svc.HyperbolicSVC"])`` is enough, certificates
     included. `hypermargin.estimators.save_model` needs no such list.
+
+    Examples
+    --------
+    >>> from hypermargin import HyperbolicSVC
+    >>> from hypermargin.datasets import make_gaussian_mixture
+    >>> X, y = make_gaussian_mixture(60, 3, random_state=0, return_X_y=True)
+    >>> model = HyperbolicSVC(C=10.0).fit(X, y)
+    >>> model.predict(X[::60])
+    array([0, 1, 2])
+    >>> model.statuses_[0].name
+    'OPTIMAL'
+    >>> bool(model.gaps_.max() <= 1e-6)
+    True
     """
 
     C: float = 1.0

@@ -41,7 +41,7 @@ from hypermargin.estimators.auto.families import (
 )
 from hypermargin.estimators.auto.search import SHARE_OF_SEARCH, Search, affordable, part_of, worth_the_cost
 from hypermargin.estimators.auto.verdict import Verdict, verdict
-from hypermargin.estimators.base import POSITIVE, HyperbolicClassifier, Rule, or_none
+from hypermargin.estimators.base import POSITIVE, HyperbolicClassifier, Rule, keyword_only, or_none
 from hypermargin.estimators.kernel_fitting import KernelSpreadWarning
 from hypermargin.estimators.model_file import is_plain, model_from_plain, plain_model, storable
 from hypermargin.estimators.scoring import Answers, PrecomputedClassifier, Scorer, positive_class, takes_weights
@@ -169,6 +169,7 @@ def _chosen_has(name: str):
 
 
 @storable
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicClassifierCV(HyperbolicClassifier):
     """The classifier to reach for: it chooses among all families here, and their parameters, by cross-validation.

@@ -18,6 +18,7 @@ from hypermargin.estimators.base import (
     HyperbolicClassifier,
     PackedClassifier,
     at_least,
+    keyword_only,
     one_of,
     or_none,
 )
@@ -243,6 +244,7 @@ class TreeEnsemble(PackedClassifier, BlockPredictor):
 
 
 @storable
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicTreeClassifier(TreeEnsemble):
     """A decision tree whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
@@ -301,6 +303,15 @@ class HyperbolicTreeClassifier(TreeEnsemble):
         What proves the splits of the tree where they are certified; ``split.verify(model.points_)`` checks anew.
     points_ : (n, d + 1) array
         The distinct training points in the frame; kept with certified splits only.
+
+    Examples
+    --------
+    >>> from hypermargin import HyperbolicTreeClassifier
+    >>> from hypermargin.datasets import make_gaussian_mixture
+    >>> X, y = make_gaussian_mixture(60, 3, random_state=0, return_X_y=True)
+    >>> model = HyperbolicTreeClassifier(max_depth=1, random_state=0).fit(X, y)
+    >>> model.get_depth(), model.get_n_leaves()
+    (1, 2)
     """
 
     geometry: str = "lorentz"
@@ -347,6 +358,7 @@ class NumberOfTrees:
 
 
 @storable
+@keyword_only
 @dataclass(eq=False, repr=False)
 class HyperbolicForestClassifier(TreeEnsemble, NumberOfTrees):
     """A forest of trees whose splits are hyperplanes, hypercycles, horocycles and circles of hyperbolic space.
@@ -395,6 +407,17 @@ class HyperbolicForestClassifier(TreeEnsemble, NumberOfTrees):
         Accuracy of these.
     frame_, certified_splits_, points_
         As in `HyperbolicTreeClassifier`.
+
+    Examples
+    --------
+    >>> from hypermargin import HyperbolicForestClassifier
+    >>> from hypermargin.datasets import make_gaussian_mixture
+    >>> X, y = make_gaussian_mixture(60, 3, random_state=0, return_X_y=True)
+    >>> model = HyperbolicForestClassifier(n_estimators=50, oob_score=True, random_state=0).fit(X, y)
+    >>> len(model.trees_)
+    50
+    >>> bool(model.oob_score_ > 0.8)
+    True
     """
 
     bootstrap: bool = True
