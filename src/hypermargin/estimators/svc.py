@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from hypermargin.arrays import Array
 from hypermargin.data.blocks import BlockedSamples, ingest_blocks
@@ -20,7 +21,7 @@ from hypermargin.estimators.base import keyword_only
 from hypermargin.estimators.calibration import fit_of_blocks
 from hypermargin.estimators.inputs import TrainingSet, training_set
 from hypermargin.estimators.model_file import is_plain, storable
-from hypermargin.estimators.multiclass import Scheme
+from hypermargin.estimators.multiclass import OneVsOne, Scheme
 from hypermargin.estimators.radius import Coordinates, Hyperplanes, certified_radius, nearest_adversarial
 from hypermargin.estimators.solved import Results, SolvedClassifier, calibrate
 from hypermargin.geometry.lorentz import covector, curvature_scale
@@ -28,7 +29,7 @@ from hypermargin.geometry.validation import dimension_of
 from hypermargin.problems import UncertaintySet
 from hypermargin.problems.curve import CurveProblem
 from hypermargin.progress import tracked
-from hypermargin.solvers import Solution, get_solver, make_solver, solve_path
+from hypermargin.solvers import Solution, Status, get_solver, make_solver, solve_path
 from hypermargin.solvers.base import option_names
 from hypermargin.solvers.curve import solve_curve_path
 from hypermargin.solvers.exact.method import Exact
@@ -319,6 +320,46 @@ default="lorentz"
             if not is_plain(state["certificate"]):
                 state["certificate"] = None
         return {"probA_": self.probA_, "probB_": self.probB_, "solutions": solutions}
+
+    # -- PyTorch -----------------------------------------------------------------------------------------------------
+
+    def to_torch(self) -> Any:
+        """A `torch.nn.Module` in double precision whose softmax of logits is `predict_proba`, to train or export.
+
+        For two classes or one-vs-rest, with straight boundaries or curves. Where scores of two classes are calibrated
+        against their sign, `predict_proba` follows the sign and the module the calibration.
+        """
+        from hypermargin.torch_head import LorentzHead
+
+        check_is_fitted(self)
+        scheme = self._scheme()
+        if isinstance(scheme, OneVsOne):
+            raise ValueError("one-vs-one has votes and no logits: fit with multi_class='ovr' for to_torch")
+        head = LorentzHead(self.n_features_in_, self.classes_.tolist(), self.geometry, self.curvature, self.calibration)
+        A, B = self.probA_, self.probB_
+        return head.set_planes(-A[:, None] * self.coef_, -(A * self.intercept_ + B))
+
+    @classmethod
+    def from_torch(cls, head: Any) -> "HyperbolicSVC":
+        """The classifier that a `LorentzHead` has become by training; its solutions have no bounds.
+
+        `head` is a module of `to_torch`, or a ``hypermargin.torch_head.LorentzHead`` of its own.
+        """
+        model = cls(
+            boundary="curve",
+            multi_class="ovr",
+            geometry=head.geometry,
+            curvature=head.curvature,
+            calibration=head.calibration,
+        )
+        model.classes_, model.n_features_in_ = np.array(head.classes), head.n_features
+        normals, offsets = head.planes()
+        solutions = [
+            Solution(w, np.inf, -np.inf, Status.CONVERGED, "torch", intercept=float(b))
+            for w, b in zip(normals, offsets, strict=True)
+        ]
+        model._set_results(Results(solutions, lambda: (np.full(len(offsets), -1.0), np.zeros(len(offsets)))))
+        return model
 
     # -- prediction --------------------------------------------------------------------------------------------------
 
