@@ -2,33 +2,45 @@
 
     python benchmarks/fuzz.py --problems 1000000 --jobs 2
     python benchmarks/fuzz.py --mutants 100000 --jobs 2
+    python benchmarks/fuzz.py --coverage 2000
 
 What is found is made smaller and written as a script each; the exit code is then 1. docs/fuzzing.md explains. Mutants
-are certificates with a field or two changed, which the fast check and the reference checker judge side by side.
+are certificates with a field or two changed, which the fast check and the reference checker judge side by side. With
+`--coverage` the sources are interpreted and their branches counted: every second case is drawn near one that reached a
+branch for the first time, and a table says which branches of solver and checker no case has reached.
 """
 
 import argparse
+import json
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from certificates.mutants import KINDS, compare
-from fuzz.cases import BATCH
-from fuzz.shrink import shrunk, write_reproducer
-from fuzz.verdict import PROVED, judge_batch, judge_case
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+from certificates.mutants import KINDS, compare  # noqa: E402 (the folder of the tests is not a package)
+from fuzz.cases import BATCH, Case, draw_batch, near, varied  # noqa: E402
+from fuzz.shrink import shrunk, write_reproducer  # noqa: E402
+from fuzz.verdict import PROVED, judge_batch, judge_case  # noqa: E402
 
 #: Mutants of one certificate: making the certificate then takes less than judging its mutants.
 MUTANTS = 50
+#: The parts of the package whose branches are counted.
+COVERED = ("certificates", "solvers/exact")
 
 
 def judged(judge: Callable[[Any], Any], names: list[Any], jobs: int) -> Iterator[Any]:
@@ -69,6 +81,59 @@ def mutate(options: argparse.Namespace, console: Console) -> int:
     return 1 if found else 0
 
 
+def cover(options: argparse.Namespace) -> int:
+    """Run `draw_covered` where no module is compiled: in a copy of the sources."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "src", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.so", "*.pyd", "*.c"))
+        command = [sys.executable, __file__, "--covered", str(options.coverage)]
+        command += ["--seed", str(options.seed), "--output", str(options.output)]
+        return subprocess.run(command, env={**os.environ, "PYTHONPATH": folder}).returncode
+
+
+def draw_covered(options: argparse.Namespace, console: Console) -> int:
+    """Draw cases, half of them near those that reached new branches; the exit code is 1 if there is a false word."""
+    from coverage import Coverage
+
+    import hypermargin
+
+    home = Path(hypermargin.__file__).parent
+    coverage = Coverage(branch=True, source=[str(home / part) for part in COVERED], data_file=None, messages=False)
+    rng, rare, reached, wrong, number = np.random.default_rng(options.seed), list[Case](), 0, 0, 0
+    fresh = (case for batch in count() for case in draw_batch(options.seed, batch))
+    with Progress(
+        TextColumn("cases"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+    ) as bar:
+        for number in bar.track(range(options.covered)):
+            other = number % 2 and rare
+            case = near(rare[rng.integers(len(rare))], f"near-{number}", rng) if other else varied(next(fresh))
+            coverage.start()
+            complaint = judge_case(case)
+            coverage.stop()
+            data = coverage.get_data()
+            arcs = sum(len(data.arcs(file) or ()) for file in data.measured_files())
+            if arcs > reached:
+                rare.append(case)
+                reached = arcs
+            if complaint is not None:
+                wrong += 1
+                path = write_reproducer(options.output, case, complaint)
+                console.print(f"[bold red]{complaint.kind}[/]: {complaint.sentence} ({path})", soft_wrap=True)
+    options.output.mkdir(parents=True, exist_ok=True)
+    report = options.output / "coverage.json"
+    coverage.json_report(outfile=str(report))
+    table = Table("module", "branches", "reached", "lines with branches that no case took")
+    for name, found in json.loads(report.read_text())["files"].items():
+        total, covered = found["summary"]["num_branches"], found["summary"]["covered_branches"]
+        if total:
+            lines = sorted({line for line, _ in found["missing_branches"]})
+            table.add_row(
+                str(Path(name).relative_to(home)), str(total), f"{covered / total:.0%}", ", ".join(map(str, lines))
+            )
+    console.print(table)
+    console.print(f"{number + 1:,} cases, {len(rare)} that reached new branches; {wrong} false words. All in {report}.")
+    return 1 if wrong else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Look for a false word among small problems of every kind.")
     parser.add_argument("--problems", type=int, default=1_000_000, help="how many (default: a million)")
@@ -78,10 +143,16 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("fuzz-found"), help="folder for what is found")
     parser.add_argument("--most", type=int, default=20, help="stop after so many false words (default: 20)")
     parser.add_argument("--mutants", type=int, default=0, help="judge so many mutants of certificates, and no problems")
+    parser.add_argument("--coverage", type=int, default=0, help="judge so many cases and count branches of the code")
+    parser.add_argument("--covered", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     console, endings, found = Console(), Counter(), 0
     if options.mutants:
         return mutate(options, console)
+    if options.coverage:
+        return cover(options)
+    if options.covered:
+        return draw_covered(options, console)
     batches, started = -(-options.problems // BATCH), time.perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:

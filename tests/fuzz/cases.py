@@ -5,6 +5,7 @@ Each is named by (seed, batch, position). Problems of one batch have as many poi
 another kind of problem.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from zlib import crc32
 
@@ -194,6 +195,27 @@ def varied(case: Case) -> Case:
     if kind < 0.26:
         return _by_route(case, str(rng.choice(ROUTES[1:])))
     return case
+
+
+def near(case: Case, name: str, rng: np.random.Generator) -> Case:
+    """A case that differs from another in one or two respects, such as one that reached a rare branch of the code."""
+    n, d = case.space.shape
+    changes: list[Callable[[Case], Case]] = [
+        lambda c: replace(c, space=c.space * np.exp(rng.normal())),
+        lambda c: replace(c, space=c.space + rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-12.0, 0.0)),
+        lambda c: replace(c, space=c.space[rng.integers(n, size=n)]),
+        lambda c: replace(c, space=_shaped(rng, n, d)),
+        lambda c: replace(c, y=_labels(rng, n)),
+        lambda c: replace(c, tol=float(10.0 ** rng.uniform(-9.0, -1.0))),
+        lambda c: c if c.hard else replace(c, C=tuple(C * float(np.exp(3.0 * rng.normal())) for C in c.C)),
+        lambda c: replace(c, weight=None if rng.random() < 0.3 else 10.0 ** rng.uniform(-6.0, 6.0, size=n)),
+        lambda c: replace(c, passes=int(rng.choice([1, 3, 10, FEW_PASSES]))),
+        lambda c: c if c.method != "exact" or c.hard else _by_route(c, str(rng.choice(ROUTES))),
+    ]
+    changed = replace(case, name=name)
+    for k in rng.choice(len(changes), size=rng.integers(1, 3), replace=False):
+        changed = changes[k](changed)
+    return changed
 
 
 def _by_route(case: Case, route: str) -> Case:
