@@ -43,6 +43,7 @@ ERRORS = {
     "FileError": "hypermargin.safe_io",
     "CertificateError": "hypermargin.certificates",
     "RadiusWarning": "hypermargin.data.ingest",
+    "GeometryWarning": "hypermargin.data.inspecting",
     "KleinWarning": "hypermargin.data.ingest",
     "KernelMemoryWarning": "hypermargin.estimators.kernel_fitting",
     "KernelSpreadWarning": "hypermargin.estimators.kernel_fitting",

@@ -15,6 +15,8 @@ from hypermargin import problems as problems
 from hypermargin import solvers as solvers
 from hypermargin.certificates import Certificate as Certificate
 from hypermargin.certificates import SoftMarginCertificate as SoftMarginCertificate
+from hypermargin.data.inspecting import Inspection as Inspection
+from hypermargin.data.inspecting import inspect as inspect
 from hypermargin.estimators import HyperbolicClassifierCV as HyperbolicClassifierCV
 from hypermargin.estimators import HyperbolicForestClassifier as HyperbolicForestClassifier
 from hypermargin.estimators import HyperbolicKernelSVC as HyperbolicKernelSVC

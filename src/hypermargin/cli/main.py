@@ -28,6 +28,7 @@ EPILOGUE = """start here:
 #: Each command is the module of its name in this folder, which is imported when the command is used.
 COMMANDS = {
     "demo": "fit every method to generated data, print a table, draw pictures",
+    "inspect": "see what coordinates a file holds, and what may be wrong with them",
     "fit": "fit a model to a file of labelled points",
     "predict": "label points with a fitted model",
     "cv": "measure by cross-validation how accurate a classifier is",

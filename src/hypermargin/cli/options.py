@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from hypermargin.cli.console import CommandError, warn
 from hypermargin.cli.reading import FORMATS, Points, Wanted, read_points
 from hypermargin.data.ingest import RIMS
+from hypermargin.data.inspecting import chosen_dialect
 from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import PARAMETERS
@@ -159,7 +160,9 @@ ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
         )
     },
     "geometry": {
-        "--geometry": dict(choices=GEOMETRIES, default="lorentz", help="what the columns are (%(default)s)"),
+        "--geometry": dict(
+            choices=(*GEOMETRIES, "auto"), default="lorentz", help="what the columns are (%(default)s); auto finds out"
+        ),
         "--curvature": dict(type=float, default=1.0, help="the space has curvature minus this (%(default)s)"),
         "--rim": dict(
             choices=RIMS,
@@ -253,6 +256,8 @@ def checked(points: Points, args: argparse.Namespace, model: HyperbolicClassifie
             f"{model.n_features_in_}"
         )
     space = args if model is None else model
+    if space.geometry == "auto":
+        space.geometry, space.curvature = chosen_dialect(points.X)[:2]
     points.check(space.geometry, space.curvature)
     return points
 

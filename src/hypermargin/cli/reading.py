@@ -130,8 +130,9 @@ class Points:
 class Wanted:
     """What is known of a file before it is read: the options of that name, and what a model expects.
 
-    With `labels`, a further file, no column of the table holds labels. A table as wide as the `width` that a model
-    expects is one without labels, and must have the `names` of the columns that the model was fitted to, in that order.
+    With `any_numbers` cells may be NaN or infinite. With `labels`, a further file, no column of the table holds labels.
+    A table as wide as the `width` that a model expects is one without labels, and must have the `names` of the columns
+    that the model was fitted to, in that order.
     """
 
     label: str | None = None
@@ -142,6 +143,7 @@ class Wanted:
     obsm: str | None = None
     width: int | None = None
     names: tuple[str, ...] | None = None
+    any_numbers: bool = False
 
     @classmethod
     def of(cls, args: argparse.Namespace, model: Any = None) -> "Wanted":
@@ -184,7 +186,7 @@ def read_points(path: str, wanted: Wanted = Wanted()) -> Points:
     """Read a file of one of `FORMATS`."""
     kind = wanted.kind_of(path)
     if kind in (".npz", ".npy"):
-        points = _of_arrays(path)
+        points = _of_arrays(path, wanted)
     elif kind == ".h5ad":
         points = _read_h5ad(path, wanted)
     else:
@@ -233,7 +235,8 @@ class Columns:
     def points(self, table: Table) -> Points:
         """The points of a table of the file."""
         try:
-            X = np.column_stack([table.finite(k) for k in self.coordinates])
+            read = table.numbers if self.wanted.any_numbers else table.finite
+            X = np.column_stack([read(k) for k in self.coordinates])
         except NotANumber as error:
             raise CommandError(
                 f"{error}; name the columns of coordinates with --columns and that of labels with --label"
@@ -302,6 +305,8 @@ class Columns:
         if wanted.for_a_model:  # labels are welcome there, and not needed
             spare = len(left) if self.coordinates else len(left) - (wanted.width or 0)
             return left[-1] if spare == 1 else None
+        if wanted.any_numbers and left and _has_fractions(table.texts(left[-1])):
+            return None  # a table of coordinates alone
         if len(left) > 1 and self.coordinates:
             raise CommandError(
                 f"{table.path}: say with --label which column holds the labels: "
@@ -311,15 +316,18 @@ class Columns:
 
     def _labels(self, table: Table, k: int) -> np.ndarray:
         texts = table.texts(k)
-        labels = as_labels(texts)
-        if labels.dtype.kind == "U" and self.wanted.label is None and not self.wanted.for_a_model:
-            fraction = next((text for text in texts if text and not is_number(text)), None)
-            if fraction is None and any(texts) and "" not in texts:
-                raise CommandError(
-                    f"{table.path}: {table.called(k)} was taken for the labels and holds numbers with "
-                    f"fractions, such as {texts[0]}; say with --label which column holds the labels"
-                )
-        return labels
+        if self.wanted.label is None and not self.wanted.for_a_model and "" not in texts and _has_fractions(texts):
+            raise CommandError(
+                f"{table.path}: {table.called(k)} was taken for the labels and holds numbers with fractions, such as "
+                f"{texts[0]}; say with --label which column holds the labels"
+            )
+        return as_labels(texts)
+
+
+def _has_fractions(texts: list[str]) -> bool:
+    """Whether a column holds numbers alone, and not only whole ones, which are no labels."""
+    known = [text for text in texts if text]
+    return as_labels(known).dtype.kind == "U" and all(map(is_number, known))
 
 
 def counts_rows(column: Sequence | np.ndarray) -> bool:
@@ -353,12 +361,13 @@ def _arrays_of(path: str) -> dict[str, np.ndarray]:
         return {name: arrays[name] for name in USED if name in arrays.names}
 
 
-def _of_arrays(path: str) -> Points:
+def _of_arrays(path: str, wanted: Wanted) -> Points:
     arrays = _arrays_of(path)
     X, y, ids = arrays["X"], arrays.get("y"), arrays.get("ids")
     if X.ndim != 2 or X.shape[0] == 0 or X.dtype.kind not in "biuf":
         raise CommandError(f"{path}: the points must be a table of numbers with at least one row, got shape {X.shape}")
-    X = _finite(X, lambda row, column, value: f"{path}: X[{row}, {column}] is {value}")
+    if not wanted.any_numbers:
+        X = _finite(X, lambda row, column, value: f"{path}: X[{row}, {column}] is {value}")
     if ids is not None and len(ids) != len(X):
         raise CommandError(f"{path}: there are {len(X)} points and {len(ids)} ids")
     names = None if ids is None else [str(name) for name in np.ravel(ids)]
@@ -438,7 +447,8 @@ def _read_h5ad(path: str, wanted: Wanted) -> Points:
         adata.file.close()
     if X.ndim != 2 or X.dtype.kind not in "iuf":
         raise CommandError(f"{path}: obsm {basis!r} is no table of numbers")
-    X = _finite(X, lambda row, _, value: f"{path}: cell {ids[row]!r} has {value} in obsm {basis!r}")
+    if not wanted.any_numbers:
+        X = _finite(X, lambda row, _, value: f"{path}: cell {ids[row]!r} has {value} in obsm {basis!r}")
     return Points(X, y, ids=ids, id_name="cell", path=path, place=lambda row: f"cell {ids[row]!r}")
 
 

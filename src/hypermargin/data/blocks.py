@@ -27,6 +27,7 @@ from hypermargin.data.ingest import (
     warn_of_column,
     warn_of_radius,
 )
+from hypermargin.data.inspecting import chosen_dialect
 from hypermargin.data.readers import Rows
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import PointError, dimension_of
@@ -37,6 +38,8 @@ NO_RIM = Rim()
 NO_ROWS = np.empty(0, dtype=np.intp)
 #: Integer labels of a device that span less than this are counted, others are sorted.
 SMALL_RANGE = 1000
+#: Rows of a block from which ``geometry="auto"`` is decided: a wrong one among them is seen.
+ROWS_LOOKED_AT = 1000
 NO_LABELS = "there are no labels"
 
 
@@ -114,6 +117,9 @@ def ingest_blocks(
     `model` has the parameters `geometry`, `curvature` and `class_weight`. With ``reset=False`` points are not looked at
     for another geometry, as they have been before.
     """
+    if model.geometry == "auto":
+        some = [part for part in rows.map_blocks(_some_rows) if len(part)]
+        model.geometry, model.curvature = chosen_dialect(np.concatenate(some or [np.empty((0, 0))]))[:2]
     space = Space(model.geometry, float(model.curvature), reset and model.geometry == "poincare", model.rim)
     checked = rows.map(_checked, space)
     kept = checked.persist(to_disk=not space.is_unit_lorentz)
@@ -134,6 +140,11 @@ def ingest_blocks(
     known = (classes, factors)
     samples = rows.map(_known, space, *known) if kept is None else kept.map(_with_classes, *known)
     return classes, width, BlockedSamples(samples, uncertainty)
+
+
+def _some_rows(rows: Rows) -> Array:
+    """The first rows of a block, to see what their coordinates are."""
+    return np.asarray(to_numpy(rows.X[:ROWS_LOOKED_AT]), dtype=np.float64)
 
 
 # -- a block -----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from sklearn.utils.validation import column_or_1d
 from hypermargin.arrays import Array
 from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm, is_lifted, lift
 from hypermargin.geometry.models import unit_points_of
-from hypermargin.geometry.validation import FARTHEST_RADIUS, MAX_RADIUS, PointError, check_points
+from hypermargin.geometry.validation import FARTHEST_RADIUS, MAX_RADIUS, PointError, check_points, rounding_of
 from hypermargin.problems.margin import check_weights
 
 #: Poincaré embeddings are trained inside the ball of this norm at most: gensim and geoopt both stop at 1e-5 from its
@@ -187,10 +187,7 @@ def _within_doubles(X: Array, geometry: str, scale: float) -> tuple[Array, np.nd
         # Nearer than this to the edge rounding decides on which side of it a point is.
         longest, outside = 1.0 - 2.0**-50, length >= 1.0 - 2.0**-51
         some = np.flatnonzero(outside)
-        with np.errstate(over="ignore"):  # of the shorter formats
-            held = [np.all(X[some].astype(kind) == X[some], axis=1) for kind in (np.float16, np.float32)]
-        rounding = np.select(held, [2.0**-11, 2.0**-24], 2.0**-53)
-        outside[some] = length[some] <= 1.0 + 4.0 * rounding
+        outside[some] = length[some] <= 1.0 + 4.0 * rounding_of(X[some])
     changed = np.flatnonzero(outside)
     if changed.size:
         X = X.copy()
@@ -225,7 +222,7 @@ class Rim(NamedTuple):
     @classmethod
     def of(cls, X: Array, curvature: float) -> "Rim":
         norm = curvature_scale(curvature) * euclidean_norm(X)
-        return cls(int(np.sum(norm > EDGE_OF_TRAINING)), float(norm.max(initial=0.0)))
+        return cls(int(np.sum(norm > EDGE_OF_TRAINING + 1e-12)), float(norm.max(initial=0.0)))
 
     def warn(self, n: int, stacklevel: int = 2) -> None:
         """Warn of Poincaré coordinates that may be Klein coordinates, which lie that far out from radius 6 on.

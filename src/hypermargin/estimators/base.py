@@ -28,7 +28,8 @@ from hypermargin.data.ingest import (
     unit_points,
     warn_of_radius,
 )
-from hypermargin.data.inputs import column_names, is_collection
+from hypermargin.data.inputs import column_names, is_blocked, is_collection
+from hypermargin.data.inspecting import chosen_dialect
 from hypermargin.estimators.conformal import ConformalMixin
 from hypermargin.geometry.lorentz import curvature_scale
 from hypermargin.geometry.validation import MAX_RADIUS, check_geometry, dimension_of
@@ -106,7 +107,8 @@ class HyperbolicEstimator(BaseEstimator):
 
     def _check_space(self) -> None:
         """Refuse a geometry that is unknown, a curvature that is not positive, and parameters that break `RULES`."""
-        check_geometry(self.geometry)
+        if self.geometry != "auto":
+            check_geometry(self.geometry)
         curvature_scale(self.curvature)
         for name, (is_right, wanted) in self.RULES.items():
             value = getattr(self, name, None)
@@ -114,7 +116,12 @@ class HyperbolicEstimator(BaseEstimator):
                 raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
     def _note_manifold(self, X, *, reset: bool) -> None:
-        """Take the curvature from a tensor that knows its manifold, unless another one than the default was stated."""
+        """Take the curvature from a tensor that has a manifold, unless another one than the default was stated.
+
+        With ``geometry="auto"`` geometry and curvature are those that `inspect` finds surest.
+        """
+        if reset and self.geometry == "auto" and not is_blocked(X):  # blocks are looked at by `ingest_blocks`
+            self.geometry, self.curvature = chosen_dialect(X)[:2]
         found = manifold_curvature(X, self.geometry)
         if found is None or np.isclose(found, float(self.curvature), rtol=1e-6, atol=0.0):  # single precision is usual
             return

@@ -4,6 +4,8 @@
 are for data sets: two axes, at least one row, and no point beyond what double precision holds.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -219,18 +221,139 @@ def _hint(X: Array, geometry: str, scale: float, atol: float) -> str:
         found = _curvature_of(X)
         if found is not None and fits("lorentz", factor=float(np.sqrt(found))):
             return f": these look like Lorentz coordinates of curvature -{found:.6g}: pass curvature={found:.6g}"
+    scaled, clip = scaling_of(X), clip_of(X)
+    if scaled:
+        return f": {scaled}"
+    if clip.curvature not in (None, 1.0) and not (geometry == "poincare" and clip.curvature == scale**2):
+        return (
+            f": {clip.n_rows} rows lie at norm {clip.norm:.6g}, where embeddings in a ball of curvature "
+            f"-{clip.curvature:g} end: pass geometry='poincare', curvature={clip.curvature:g}"
+        )
     if geometry in ("lorentz", "halfspace") and fits("poincare"):
         return ": these look like Poincaré coordinates: pass geometry='poincare' (or 'klein')"
     if geometry != "halfspace" and fits("halfspace"):
         return ": these may be half-space or tangent coordinates: pass geometry='halfspace' or 'tangent'"
+    flatter = f", or curvature up to {_flattest(clip.norm):g}" if geometry in ("poincare", "klein") else ""
     return (
         ": these may be tangent vectors at the origin, or the space components of Lorentz coordinates: pass "
-        "geometry='tangent' or 'hyperboloid'"
+        f"geometry='tangent' or 'hyperboloid'{flatter} (hypermargin.inspect(X) lists all that fits)"
     )
 
 
 def _curvature_of(X: Array) -> float | None:
-    """The curvature c for which the rows would lie on ``x * x = 1/c``, by their median; None where there is none."""
-    time, space = X[:, 0], euclidean_norm(X[:, 1:])
+    """The curvature c for which the rows would lie on ``x * x = 1/c``; None where there is none.
+
+    It is the median of the quarter of the rows nearest to the origin, where rounding moves the product least, with no
+    more digits than the rounding of the rows leaves.
+    """
+    near = X[np.argsort(X[:, 0])[: -(-len(X) // 4)]]
+    time, space = near[:, 0], euclidean_norm(near[:, 1:])
     level = float(np.median((time - space) * (time + space)))
-    return 1.0 / level if level > 0.0 and np.all(time > 0.0) else None
+    if not (level > 0.0 and np.all(X[:, 0] > 0.0)):
+        return None
+    allowed = max(1e-12, 8.0 * float(rounding_of(near).max()))
+    shortened = (float(f"{1.0 / level:.{digits}g}") for digits in range(1, 18))
+    return next((c for c in shortened if abs(c * level - 1.0) <= allowed), 1.0 / level)
+
+
+# -- what rows could be ------------------------------------------------------------------------------------------------
+
+#: Distances from the edge of the unit ball at which training stops: of gensim and geoopt in doubles, of others in
+#: doubles, of geoopt in single precision, and of HypLL and hyperbolic networks.
+CLIPS = (1e-5, 1e-3, 4e-3, 1e-15, 1e-7)
+CERTAIN, LIKELY, POSSIBLE = "certain", "likely", "possible"
+
+
+class Dialect(NamedTuple):
+    """Coordinates that rows could be: their name and curvature, how sure that is, and the sign it is told by."""
+
+    geometry: str
+    curvature: float
+    sure: str
+    sign: str
+
+
+class Clip(NamedTuple):
+    """The largest norm, how many rows have it (0 for a single one), and the curvature of the ball that ends there."""
+
+    norm: float
+    n_rows: int
+    curvature: float | None
+
+
+def rounding_of(X: Array) -> Array:
+    """Relative rounding of the shortest number format that holds each row, shape (n,)."""
+    with np.errstate(over="ignore"):  # of the shorter formats
+        held = [np.all(X.astype(kind) == X, axis=1) for kind in (np.float16, np.float32)]
+    return np.select(held, [2.0**-11, 2.0**-24], 2.0**-53)
+
+
+def clip_of(X: Array) -> Clip:
+    """Whether rows lie on the sphere where embeddings in a ball end, and the curvature, of few digits, of that ball."""
+    norms = euclidean_norm(X)
+    top = float(norms.max(initial=0.0))
+    on_top = norms >= top * (1.0 - 8.0 * np.maximum(rounding_of(X), 1e-9))
+    count, rounding = int(np.sum(on_top)), max(float(rounding_of(X[on_top]).max(initial=0.0)), 1e-9)
+    # In short formats norms agree by chance as well.
+    if count < (2 if rounding < 1e-6 else 5) or top == 0.0 or len(np.unique(X[on_top], axis=0)) < 2:
+        return Clip(top, 0, None)
+    for distance in CLIPS:
+        c = ((1.0 - distance) / top) ** 2
+        if abs(c - float(f"{c:.2g}")) <= 16.0 * rounding * c:
+            return Clip(top, count, float(f"{c:.2g}"))
+    return Clip(top, count, None)
+
+
+def scaling_of(X: Array) -> str:
+    """A sentence about columns that a scaler has changed; empty where they do not look so."""
+    if len(X) < 3 or X.shape[1] < 2:
+        return ""
+    if np.all(np.abs(X.mean(axis=0)) < 1e-6) and np.all(np.abs(X.std(axis=0) - 1.0) < 0.5 / len(X) + 1e-6):
+        what = "mean 0 and deviation 1"
+    elif np.all(X.min(axis=0) == 0.0) and np.all(np.abs(X.max(axis=0) - 1.0) < 1e-12):
+        what = "least value 0 and largest 1"
+    else:
+        return ""
+    return f"every column has {what}, as a scaler makes it, which moves points off every model: pass them unscaled"
+
+
+def _flattest(norm: float) -> float:
+    """The curvature c, of two digits, of the smallest ball ``|p| < 1/sqrt(c)`` that holds points of this norm."""
+    c = 1.0 / norm**2
+    digits = f"{c:.1e}"
+    return float(digits) if float(digits) < c else float(f"{c * 0.95:.1e}")
+
+
+def dialects(X: Array) -> list[Dialect]:
+    """All coordinates that the rows of X, shape (n, width), could be, the surest first."""
+    atol = max(1e-6, 8.0 * float(rounding_of(X).max(initial=0.0)))
+    found = []
+
+    def fits(name: str, curvature: float = 1.0) -> bool:
+        return X.shape[1] >= 1 + (name in WIDER) and not np.any(_outside(X, name, float(np.sqrt(curvature)), atol))
+
+    for name, rows in (("lorentz", X), ("lorentz-last", np.roll(X, 1, axis=1))):
+        curvature = 1.0 if fits(name) else _curvature_of(rows) if X.shape[1] > 1 else None
+        if curvature is not None and fits(name, curvature):
+            sign = f"{'the first' if rows is X else 'the last'} column is the time of the others on the hyperboloid"
+            found.append(Dialect(name, curvature, CERTAIN, sign))
+    if X.shape[1] > 2 and fits("polar"):
+        found.append(Dialect("polar", 1.0, CERTAIN, "the columns after the first are a unit vector"))
+    clip, norms = clip_of(X), euclidean_norm(X)
+    if np.all(norms <= 1.0 + 4.0 * rounding_of(X)):
+        found.append(Dialect("poincare", 1.0, LIKELY, f"all norms are below 1 (up to {clip.norm:.9g})"))
+        found.append(Dialect("klein", 1.0, POSSIBLE, "no single point tells it from the Poincaré ball"))
+    if clip.curvature not in (None, 1.0):
+        sign = f"{clip.n_rows} rows lie at norm {clip.norm:.6g}, where embeddings in that ball end"
+        found.insert(0, Dialect("poincare", float(clip.curvature or 1.0), LIKELY, sign))
+    elif np.any(norms >= 1.0):
+        found.append(Dialect("poincare", _flattest(clip.norm), POSSIBLE, "the norms lie in balls of this size or more"))
+    if X.shape[1] == 2 and fits("polar") and X[:, 0].max() > 1.0 and np.ptp(X[:, 1]) > np.pi >= np.ptp(X[:, 1]) / 2.0:
+        found.append(Dialect("polar", 1.0, LIKELY, "a column that is nowhere negative, and one that spans a circle"))
+    if fits("halfspace"):
+        found.append(Dialect("halfspace", 1.0, POSSIBLE, "the last column is positive"))
+    if norms.max(initial=0.0) <= FARTHEST_RADIUS:
+        sign = f"vectors up to length {norms.max(initial=0.0):.4g}, which would be the largest radius"
+        found.append(Dialect("tangent", 1.0, POSSIBLE, sign))
+    found.append(Dialect("hyperboloid", 1.0, POSSIBLE, "any numbers are space components of Lorentz coordinates"))
+    return sorted(found, key=lambda one: (CERTAIN, LIKELY, POSSIBLE).index(one.sure))
