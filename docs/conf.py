@@ -82,5 +82,15 @@ def skip_what_others_wrote(app, what, name, member, skip, options):
     return True if callable(member) and not module.startswith("hypermargin") else skip
 
 
+EXAMPLES = generated_pages.examples()
+
+
+def add_example(app, what, name, thing, options, lines):
+    """Put the example of a public name below its docstring, where that has none of its own."""
+    if name in EXAMPLES and not any(">>>" in line for line in lines):
+        lines += ["", "Examples", "--------", *EXAMPLES[name].strip().splitlines(), ""]
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", add_example, priority=400)  # before napoleon reads the sections
     app.connect("autodoc-skip-member", skip_what_others_wrote)

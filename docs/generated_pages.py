@@ -3,11 +3,13 @@
 import importlib
 import inspect
 import shutil
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import hypermargin
 
+HERE = Path(__file__).parent
 #: The packages of the reference, with a title each: what most users need comes first.
 PACKAGES = {
     "hypermargin.estimators": "Classifiers",
@@ -45,8 +47,8 @@ ERRORS = {
     "RadiusWarning": "hypermargin.data.ingest",
     "GeometryWarning": "hypermargin.data.inspecting",
     "KleinWarning": "hypermargin.data.ingest",
-    "KernelMemoryWarning": "hypermargin.estimators.kernel_fitting",
-    "KernelSpreadWarning": "hypermargin.estimators.kernel_fitting",
+    "KernelMemoryWarning": "hypermargin.estimators",
+    "KernelSpreadWarning": "hypermargin.estimators",
 }
 GALLERY = """Examples
 ========
@@ -140,7 +142,10 @@ def _write_reference(target: Path) -> None:
     made.add("errors.rst")
     names = [*(f"   {package.rpartition('.')[2]}" for package in PACKAGES), "   errors"]
     top = ", ".join(f"``{name}``" for name in sorted(hypermargin.__all__, key=str.lower))
-    opening = f"Everything public. The most used names can be imported from ``hypermargin`` itself: {top}."
+    opening = (
+        f"Everything public. The most used names can be imported from ``hypermargin`` itself: {top}. Examples assume "
+        "``import numpy as np``, ``import networkx`` and ``import hypermargin as hm``."
+    )
     contents = ["", ".. toctree::", "   :maxdepth: 2", "", *names, ""]
     _write(target / "index.rst", "\n".join(["API reference", "=============", "", opening, *contents]))
     for page in target.glob("*.rst"):
@@ -158,8 +163,16 @@ def _errors() -> str:
     )
     parts = [title, "=" * len(title), "", opening, ""]
     for name, module in ERRORS.items():
-        parts += [f".. autoexception:: {module}.{name}", "   :show-inheritance:", ""]
+        public = module.count(".") == 1  # it has a page of its own
+        parts += [f":py:class:`~{module}.{name}`", ""] if public else []
+        parts += [] if public else [f".. autoexception:: {module}.{name}", "   :show-inheritance:", ""]
     return "\n".join(parts)
+
+
+def examples() -> dict[str, str]:
+    """The examples of reference_examples.toml by full name."""
+    read = tomllib.loads((HERE / "reference_examples.toml").read_text(encoding="utf-8"))
+    return {f"hypermargin.{package}.{name}": text for package, own in read.items() for name, text in own.items()}
 
 
 def _row(package: str, name: str, thing: type) -> list[str]:
