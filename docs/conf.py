@@ -50,7 +50,7 @@ if not os.environ.get("DOCS_ONLINE"):
 default_role = "py:obj"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # as a list, with trailing underscores
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
