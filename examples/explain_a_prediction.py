@@ -2,9 +2,9 @@
 Explain a prediction
 ====================
 
-Why is this point in that class, and how far is it from being in another? The score gives the margin,
-``certified_radius`` a distance within which the answer provably cannot change, and ``nearest_adversarial`` a point
-nearby where it does.
+Why is this point in that class, and how far is it from being in another? The score
+gives the margin, ``certified_radius`` a distance within which the answer provably
+cannot change, and ``nearest_adversarial`` a point nearby where it does.
 """
 
 import numpy as np
@@ -26,7 +26,9 @@ for i, label in enumerate(model.predict(points)):
     probability = model.predict_proba(points[i : i + 1]).max()
     assert np.isclose(distance(points[i], elsewhere[i]), length[i], rtol=1e-5)
     other = model.predict(elsewhere[i : i + 1])[0]
-    print(f"{label:<9}{probability:>13.2f}{radius[i]:>22.3f}{length[i]:>21.3f}  {other}")
+    print(
+        f"{label:<9}{probability:>13.2f}{radius[i]:>22.3f}{length[i]:>21.3f}  {other}"
+    )
 
 tree = HyperbolicTreeClassifier(max_depth=2, random_state=0).fit(X, labels)
 print(f"\nA tree can be read:\n{tree.to_text()}")

@@ -2,7 +2,8 @@
 A graph with six labelled nodes
 ===============================
 
-From a networkx graph with a few labelled nodes to predictions for the rest: who joined which karate club?
+From a networkx graph with a few labelled nodes to predictions for the rest: who
+joined which karate club?
 """
 
 import networkx as nx
@@ -16,15 +17,29 @@ graph = nx.karate_club_graph()
 embedding = embed_graph(graph)  # neighbours are near; labels play no part
 print(embedding)
 
-known = {0: "Mr. Hi", 1: "Mr. Hi", 4: "Mr. Hi", 33: "Officer", 32: "Officer", 29: "Officer"}
+known = {
+    0: "Mr. Hi",
+    1: "Mr. Hi",
+    4: "Mr. Hi",
+    33: "Officer",
+    32: "Officer",
+    29: "Officer",
+}
 rest = [node for node in embedding.nodes if node not in known]
-model = HyperbolicSVC(C=10.0).fit(embedding.X[embedding.rows(known)], list(known.values()))
+model = HyperbolicSVC(C=10.0).fit(
+    embedding.X[embedding.rows(known)], list(known.values())
+)
 predicted = model.predict(embedding.X[embedding.rows(rest)])
 
 truth = np.array([graph.nodes[node]["club"] for node in embedding.nodes])
 right = np.mean(predicted == truth[embedding.rows(rest)])
-print(f"{len(known)} members have told their club; {right:.0%} of the other {len(rest)} are predicted right")
+print(
+    f"{len(known)} members have told their club; {right:.0%} of the other {len(rest)} are predicted right"
+)
 display = PoincareDisplay.from_estimator(
-    model, embedding.X, truth, edges=embedding.rows(np.ravel(graph.edges)).reshape(-1, 2)
+    model,
+    embedding.X,
+    truth,
+    edges=embedding.rows(np.ravel(graph.edges)).reshape(-1, 2),
 )
 display.figure_.savefig("graph_to_predictions.png", dpi=150)

@@ -2,7 +2,8 @@
 Class weights for a rare subtree
 ================================
 
-A subtree that holds a twentieth of a random tree: plain and balanced weights, drawn with the subtree in front.
+A subtree that holds a twentieth of a random tree: plain and balanced weights,
+drawn with the subtree in front.
 """
 
 from sklearn.metrics import balanced_accuracy_score
@@ -16,9 +17,15 @@ print(f"{tree.description} Edge length {tree.edge_length:.2f}.")
 
 boundaries = {}
 for name, class_weight in (("plain", None), ("balanced", "balanced")):
-    model = HyperbolicSVC(C=10.0, solver="exact", class_weight=class_weight).fit(tree.X, tree.y)
+    model = HyperbolicSVC(C=10.0, solver="exact", class_weight=class_weight).fit(
+        tree.X, tree.y
+    )
     boundaries[name] = model.solutions_[0]
-    print(f"{name:>8} weights: balanced accuracy {balanced_accuracy_score(tree.y, model.predict(tree.X)):.1%}")
+    print(
+        f"{name:>8} weights: balanced accuracy {balanced_accuracy_score(tree.y, model.predict(tree.X)):.1%}"
+    )
 
-display = PoincareDisplay.from_solutions(boundaries, tree.X, tree.y, edges=tree.edges, center=tree.X[tree.subtree_root])
+display = PoincareDisplay.from_solutions(
+    boundaries, tree.X, tree.y, edges=tree.edges, center=tree.X[tree.subtree_root]
+)
 display.figure_.savefig("tree.png", dpi=150)

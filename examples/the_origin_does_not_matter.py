@@ -2,8 +2,9 @@
 The origin does not matter
 ==========================
 
-Where the origin of an embedding lies is arbitrary: an isometry moves it and leaves all distances as they are. The
-answers of hyperbolic classifiers stay the same. Those of Euclidean classifiers on the coordinates change.
+Where the origin of an embedding lies is arbitrary: an isometry moves it and leaves
+all distances as they are. The answers of hyperbolic classifiers stay the same.
+Those of Euclidean classifiers on the coordinates change.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,9 @@ models = {
 }
 changed = {name: [] for name in models}
 for k in range(5):
-    moved = transform_points(tree.X, random_isometry(2, 2.0, np.random.default_rng(k)))
+    moved = transform_points(
+        tree.X, random_isometry(2, 2.0, np.random.default_rng(k))
+    )
     for name, (model, geometry) in models.items():
         here, there = (from_lorentz(points, geometry) for points in (tree.X, moved))
         before = model.fit(here[train], tree.y[train]).predict(here[~train])
@@ -35,6 +38,10 @@ for k in range(5):
 figure, ax = plt.subplots(figsize=(7.0, 4.6), layout="constrained")
 for name, shares in changed.items():
     print(f"{name:<22}predictions that change: {np.mean(shares):4.1f} %")
-ax.barh(list(changed)[::-1], [np.mean(shares) for shares in changed.values()][::-1], color="#4477aa")
+ax.barh(
+    list(changed)[::-1],
+    [np.mean(shares) for shares in changed.values()][::-1],
+    color="#4477aa",
+)
 ax.set_xlabel("test predictions that change when the origin is moved, %")
 figure.savefig("origin.png", dpi=150)

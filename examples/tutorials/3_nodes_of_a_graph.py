@@ -2,28 +2,33 @@
 Nodes of a graph
 ================
 
-From a list of edges to labels for all nodes. The network is real: which of the 77 characters of Victor Hugo's *Les
-Misérables* appear in the same chapter, as counted by Donald Knuth. A few characters are assigned to their circle by
-hand (the bishop's household, the revolutionary students, a gang of criminals ...); the classifier does the rest.
+From a list of edges to labels for all nodes. The network is real: which of the 77
+characters of Victor Hugo's *Les Misérables* appear in the same chapter, as counted
+by Donald Knuth. A few characters are assigned to their circle by hand (the
+bishop's household, the revolutionary students, a gang of criminals ...); the
+classifier does the rest.
 """
 
 # %%
 # Read the edges
 # --------------
-# A text file with two names per line. Any graph of networkx will do: ``nx.read_edgelist``, ``nx.read_gml``,
-# ``nx.from_pandas_edgelist``.
+# A text file with two names per line. Any graph of networkx will do:
+# ``nx.read_edgelist``, ``nx.read_gml``, ``nx.from_pandas_edgelist``.
 import networkx as nx
 
-nx.write_edgelist(nx.les_miserables_graph(), "miserables.txt", delimiter=",", data=False)
+nx.write_edgelist(
+    nx.les_miserables_graph(), "miserables.txt", delimiter=",", data=False
+)
 graph = nx.read_edgelist("miserables.txt", delimiter=",")
 print(graph)
 
 # %%
 # Embed
 # -----
-# ``embed_graph`` places the nodes in the hyperbolic plane so that their distances follow the lengths of the shortest
-# paths. Networks with a core and many branches fit into this plane better than into a Euclidean one. The result says
-# how well that went.
+# ``embed_graph`` places the nodes in the hyperbolic plane so that their distances
+# follow the lengths of the shortest paths. Networks with a core and many branches
+# fit into this plane better than into a Euclidean one. The result says how well
+# that went.
 from hypermargin.embedding import embed_graph
 
 embedding = embed_graph(graph)
@@ -53,27 +58,59 @@ from hypermargin import HyperbolicSVC
 model = HyperbolicSVC(C=10.0).fit(embedding.X[rows], list(known.values()))
 circle = dict(zip(embedding.nodes, model.predict(embedding.X), strict=True))
 for name in model.classes_:
-    print(f"{name}: {', '.join(node for node in embedding.nodes if circle[node] == name and node not in known)}\n")
+    print(
+        f"{name}: {', '.join(node for node in embedding.nodes if circle[node] == name and node not in known)}\n"
+    )
 
 # %%
 # Is it right?
 # ------------
-# For 27 more characters the circle is beyond dispute. ``embedding.rows`` finds the rows of nodes.
+# For 27 more characters the circle is beyond dispute. ``embedding.rows`` finds the
+# rows of nodes.
 truth = {
     **dict.fromkeys(
-        ["MlleBaptistine", "CountessDeLo", "Geborand", "Champtercier", "Cravatte", "Count", "OldMan"], "bishop"
+        [
+            "MlleBaptistine",
+            "CountessDeLo",
+            "Geborand",
+            "Champtercier",
+            "Cravatte",
+            "Count",
+            "OldMan",
+        ],
+        "bishop",
     ),
-    **dict.fromkeys(["Listolier", "Fameuil", "Blacheville", "Dahlia", "Zephine"], "Fantine's friends"),
+    **dict.fromkeys(
+        ["Listolier", "Fameuil", "Blacheville", "Dahlia", "Zephine"],
+        "Fantine's friends",
+    ),
     **dict.fromkeys(["Champmathieu", "Chenildieu", "Cochepaille"], "court"),
     **dict.fromkeys(["Gueulemer", "Claquesous", "Brujon", "Anzelma"], "criminals"),
     **dict.fromkeys(
-        ["Prouvaire", "Feuilly", "Courfeyrac", "Bahorel", "Bossuet", "Grantaire", "Gavroche", "MmeHucheloup"],
+        [
+            "Prouvaire",
+            "Feuilly",
+            "Courfeyrac",
+            "Bahorel",
+            "Bossuet",
+            "Grantaire",
+            "Gavroche",
+            "MmeHucheloup",
+        ],
         "students",
     ),
 }
 right = [circle[name] == kind for name, kind in truth.items()]
 print(f"{np.mean(right):.0%} of {len(truth)} characters are put into their circle")
-print("wrong:", ", ".join(f"{name} ({circle[name]})" for name, kind in truth.items() if circle[name] != kind) or "none")
+print(
+    "wrong:",
+    ", ".join(
+        f"{name} ({circle[name]})"
+        for name, kind in truth.items()
+        if circle[name] != kind
+    )
+    or "none",
+)
 
 # %%
 # Who stands between the circles?
@@ -81,7 +118,13 @@ print("wrong:", ", ".join(f"{name} ({circle[name]})" for name, kind in truth.ite
 # The hero belongs to none of them, and the probabilities show it.
 for name in ("Valjean", "Javert", "Marius", "Grantaire", "Geborand"):
     probability = model.predict_proba(embedding.X[embedding.rows([name])])[0]
-    print(f"{name:<10}" + "  ".join(f"{kind} {p:.2f}" for kind, p in zip(model.classes_, probability, strict=True)))
+    print(
+        f"{name:<10}"
+        + "  ".join(
+            f"{kind} {p:.2f}"
+            for kind, p in zip(model.classes_, probability, strict=True)
+        )
+    )
 
 # %%
 # The picture
@@ -89,8 +132,11 @@ for name in ("Valjean", "Javert", "Marius", "Grantaire", "Geborand"):
 from hypermargin.plotting import PoincareDisplay
 
 edges = embedding.rows(np.ravel(list(graph.edges))).reshape(-1, 2)
-display = PoincareDisplay.from_estimator(model, embedding.X, [circle[node] for node in embedding.nodes], edges=edges)
+display = PoincareDisplay.from_estimator(
+    model, embedding.X, [circle[node] for node in embedding.nodes], edges=edges
+)
 display.figure_.savefig("miserables.png", dpi=120)
 
 # %%
-# On the command line: ``hypermargin embed miserables.gml --output points.csv``, then ``hypermargin fit points.csv``.
+# On the command line: ``hypermargin embed miserables.gml --output points.csv``,
+# then ``hypermargin fit points.csv``.

@@ -143,14 +143,11 @@ def measure(dataset: str, seed: int, sizes: Sequence[float], methods: Sequence[s
                 clean_models[name] = fit(name, rho, X, y)
             model, on_noise = clean_models[name], fit(name, rho, moved, y)
             correct = model.predict(X_test) == y_test
-            yield {
-                **{"dataset": dataset, "seed": seed, "size": size, "rho": rho, "method": name},
-                "clean": float(np.mean(correct)),
-                "noisy_test": float(model.score(moved_test, y_test)),
-                "noisy_train": float(on_noise.score(X_test, y_test)),
-                "certified": float(np.mean(correct & (model.certified_radius(X_test) >= rho))),
-                "attacked": float(np.mean(correct & (model.nearest_adversarial(X_test)[1] > rho))),
-            }
+            certified = correct & (model.certified_radius(X_test) >= rho)
+            attacked = correct & (model.nearest_adversarial(X_test)[1] > rho)
+            shares = np.mean(correct), model.score(moved_test, y_test), on_noise.score(X_test, y_test)
+            measured = zip(MEASURED, map(float, (*shares, np.mean(certified), np.mean(attacked))), strict=True)
+            yield {"dataset": dataset, "seed": seed, "size": size, "rho": rho, "method": name, **dict(measured)}
 
 
 def fit(name: str, rho: float, X: Array, y: np.ndarray) -> HyperbolicSVC:
@@ -165,6 +162,7 @@ def fit(name: str, rho: float, X: Array, y: np.ndarray) -> HyperbolicSVC:
 #: What is measured, and how it is called.
 ASPECTS = {"clean": "clean", "noisy_test": "noise on test points", "noisy_train": "noise on training points"}
 ASPECTS["certified"] = "worst case within rho"
+MEASURED = (*ASPECTS, "attacked")
 REFERENCE = "exact"
 SECTION = "Accuracy by size of noise and sets"
 
@@ -174,12 +172,11 @@ def by_dataset(measurements: Sequence[Measurement]) -> dict[tuple[str, float], d
 
     The order of the data sets is the same everywhere, so that differences between methods can be taken.
     """
-    names, aspects = sorted({m["dataset"] for m in measurements}), (*ASPECTS, "attacked")
-    found: dict[tuple[str, float], dict[str, Array]] = {}
+    names, found = sorted({m["dataset"] for m in measurements}), dict[tuple[str, float], dict[str, Array]]()
     for place in {(m["method"], m["size"]) for m in measurements}:
         own = [[m for m in measurements if (m["method"], m["size"], m["dataset"]) == (*place, name)] for name in names]
-        means = np.array([[100.0 * np.mean([m[aspect] for m in draws]) for draws in own] for aspect in aspects])
-        found[place] = dict(zip(aspects, means, strict=True))
+        means = np.array([[100.0 * np.mean([m[aspect] for m in draws]) for draws in own] for aspect in MEASURED])
+        found[place] = dict(zip(MEASURED, means, strict=True))
     return found
 
 
@@ -192,10 +189,8 @@ def size_table(measurements: Sequence[Measurement], size: float) -> Table:
 
 
 def _text(own: Mapping[str, Array], reference: Mapping[str, Array], aspect: str) -> str:
-    text, upper = f"{own[aspect].mean():.1f}", own["attacked"].mean()
-    if aspect == "certified" and upper - own[aspect].mean() >= 0.05:
-        text += f" to {upper:.1f}"
-    difference = own[aspect] - reference[aspect]
+    mean, upper, difference = own[aspect].mean(), own["attacked"].mean(), own[aspect] - reference[aspect]
+    text = f"{mean:.1f}" + f" to {upper:.1f}" * (aspect == "certified" and upper - mean >= 0.05)
     return text if own is reference else f"{text} ({difference.mean():+.1f} ± {_standard_error(difference):.1f})"
 
 
@@ -222,12 +217,11 @@ def draw_differences(measurements: Sequence[Measurement]) -> Any:
             style = {"color": CLASS_COLOURS[k], "marker": "o" if "exact" in method else "s", "linestyle": dashes}
             means, errors = [row.mean() for row in rows], [_standard_error(row) for row in rows]
             ax.errorbar(np.array(sizes) * shift, means, errors, label=method, markersize=4.5, capsize=2.0, **style)
-        ax.set(title=title, xscale="log", xlabel="size of noise and sets", xticks=sizes)
-        ax.set_xticklabels([f"{size:g}" for size in sizes])
+        ax.set(title=title, xscale="log", xlabel="size of noise and sets")
+        ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
         ax.minorticks_off()
     axes[0].set_ylabel("accuracy against plain exact, points")
-    handles, labels = axes[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return drawn
 
 

@@ -84,13 +84,11 @@ def numbers_in(text: str | None, option: str, between: str) -> tuple[float, ...]
         raise CommandError(f"{option} must be numbers {between}, got {text!r}") from None
 
 
-def check_at_least_one(args: argparse.Namespace, *names: str) -> None:
-    for name in names:
-        if getattr(args, name) < 1:
-            raise CommandError(f"--{name} must be at least 1, got {getattr(args, name)}")
-
-
-def check_limit(limit: float) -> None:
+def check_limits(limit: float, **counts: int) -> None:
+    """A `CommandError` for a time limit that is not positive, or a count below 1; both are named like their options."""
+    for name, count in counts.items():
+        if count < 1:
+            raise CommandError(f"--{name} must be at least 1, got {count}")
     if not limit > 0.0:
         raise CommandError(f"--time-limit must be positive, got {limit:g}")
 

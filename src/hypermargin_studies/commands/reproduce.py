@@ -37,9 +37,8 @@ def run(args: argparse.Namespace) -> None:
     from hypermargin_studies.engine.cells import Cache, check_device, expected_seconds
     from hypermargin_studies.reproduction.cells import Selection, make_plan
 
-    shared.check_at_least_one(args, "jobs")
     limit = args.time_limit if args.time_limit is not None else (QUICK_LIMIT if args.quick else FULL_LIMIT)
-    shared.check_limit(limit)
+    shared.check_limits(limit, jobs=args.jobs)
     datasets, methods, schemes = (
         shared.names_in(getattr(args, name), f"--{name} names nothing") for name in ("datasets", "methods", "schemes")
     )

@@ -26,8 +26,7 @@ def run(args: argparse.Namespace) -> None:
     sizes = tuple(sorted(set(shared.numbers_in(args.sizes, "--sizes", "separated by commas"))))
     if not all(0.0 < size <= 10.0 for size in sizes):
         raise CommandError("--sizes must be positive and at most 10")
-    shared.check_at_least_one(args, "seeds", "jobs")
-    shared.check_limit(args.time_limit)
+    shared.check_limits(args.time_limit, seeds=args.seeds, jobs=args.jobs)
     if REFERENCE not in methods:
         raise CommandError(f"--methods must name {REFERENCE!r}, which the others are compared with")
     folder = make_folder(args.output)

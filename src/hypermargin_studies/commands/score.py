@@ -8,7 +8,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from hypermargin.cli.console import CommandError, check_output, say, show_table, warn, with_progress
-from hypermargin_studies.commands import HELP, check_limit
+from hypermargin_studies.commands import HELP, check_limits
 
 if TYPE_CHECKING:
     from hypermargin_studies.problem_set.scoring import Score, Verdict
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.solver is None:
         raise CommandError("name a Python file with solve(X, y, C) -> w, or a method; see `hypermargin score --help`")
-    check_limit(args.time_limit)
+    check_limits(args.time_limit)
     output = None if args.output is None else check_output(args.output, (".csv",))
     if args.planted:
         verdicts = score_planted(args.solver, names, args.time_limit)
@@ -93,8 +93,7 @@ def _show(solver: str, scores: Sequence["Score"]) -> list[tuple]:
     troubles = Counter(score.trouble for score in scores if score.trouble)
     for trouble, count in troubles.most_common(5):
         say(f"{count} without an answer: {trouble}")
-    hint = sign_hint(scores)
-    if hint is not None:
+    if hint := sign_hint(scores):
         warn(hint)
     lines = ((s.name, s.objective, s.gap, s.seconds, s.trouble) for s in scores)
     return [("problem", "objective", "gap", "seconds", "trouble"), *lines]
@@ -109,14 +108,12 @@ def _by_head(found: Sequence) -> dict[str, list]:
 
 
 def _row(label: str, scores: Sequence["Score"]) -> tuple[str, ...]:
-    import numpy as np
-
-    gaps = np.array([score.gap for score in scores])
-    counts = (len(scores), sum(not s.trouble for s in scores), int(np.sum(gaps <= CLOSE)), int(np.sum(gaps <= 1e-6)))
-    median, worst = float(np.quantile(gaps, 0.5, method="higher")), float(gaps.max())
-    seconds = float(np.nansum([score.seconds for score in scores]))
-    return (label, *map(str, counts), _number(median), _number(worst), f"{seconds:.2f}")
-
-
-def _number(gap: float) -> str:
-    return f"{gap:.1e}" if gap < float("inf") else "–"
+    gaps = sorted(score.gap for score in scores)
+    counts = [
+        len(scores),
+        sum(not s.trouble for s in scores),
+        *(sum(gap <= most for gap in gaps) for most in (CLOSE, 1e-6)),
+    ]
+    middle_and_worst = (f"{gap:.1e}" if gap < float("inf") else "–" for gap in (gaps[len(gaps) // 2], gaps[-1]))
+    seconds = sum(score.seconds for score in scores if score.seconds == score.seconds)  # NaN without an answer
+    return (label, *map(str, counts), *middle_and_worst, f"{seconds:.2f}")

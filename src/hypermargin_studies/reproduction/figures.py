@@ -93,32 +93,27 @@ def gap_distribution(summary: Summary) -> Figure | None:
     return figure
 
 
+NAMES = {"accuracy": "accuracy", "f1": "F1", "hinge": "loss (hinge)"}
 #: What the improvements on the grid are measured from: the paper's own baseline.
 BASE = "pgd-published"
-GRID_LABELS = {
-    "train_accuracy": "train accuracy",
-    "test_accuracy": "test accuracy",
-    "train_f1": "train F1",
-    "test_f1": "test F1",
-    "train_hinge": "train loss (hinge)",
-    "test_hinge": "test loss (hinge)",
-    "train_asinh": "train loss (asinh)",
-}
+GRID_LABELS = {f"{part}_{key}": f"{part} {name}" for key, name in NAMES.items() for part in ("train", "test")}
+GRID_LABELS["train_asinh"] = "train loss (asinh)"
 #: Counts are written upwards from the foot of a panel.
 _BESIDE: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 7, "color": "#606060"}
-Draw = Callable[[Summary], Figure | None]
 
 
 def grid_improvement(summary: Summary, metric: str) -> Figure | None:
     """Box plots over seeds of the improvement over PGD in one metric (paper, app. gaussian)."""
-    sign = -1.0 if "loss" in GRID_LABELS[metric] else 1.0
+    sign, quantity = (
+        -1.0 if "loss" in GRID_LABELS[metric] else 1.0,
+        f"improvement over\n{label(BASE)}: {GRID_LABELS[metric]}",
+    )
 
     def value(name: str, C: float, method: str) -> float | None:
         ours, base = (summary.stat(name, "ovr", C, m, metric) for m in (method, BASE))
         return None if ours is None or base is None else sign * (ours.mean - base.mean)
 
-    methods = [m for m in GRID_METHODS if m in summary.methods() and m != BASE]
-    return _grid_boxes(methods, value, f"improvement over\n{label(BASE)}: {GRID_LABELS[metric]}", zero=True)
+    return _grid_boxes([m for m in summary.methods() if m != BASE], value, quantity, zero=True)
 
 
 def grid_eta(summary: Summary) -> Figure | None:
@@ -128,8 +123,7 @@ def grid_eta(summary: Summary) -> Figure | None:
         stat = summary.stat(name, "ovr", C, method, "eta")
         return None if stat is None else stat.mean
 
-    methods = [m for m in GRID_METHODS if METHODS[m].is_relaxation and m in summary.methods()]
-    return _grid_boxes(methods, value, "η")
+    return _grid_boxes([m for m in summary.methods() if METHODS[m].is_relaxation], value, "η")
 
 
 def grid_gaps(summary: Summary) -> Figure | None:
@@ -137,26 +131,24 @@ def grid_gaps(summary: Summary) -> Figure | None:
 
     def value(name: str, C: float, method: str) -> float | None:
         stat = summary.stat(name, "ovr", C, method, "gap")
-        if stat is not None:
-            return max(stat.mean, 1e-9)
-        return np.inf if np.inf in summary.problem_gaps(name, "ovr", C, method).values() else None
+        is_timelike = stat is None and np.inf in summary.problem_gaps(name, "ovr", C, method).values()
+        return max(stat.mean, 1e-9) if stat is not None else (np.inf if is_timelike else None)
 
-    methods = [m for m in GRID_METHODS if m != REFERENCE and m in summary.methods()]
-    return _grid_boxes(methods, value, "true gap", logarithmic=True)
+    return _grid_boxes([m for m in summary.methods() if m != REFERENCE], value, "true gap", logarithmic=True)
 
 
 Value = Callable[[str, float, str], float | None]
 
 
 def _grid_boxes(
-    methods: Sequence[str], value: Value, quantity: str, *, zero: bool = False, logarithmic: bool = False
+    present: Sequence[str], value: Value, quantity: str, *, zero: bool = False, logarithmic: bool = False
 ) -> Figure | None:
     """One panel per configuration (classes, scale, C), one box per method, one value per seed.
 
     Infinite values (of answers with q < 0, which have no objective) are counted beside the box of the others.
     """
     panels = list(product(data.GRID_CLASSES, data.GRID_SCALES, data.GRID_C))
-    found: dict[tuple, list[float]] = {}
+    found, methods = dict[tuple, list[float]](), [method for method in GRID_METHODS if method in present]
     for (K, s, C), method in product(panels, methods):
         drawn = [value(data.grid_name(K, s, seed), C, method) for seed in data.GRID_SEEDS]
         if kept := [number for number in drawn if number is not None]:
@@ -195,7 +187,7 @@ def _grid_boxes(
 
 
 #: What draws each figure, in the order of the page; texts.toml has their captions.
-FIGURES: dict[str, Draw] = {
+FIGURES: dict[str, Callable[[Summary], Figure | None]] = {
     "gallery": gallery,
     "gaussian-1-boundaries": boundaries,
     "tree-2-boundaries": tree_boundaries,

@@ -1,18 +1,8 @@
 """The methods that are compared: the paper's, the exact one, and what a practitioner would use at once.
 
-The paper's methods as its public code has them, flaws included, so that its numbers can be compared like with like.
-
-Three things differ from the methods of this package, each found by reading that code:
-
-* SDP: it is solved in the coordinates of the data (`solve_as_stated` says why that matters). Among the candidates with
-  ``q >= 0`` the one of least asinh risk is taken, because the margin term is summed over all candidates and so drops
-  out.
-* Moment: the first moments w are read off; ``q >= 0`` is not checked.
-* PGD: the start is a Euclidean SVM for ``y' (x . w) >= 1`` with ``y'`` in {-3, +1} (labels -1, +1 go through
-  ``2 y - 1`` once more), and its w is used as it is, although the Minkowski product has the other sign in space. The
-  slack of the first sample costs nothing, as the costs begin one place too late. There are 4000 steps for all data.
-
-In one-vs-one a pair's vote goes by the Platt-scaled score, and ties go to the first class.
+The paper's methods are here as its public code has them, flaws included, so that its numbers can be compared like with
+like; docs/reproduction.md lists the differences from the methods of the library. In one-vs-one a pair's vote goes by
+the Platt-scaled score, and ties go to the first class.
 """
 
 import tomllib
