@@ -74,7 +74,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 SOURCES = {
     path.relative_to(ROOT).as_posix()
-    for folder in ("src", "tests", "benchmarks")
+    for folder in ("src", "tests", "benchmarks", "docs")
     for path in (ROOT / folder).rglob("*.py")
 }
 
