@@ -17,6 +17,7 @@ PACKAGES = {
     "hypermargin.plotting": "Pictures",
     "hypermargin.explorer": "Explorer",
     "hypermargin.anndata": "Cells (AnnData)",
+    "hypermargin.graphs": "Graphs",
     "hypermargin.embedding": "Embedding graphs",
     "hypermargin.geometry": "Geometry",
     "hypermargin.kernels": "Kernels",

@@ -190,7 +190,7 @@ def size_table(measurements: Sequence[Measurement], size: float) -> Table:
 
 def _text(own: Mapping[str, Array], reference: Mapping[str, Array], aspect: str) -> str:
     mean, upper, difference = own[aspect].mean(), own["attacked"].mean(), own[aspect] - reference[aspect]
-    text = f"{mean:.1f}" + f" to {upper:.1f}" * (aspect == "certified" and upper - mean >= 0.05)
+    text = f"{mean:.1f} to {upper:.1f}" if aspect == "certified" and upper - mean >= 0.05 else f"{mean:.1f}"
     return text if own is reference else f"{text} ({difference.mean():+.1f} ± {_standard_error(difference):.1f})"
 
 

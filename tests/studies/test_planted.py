@@ -162,7 +162,7 @@ def test_the_exact_method_says_nothing_false(tmp_path, capsys):
     rows = scored(tmp_path, "exact", "--problems", families)
     assert len(rows) == 2 * (len(planted_families()) - 1)
     assert not [row for row in rows if row["word"] not in ("proved", "found")]
-    assert "words on planted problems" in capsys.readouterr().out
+    assert "claims on planted problems" in capsys.readouterr().out
 
 
 def test_a_solver_that_lies_is_caught_and_an_honest_one_is_not_punished(tmp_path, capsys):

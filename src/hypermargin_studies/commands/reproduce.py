@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", metavar="A,B,...", help="methods (default: all; exact is added as the judge)")
     parser.add_argument("--schemes", metavar="A,B", default="ovr,ovo", help="multi-class schemes (%(default)s)")
     parser.add_argument("-C", "--C", metavar="A,B,...", help="values of C (default: the paper's)")
-    meant = f", then it is a labelled hole; {QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g}"
+    meant = f"; cells that exceed it are marked as missing ({QUICK_LIMIT:g} with --quick, else {FULL_LIMIT:g})"
     shared.add_study_arguments(parser, "reproduction", os.cpu_count() or 1, None, meant)
     parser.add_argument("--dask", metavar="ADDRESS", help="run the cells on the Dask cluster with this scheduler")
     device = "run the moment relaxations by PyTorch on this device, such as cuda; the report says which they were"

@@ -20,7 +20,9 @@ CLOSE = 1e-3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("solver", nargs="?", help="a Python file with solve(X, y, C) -> w, or the name of a method")
     parser.add_argument("--loss", choices=("hinge", "asinh"), default="hinge", help="the objective (%(default)s)")
-    parser.add_argument("--planted", action="store_true", help="problems with planted optima: every word is judged")
+    parser.add_argument(
+        "--planted", action="store_true", help="problems with planted optima, on which every claim is judged"
+    )
     parser.add_argument("--problems", metavar="PATTERN", help="names to take, for example 'paul/ovr/*,karate/*'")
     parser.add_argument("--all", action="store_true", help="take in the two large data sets (330 problems) as well")
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="a problem (%(default)s)")
@@ -73,7 +75,7 @@ def _show_planted(solver: str, verdicts: Sequence["Verdict"]) -> list[tuple]:
         counts, points = Counter(v.word for v in own), sum(v.points for v in own)
         rows.append((family, *map(str, (len(own), *(counts[word] for word in POINTS), points))))
     caption = ", ".join(f"{word} {points:+d}" for word, points in POINTS.items() if points)
-    show_table(f"{solver}: words on planted problems", ("family", "problems", *POINTS, "points"), rows, caption)
+    show_table(f"{solver}: claims on planted problems", ("family", "problems", *POINTS, "points"), rows, caption)
     for verdict in [verdict for verdict in verdicts if verdict.word == "FALSE"][:5]:
         warn(f"{verdict.name}: {verdict.sentence}")
     return [("problem", "word", "points", "sentence"), *((v.name, v.word, v.points, v.sentence) for v in verdicts)]
