@@ -34,7 +34,7 @@ predicted = model.predict(embedding.X[embedding.rows(rest)])
 truth = np.array([graph.nodes[node]["club"] for node in embedding.nodes])
 right = np.mean(predicted == truth[embedding.rows(rest)])
 print(
-    f"{len(known)} members have told their club; {right:.0%} of the other {len(rest)} are predicted right"
+    f"{len(known)} members have a label; {right:.0%} of the other {len(rest)} are predicted correctly"
 )
 display = PoincareDisplay.from_estimator(
     model,
