@@ -25,10 +25,11 @@ print(graph)
 # %%
 # Embed
 # -----
-# ``embed_graph`` places the nodes in the hyperbolic plane so that their distances
-# follow the lengths of the shortest paths. Networks with a core and many branches
-# fit into this plane better than into a Euclidean one. The result says how well
-# that went.
+# ``embed_graph`` places every node of the network near its neighbours in the
+# hyperbolic plane; in trees, distances follow the number of steps. Networks with a
+# core and many branches fit into this plane better than into a Euclidean one. With
+# ``dim=10`` there is more room, and no picture. The result says how well distances
+# are kept.
 from hypermargin.embedding import embed_graph
 
 embedding = embed_graph(graph)
@@ -138,5 +139,6 @@ display = PoincareDisplay.from_estimator(
 display.figure_.savefig("miserables.png", dpi=120)
 
 # %%
-# On the command line: ``hypermargin embed miserables.gml --output points.csv``,
-# then ``hypermargin fit points.csv``.
+# ``hm.graphs.classify(graph, "label")`` does all of this in one call, chooses the
+# dimension and the model by cross-validation, and writes the labels into the graph.
+# The command for it is ``hypermargin classify graph.graphml --label club``.
