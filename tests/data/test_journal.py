@@ -101,6 +101,18 @@ def test_passes_of_another_dimension_are_refused(problem, tmp_path, key, change)
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("number", ["nan", "inf"])
+def test_passes_that_are_no_numbers_are_refused(problem, tmp_path, number):
+    path = tmp_path / "passes.journal"
+    solve(problem, checkpoint=str(path))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    entry = json.loads(lines[4])
+    entry["cut"][2] = number
+    path.write_text("\n".join([*lines[:4], json.dumps(entry), *lines[5:]]) + "\n", encoding="utf-8")
+    with pytest.raises(FileError, match="line 5 holds numbers that are not finite"):
+        solve(problem, checkpoint=str(path))
+
+
 def test_a_journal_whose_first_line_was_cut_off_begins_again(problem, tmp_path):
     path = tmp_path / "passes.journal"
     path.write_text('{"format": "hyperm', encoding="utf-8")

@@ -289,3 +289,12 @@ def test_a_start_of_another_shape_is_refused(loss, start):
         solve(problem, loss=loss, start=start)
     with pytest.raises(ValueError, match="start must be a finite vector"):
         solve_path(problem, [1.0, 2.0], loss=loss, start=start)
+
+
+@pytest.mark.parametrize(
+    ("start", "complaint"), [("abc", "start must be 3 numbers, got 'abc'"), ([0.0, np.nan, 1.0], "nan")]
+)
+def test_a_start_that_is_no_vector_of_numbers_is_named(start, complaint):
+    problem = MarginProblem([[1.0, 0.0, 0.0], [np.sqrt(2.0), 1.0, 0.0]], [1.0, -1.0])
+    with pytest.raises(ValueError, match=complaint):
+        solve(problem, start=start)

@@ -1,8 +1,8 @@
 """A journal of passes: an interrupted fit begins again where it stopped.
 
-The search is a function of the answers it gets. So it is enough to write every answer down: a search that begins again
-asks the same questions, and gets from the journal what it got from the data. Answers are a few numbers each, and one
-file serves all binary problems of a classifier.
+A search is a function of the cuts it gets. So it is enough to write every cut down: a search that begins again makes
+the same passes, and gets their cuts from the journal. A cut is a few numbers, and one file serves all binary problems
+of a classifier.
 """
 
 import json
@@ -71,6 +71,8 @@ class Journal(Oracle):
             if entry["problem"] == self._name:
                 if w.size != width or cut.size != width + 2:
                     raise Damage(f"line {number} is not a pass in dimension {width - 1}")
+                if not np.all(np.isfinite(cut)):
+                    raise Damage(f"line {number} holds numbers that are not finite")
                 self._answers[w.tobytes()] = float(cut[0]), float(cut[1]), cut[2:]
 
 

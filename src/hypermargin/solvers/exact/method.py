@@ -20,7 +20,8 @@ from hypermargin.solvers.exact.frames import first_frame
 from hypermargin.solvers.exact.restarts import solve_hard_margin, solve_soft_margin
 from hypermargin.solvers.exact.runs import CUTS, QuickResult, Runner, is_small
 
-#: The gap to which the hinge is solved before a search for the asinh optimum.
+#: The gap to which the hinge is solved before a search for the asinh optimum: a start need be no better than the asinh
+#: loss is like the hinge.
 ROUGH_START = 1e-4
 
 
@@ -87,9 +88,8 @@ class Exact(Solver):
 
         For the asinh loss each begins with the optimum of the one before, besides the hinge optimum and `start`.
         """
-        self._check_start(problem)
+        given = self._given_start(problem)
         hinge = self._hinge_optima(problem, Cs) if self.loss == "asinh" else {}
-        given = [] if self.start is None else [np.asarray(self.start, dtype=np.float64)]
         search: Search | None = None
         last, before = 1.0, list[Array]()
         for C in Cs:
@@ -112,18 +112,24 @@ class Exact(Solver):
         plain = self.loss == "hinge" and self.cuts != "deep" and self.checkpoint is None
         if not (plain and is_small(problem)):
             return self.run(problem, tol)
-        self._check_start(problem)
+        self._given_start(problem)
         runner, frame = self._runner(tol), first_frame(problem, tol)
         found = runner.search(problem, frame) if frame.precise else runner.run_small(problem, frame)
         return found if isinstance(found, QuickResult) else solve_soft_margin(problem, runner, found)
 
-    def _check_start(self, problem: MarginProblem) -> None:
-        """Refuse a `start` that is no normal of the problem's space: compiled code would read beyond its end."""
+    def _given_start(self, problem: MarginProblem) -> list[Array]:
+        """`start`, if it is a normal of the problem's space: compiled code reads beyond a shorter one."""
         if self.start is None:
-            return
-        start = np.asarray(self.start, dtype=np.float64)
-        if start.shape != (problem.dim + 1,) or not np.all(np.isfinite(start)):
+            return []
+        try:
+            start = np.asarray(self.start, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"start must be {problem.dim + 1} numbers, got {self.start!r}") from None
+        if start.shape != (problem.dim + 1,):
             raise ValueError(f"start must be a finite vector of shape ({problem.dim + 1},), got shape {start.shape}")
+        if not np.all(np.isfinite(start)):
+            raise ValueError(f"start must be a finite vector of shape ({problem.dim + 1},), got {start.tolist()}")
+        return [start]
 
     def _hinge_optima(self, problem: MarginProblem, Cs: Sequence[float]) -> dict[float, Array]:
         """For every finite C the w with which a search for the asinh optimum begins."""
