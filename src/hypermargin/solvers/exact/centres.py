@@ -9,7 +9,7 @@ exchange of labels.
 import numpy as np
 
 from hypermargin.arrays import Array
-from hypermargin.geometry.lorentz import quadratic_form
+from hypermargin.solvers.exact.compiled.cuts import quadratic_form
 from hypermargin.solvers.exact.oracle import HingeOracle
 
 #: Shares of ``|w|^2`` below which q is that of a lightlike w: the search stops some roundings off the cone.
@@ -29,7 +29,7 @@ def centred(oracle: HingeOracle, w: Array, objective: float, timelike_allowed: b
 
     `objective` is that of w. Samples must be in memory, with plain margins; else w is returned.
     """
-    form, square = float(quadratic_form(w)), float(w @ w)
+    form, square = quadratic_form(w), float(w @ w)
     if oracle.arrays is None or square == 0.0 or form > ON_CONE * square:
         return w
     columns, costs = oracle.framed
@@ -43,7 +43,7 @@ def centred(oracle: HingeOracle, w: Array, objective: float, timelike_allowed: b
         return w
     if float(np.abs(other - w).max()) <= AT_VERTEX * float(np.abs(w).max()):
         return w
-    risk, form = oracle(other)[0], float(quadratic_form(other))
+    risk, form = oracle(other)[0], quadratic_form(other)
     grown = risk + (max(form, 0.0) / 2.0 if timelike_allowed else 0.0) > objective * (1.0 + MOST_GROWTH)
     return w if grown else other
 

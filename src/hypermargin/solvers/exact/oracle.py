@@ -10,6 +10,7 @@ only, and are tight for many lightlike ones (`UncertaintySet.cone_factors`).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from copy import copy
 from functools import cached_property
 from math import sqrt
@@ -102,7 +103,8 @@ class Oracle(ABC):
 
     def to_original(self, w: Array, low: Array | None = None) -> tuple[Array, Array | None]:
         """The normal ``w + low`` in the problem's coordinates: in a precise frame, or with `low`, as two vectors."""
-        w, low = self.side * w, None if low is None else self.side * low
+        if self.side < 0.0:
+            w, low = -w, None if low is None else -low
         if low is None and not self.frame.precise:
             return normal_out_of_frame(w, self.frame.centre), None
         return normal_from_frame(w, low, self.frame.centre[1:])
@@ -112,14 +114,14 @@ class Oracle(ABC):
         return self.side * normal_to_frame(w, low, self.frame.centre[1:])[0]
 
 
-def side_of(balance: float, total: Array) -> float:
+def side_of(balance: float, total: Iterable[float] = ()) -> float:
     """-1 where the positive class is the heavier one, 1 where the negative one is.
 
     `balance` is the sum of the costs with the signs of their labels. Where it is 0 the first entry of the `total`
     ``sum c_i z_i`` that is not 0 decides; where all are, w = 0 is an optimum, and the one that is returned.
     """
-    signed = [value for value in (balance, *total) if value != 0.0]
-    return -1.0 if signed and signed[0] > 0.0 else 1.0
+    decisive = balance or next((value for value in total if value != 0.0), 0.0)
+    return -1.0 if decisive > 0.0 else 1.0
 
 
 class HingeOracle(Oracle):
@@ -132,7 +134,7 @@ class HingeOracle(Oracle):
         problem.covectors_around(frame.centre, precise=frame.precise, columns=self._columns)
         self._costs = problem.costs
         balance = float(self._costs @ problem.y)
-        self.side = side or side_of(balance, np.zeros(0) if balance else self._columns[:, :n] @ self._costs)
+        self.side = side or side_of(balance, () if balance else self._columns[:, :n] @ self._costs)
         if self.side < 0.0:
             np.negative(self._columns, out=self._columns)
 

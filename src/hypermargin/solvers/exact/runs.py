@@ -332,34 +332,41 @@ def make_certificate(search: Search, bound: float, costs: Costs = ALL) -> SoftMa
     A search with a share of the problem's `costs` has cuts that are so much of the cuts at the same points. Cuts that
     are the plain ones of their points come first, then those with shares, of which several may have one point.
     """
-    oracle, numbers = search.oracle, dict[int, int]()  # cut of the pool -> its place in order of use
+    oracle, side, numbers = search.oracle, search.oracle.side, dict[int, int]()  # cut -> its place in order of use
     proofs = [(leaf, leaf.region.proof_of(bound, numbers, costs.share)) for leaf in search.leaves]
-    plain = [cut for cut in numbers if cut not in search.shares]
-    shared = [cut for cut in numbers if cut in search.shares]
-    points, rows = search.pool.points_of(plain + shared), list(range(len(plain)))
-    row_of = {points[row].tobytes(): row for row in rows}
-    for row in range(len(plain), len(points)):
-        if row_of.setdefault(points[row].tobytes(), len(rows)) == len(rows):
-            rows.append(row)
-    place = dict(zip(plain, range(len(plain)), strict=True)) | {cut: len(rows) + k for k, cut in enumerate(shared)}
-    cut_at = [place[cut] for cut in numbers]
+    shared = [cut for cut in numbers if cut in search.shares] if search.shares else []
+    plain = [cut for cut in numbers if cut not in search.shares] if shared else list(numbers)
+    points, rows, cut_at, row_of = search.pool.points_of(plain + shared), list(range(len(plain))), list[int](), {}
+    if shared:
+        row_of = {points[row].tobytes(): row for row in rows}
+        for row in range(len(plain), len(points)):
+            if row_of.setdefault(points[row].tobytes(), len(rows)) == len(rows):
+                rows.append(row)
+        place = {cut: k for k, cut in enumerate(plain)} | {cut: len(rows) + k for k, cut in enumerate(shared)}
+        cut_at = [place[cut] for cut in numbers]
     regions = tuple(
-        RegionProof(
-            int(oracle.side * leaf.region.sign),
-            _turned(leaf.box, oracle.side),
-            np.array([node for node, *_ in intervals]),
-            tuple(
-                Combination(tuple([cut_at[cut] for cut in cuts]), weights, chord, _turned(box, oracle.side))
-                for _, cuts, weights, chord, box in intervals
-            ),
-        )
-        for leaf, intervals in proofs
+        [
+            RegionProof(
+                int(side * leaf.region.sign),
+                _turned(leaf.box, side),
+                np.array([node for node, *_ in intervals]),
+                tuple(
+                    [
+                        Combination(
+                            tuple([cut_at[c] for c in cuts]) if shared else cuts, weights, chord, _turned(box, side)
+                        )
+                        for _, cuts, weights, chord, box in intervals
+                    ]
+                ),
+            )
+            for leaf, intervals in proofs
+        ]
     )
     if not regions:  # nothing is claimed but that the objective is not negative
         regions = tuple(RegionProof(sign, None, np.zeros(1), (Combination((), ()),)) for sign in (-1, 1))
     return SoftMarginCertificate(
         oracle.frame.centre[1:].copy(),
-        oracle.side * points[rows],
+        side * points[rows],
         regions,
         oracle.threshold,
         precise=oracle.frame.precise,

@@ -453,7 +453,7 @@ def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array, Array]:
     `side_of`, so that a search sees the same numbers where labels are exchanged.
     """
     balance = float(problem.costs @ problem.y)
-    side = side_of(balance, np.zeros(0) if balance else problem.costs @ problem.signed_covectors)
+    side = side_of(balance, () if balance else problem.costs @ problem.signed_covectors)
     outwards = side * frame_around(problem, w)
     try:
         frame = Frame(margins_matrix(outwards))

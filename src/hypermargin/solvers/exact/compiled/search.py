@@ -305,7 +305,9 @@ class Search:
             nodes[i], k = intervals[i]
             halves[0 if i < len(above) else 1].combination(k, numbers, cuts, weights)
             starts[i + 1] = len(cuts)
-        points = self.oracle.side * self.pool.points_of(list(numbers))
+        points = self.pool.points_of(list(numbers))
+        if self.oracle.side < 0.0:
+            points = -points
         return points, len(above), *numbers_of, np.array(cuts, dtype=np.intp), np.array(weights)
 
 
