@@ -8,7 +8,7 @@ parsed JSON of a certificate and a `Problem`; `objective` bounds that of the ans
 from typing import Any
 
 from .boxes import asinh_lower_bound
-from .dual import curve_lower_bound, kernel_lower_bound
+from .dual import dual_lower_bound
 from .envelope import lower_bound
 from .exact import Malformed, Problem, Refused
 from .moment import moment_lower_bound
@@ -20,8 +20,8 @@ __all__ = ["Malformed", "Problem", "Refused", "check", "objective"]
 CHECKS = {
     "hypermargin-certificate-1": lower_bound,
     "hypermargin-hard-margin-1": lower_bound,
-    "hypermargin-kernel-1": kernel_lower_bound,
-    "hypermargin-curve-1": curve_lower_bound,
+    "hypermargin-kernel-1": dual_lower_bound,
+    "hypermargin-curve-1": dual_lower_bound,
     "hypermargin-moment-1": moment_lower_bound,
     "hypermargin-asinh-2": asinh_lower_bound,
     "hypermargin-overlap-1": check_overlap,

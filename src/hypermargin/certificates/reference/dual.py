@@ -18,21 +18,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from .exact import (
-    Problem,
-    Refused,
-    Vector,
-    at_enough_digits,
-    covector,
-    dot,
-    form,
-    lifted,
-    plus,
-    positive,
-    read,
-    real,
-    whole,
-)
+from .exact import Problem, Refused, Vector, at_enough_digits, covector, dot, form, lifted, plus, read, real, whole
 
 #: From less on the recurrence of `_heat` loses digits, and hypergeometric functions, which are slower, are taken.
 SMALL = 0.0625
@@ -40,32 +26,28 @@ SMALL = 0.0625
 KERNEL = re.compile(r"(Distance|Laplacian|Cosh|Heat)Kernel\((?:\w+=(\d+(?:\.\d+)?(?:e[+-]?\d+)?))?\)")
 
 
-def curve_lower_bound(data: Any, problem: Problem) -> float:
-    """What a certificate of generalised hyperplanes around its centre proves."""
-    beta = _coefficients(data, problem, "weights")
-    centre = problem.centre or read(data, {"centre": [real(), problem.d]}).centre
+def dual_lower_bound(data: Any, problem: Problem) -> float:
+    """What a certificate of a kernel classifier, or of generalised hyperplanes around its centre, proves."""
+    curved = data["format"] == "hypermargin-curve-1"
+    beta = _coefficients(data, problem, "weights" if curved else "coefficients")
+    centre = (problem.centre or read(data, {"centre": [real(), problem.d]}).centre) if curved else []
+    kernel = None if curved else _kernel(data, problem.d)
 
     def bound() -> arb:
-        P = [arb(0)] * (problem.d + 1)
+        x, unit, P = {i: lifted(problem.space[i]) for i in beta}, arb(1), [arb(0)] * (problem.d + 1)
+        if kernel is not None:
+            square = dot(beta.values(), beta.values()) * kernel(arb(0))
+            for i, j in combinations(beta, 2):
+                square += 2 * beta[i] * beta[j] * kernel(_separation(x[i], x[j]))
+        else:
+            for i, value in beta.items():
+                P = plus(P, x[i], value)
+            along = dot(covector(P), lifted(centre))  # no powers: of balls around 0 they are NaN in python-flint 0.9
+            square, unit = form(P) + 2 * along * along, arb(2).rsqrt()
+        share = arb(1)  # that keeps to k_i = unit c_i: costs may be rounded up where beta is made
         for i, value in beta.items():
-            P = plus(P, lifted(problem.space[i]), value)
-        along = dot(
-            covector(P), lifted(centre)
-        )  # its power could be NaN in python-flint 0.9, as that of any ball around 0
-        return _dual_value(beta, problem, form(P) + 2 * along * along, arb(2).rsqrt())
-
-    return at_enough_digits(bound)
-
-
-def kernel_lower_bound(data: Any, problem: Problem) -> float:
-    """What a certificate of a kernel classifier proves; the kernel is the one that its statement names."""
-    beta, kernel = _coefficients(data, problem, "coefficients"), _kernel(data, problem.d)
-
-    def bound() -> arb:
-        x, square = {i: lifted(problem.space[i]) for i in beta}, dot(beta.values(), beta.values()) * kernel(arb(0))
-        for i, j in combinations(beta, 2):
-            square += 2 * beta[i] * beta[j] * kernel(_separation(x[i], x[j]))
-        return _dual_value(beta, problem, square, arb(1))
+            share = share.min(unit * problem.cost(i) / abs(value))
+        return share * sum(map(abs, beta.values()), arb(0)) - share * share * square / 2
 
     return at_enough_digits(bound)
 
@@ -101,14 +83,6 @@ def _coefficients(data: Any, problem: Problem, field: str) -> dict[int, arb]:
     return {i: arb(value) for i, value in zip(has.samples, values, strict=True) if value}
 
 
-def _dual_value(beta: dict[int, arb], problem: Problem, square: arb, unit: arb) -> arb:
-    """The bound by the share of beta that keeps to ``k_i = unit c_i``: costs may be rounded up where beta is made."""
-    share = arb(1)
-    for i, value in beta.items():
-        share = share.min(unit * problem.cost(i) / abs(value))
-    return share * sum(map(abs, beta.values()), arb(0)) - share * share * square / 2
-
-
 def _separation(x: Vector, y: Vector) -> arb:
     """``sinh^2(d/2) = (|x - y|^2 - (x0 - y0)^2)/4`` of two points, ``x0 - y0 = (|x|^2 - |y|^2)/(x0 + y0)``; exactly 0
     if equal."""
@@ -125,7 +99,7 @@ def _kernel(data: Any, d: int) -> Callable[[arb], arb]:
         raise Refused(f"there is no kernel {text!r:.60} among those of points")
     if found[1] == "Distance":
         return lambda S: -2 * S.sqrt().asinh()
-    size = positive(float(found[2] or 0))
+    size = real(5e-324)(float(found[2] or 0))
     if found[1] == "Laplacian":
         return lambda S: (-2 * arb(size) * S.sqrt().asinh()).exp()
     if found[1] == "Cosh":

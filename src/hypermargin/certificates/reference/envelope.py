@@ -62,9 +62,8 @@ class Envelope:
     def __init__(self, data: Any, problem: Problem) -> None:
         self.problem, d, corner = problem, problem.d, [real(), problem.d]
         cuts = {"threshold": real(), "points": [[real(), d + 1]], "duals?": [[real(), problem.n]]}
-        self.has = read(
-            data, {"centre": corner, **cuts, "precise?": bool, "cone_cuts?": bool, "most_weight?": positive}
-        )
+        options = {"precise?": bool, "cone_cuts?": bool, "most_weight?": positive}
+        self.has = read(data, {"centre": corner, **cuts, **options})
         if self.has.cone_cuts and problem.allow_timelike:
             raise Refused("some cuts hold for spacelike normals only, but timelike ones are allowed")
         self.duals, shares = self.has.duals or [], (whole(0, len(self.has.points) - 1), [str], [real(0.0, 1.0)])
@@ -102,16 +101,12 @@ class Envelope:
             taken = [[c if m < limit else arb(0) for c, m in zip(costs, margins, strict=True)] for limit in limits]
             found.append((table, taken))
         for row in self.duals:
-            found.append(
-                (nominal, [[arb(v).max(arb(0)).min(c) for v, c in zip(row, costs, strict=True)]] * len(raised))
-            )
+            explicit = [arb(v).max(arb(0)).min(c) for v, c in zip(row, costs, strict=True)]
+            found.append((nominal, [explicit] * len(raised)))
         for point, samples, shares in self.shared:  # some samples, by row or by name, take their share of the cost
-            own, names = dict(zip(samples, shares, strict=False)), problem.names or [""] * problem.n
-            share = [own.get(name, own.get(str(i))) for i, name in enumerate(names)]
-            taken = [
-                [a if s is None else s * c for a, s, c in zip(below, share, costs, strict=True)]
-                for below in found[point][1]
-            ]
+            named, names = dict(zip(samples, shares, strict=False)), problem.names or [""] * problem.n
+            share = [named.get(name, named.get(str(i))) for i, name in enumerate(names)]
+            taken = [list(map(_shared, below, share, costs)) for below in found[point][1]]
             found.append((nominal, taken))
         return [[(arb_mat([taken[k]]) * table).tolist()[0] for table, taken in found] for k in range(len(raised))]
 
@@ -144,6 +139,10 @@ class Envelope:
         if len(ends) == 1:
             return values[0] if a >= A else arb("-inf")
         return values[0].min(values[1])
+
+
+def _shared(a: arb, share: float | None, cost: arb) -> arb:
+    return a if share is None else share * cost
 
 
 def _table(rows: list[Vector]) -> arb_mat:

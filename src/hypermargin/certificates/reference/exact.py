@@ -58,10 +58,9 @@ class Problem:
         self.row = whole(0, self.n - 1)
         if {len(row) for row in self.space} != {self.d} or not self.n == len(self.space) == len(self.weights):
             raise Refused("the points are not a table with a label and a weight for each row")
-        if not self.d or not all(map(isfinite, chain(self.weights, *self.space))) or not set(self.y) <= {-1, 1}:
-            raise Refused("coordinates and weights must be finite, and labels -1 or +1")
-        if min(self.weights) < 0.0 or not self.C > 0.0:
-            raise Refused("weights must not be negative, and C must be positive")
+        is_finite = all(map(isfinite, chain(self.weights, *self.space)))
+        if not (self.d and is_finite and set(self.y) <= {-1, 1} and min(self.weights) >= 0.0 and self.C > 0.0):
+            raise Refused("numbers must be finite, labels -1 or +1, weights not negative, and C positive")
 
     def cost(self, i: int, most_weight: float = inf) -> arb:
         """``c_i = C weight_i``, with weights up to `most_weight`."""

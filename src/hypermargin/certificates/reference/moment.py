@@ -50,9 +50,7 @@ class _Moment:
         self.has, self.k = read(data, {**ball, **sizes, "linear": [problem.row], "groups": [group]}), k
         named = [i for group in self.has.groups for copies in group.samples for i in copies] + self.has.linear
         if len(set(named)) != len(named) or (problem.hard and self.has.linear):
-            raise Refused(
-                "the certificate does not fit the problem: it counts a sample twice, or a loss of the hard margin"
-            )
+            raise Refused("the certificate does not fit the problem: it counts a sample twice, or a hard margin's loss")
         for group in self.has.groups:
             if any(len({(*problem.space[i], problem.y[i]) for i in copies}) != 1 for copies in group.samples):
                 raise Refused("samples are taken for one that are not the same point")
