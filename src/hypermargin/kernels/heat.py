@@ -21,6 +21,8 @@ is used where k is small.
 from math import comb, ulp
 from typing import Any
 
+import numpy as np
+
 #: Up to which z the series is used, for at most `FEW_STEPS` derivatives and for more; 60 and 400 terms reach the end.
 FEW_STEPS, LARGEST_Z, LARGEST_Z_OF_MANY = 3, 0.5, 0.9
 #: Keeps quotients by S defined where points coincide; far below what changes a value.
@@ -61,7 +63,8 @@ def _derivatives(S: Any, first: Any, m: int, xp: Any) -> list[Any]:
     z = S / (1.0 + S)
     largest_z = LARGEST_Z if m <= FEW_STEPS else LARGEST_Z_OF_MANY
     near = z <= largest_z
-    scale = xp.where(near, xp.ones_like(S), 2.0 * S * (1.0 + S))
+    with np.errstate(over="ignore"):  # from S = 1e154 on, at radius 177, derivatives count as 0
+        scale = xp.where(near, xp.ones_like(S), 2.0 * S * (1.0 + S))
     previous = None
     for j in range(m - 1):
         if previous is None:
