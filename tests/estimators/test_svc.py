@@ -53,7 +53,7 @@ def test_problems_are_those_of_sklearns_meta_estimators(four_blobs, solver):
     ovo = HyperbolicSVC(solver=solver).fit(X, y)
     assert_allclose(ovo.coef_, np.concatenate([binary.coef_ for binary in pairs.estimators_]), rtol=1e-12, atol=1e-14)
     rest = OneVsRestClassifier(ambient()).fit(X, y)
-    ovr = ambient(multi_class="ovr").fit(X, y)
+    ovr = ambient(multi_class="ovr", calibration="platt").fit(X, y)
     assert_allclose(ovr.coef_, np.concatenate([binary.coef_ for binary in rest.estimators_]), rtol=1e-6, atol=1e-8)
     assert_allclose(ovr.probA_, [binary.probA_[0] for binary in rest.estimators_], rtol=1e-5)
     assert_allclose(ovr.probB_, [binary.probB_[0] for binary in rest.estimators_], rtol=1e-5, atol=1e-7)

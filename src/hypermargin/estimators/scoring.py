@@ -106,16 +106,16 @@ def _has_decision(self: "PrecomputedClassifier") -> bool:
     return self.answers is not None and self.answers.decision is not None
 
 
+@dataclass(eq=False, repr=False)
 class PrecomputedClassifier(ClassifierMixin, BaseEstimator):
     """A fitted classifier that returns given answers for the samples of one fold, for scorers to call.
 
     With `exchanged` each of two classes has the name of the other.
     """
 
-    def __init__(self, answers: Answers | None = None, classes: np.ndarray | None = None, exchanged: bool = False):
-        self.answers = answers
-        self.classes = classes
-        self.exchanged = exchanged
+    answers: Answers | None = None
+    classes: np.ndarray | None = None
+    exchanged: bool = False
 
     @property
     def classes_(self) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The classifier: a scikit-learn estimator around schemes, solvers and calibration, which do the work."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -401,10 +401,7 @@ def _training_scores(samples: TrainingSet, code: np.ndarray, results: Sequence[A
 
 @dataclass(frozen=True)
 class Solve:
-    """Solves rows of a code matrix: the binary problems of a training set, for every C.
-
-    `options` are those of the solver for each row; curves have none.
-    """
+    """Solves rows of a code matrix: the binary problems of a training set, for every C."""
 
     Cs: Sequence[float]
     allow_timelike: bool
@@ -412,26 +409,22 @@ class Solve:
     method: str
     tol: float
 
-    def as_list(self, samples: AnySamples, code: np.ndarray, options: Sequence[dict[str, Any]]) -> list[list[Result]]:
-        """The results of `one_by_one` in a form that workers can send back."""
-        return list(self.one_by_one(samples, code, options))
-
-    def one_by_one(
-        self, samples: AnySamples, code: np.ndarray, options: Sequence[dict[str, Any]]
-    ) -> Iterator[list[Result]]:
+    def __call__(self, samples: AnySamples, code: np.ndarray, options: Sequence[dict[str, Any]]) -> list[list[Result]]:
+        """The results of every row; `options` are those of the solver for each, and curves have none."""
         quick = self._quick_solver(samples, options[0])
-        for row, own in zip(code, options, strict=True):
-            problem = samples.problem(row, self.Cs[0], self.allow_timelike)
-            if self.curves:
-                yield [*solve_curve_path(CurveProblem(problem), self.Cs, self.tol)]
-            elif quick is not None and problem.n_samples <= SMALL:
-                yield [solve_lazily(problem, quick, self.tol)]
-            else:
-                yield [*solve_path(problem, self.Cs, self.method, self.tol, **own)]
+        return [self._row(samples, row, own, quick) for row, own in zip(code, options, strict=True)]
+
+    def _row(self, samples: AnySamples, row: np.ndarray, options: dict[str, Any], quick: Exact | None) -> list[Result]:
+        problem = samples.problem(row, self.Cs[0], self.allow_timelike)
+        if self.curves:
+            return [*solve_curve_path(CurveProblem(problem), self.Cs, self.tol)]
+        if quick is not None and problem.n_samples <= SMALL:
+            return [solve_lazily(problem, quick, self.tol)]
+        return [*solve_path(problem, self.Cs, self.method, self.tol, **options)]
 
     def on_source(self, source: DataSource, samples: BlockedSamples, row: np.ndarray, own: dict) -> list[Result]:
         """The results of one problem, whose functions are mapped together with those of others."""
-        return self.as_list(replace(samples, source=source), row[None], [own])[0]
+        return self(replace(samples, source=source), row[None], [own])[0]
 
     def _quick_solver(self, samples: AnySamples, options: dict[str, Any]) -> Exact | None:
         """The solver whose results may be converted to solutions later; None where there is no such solver."""
@@ -452,25 +445,24 @@ def solve_problems(
     progress: bool,
 ) -> list[list[Result]]:
     """For every row of the code matrix, in order, the results for every C."""
-    n_problems = len(code)
-    is_blocked = isinstance(samples, BlockedSamples)  # each pass over blocks has all machines that they are on
-    workers = 1 if is_blocked else min(effective_n_jobs(n_jobs), n_problems)
-    results: Iterable[list[Result]] = solve.one_by_one(samples, code, options)
+    n = len(code)
     if isinstance(samples, BlockedSamples) and _batch_pays(samples, code, options[0]):
         rows = zip(code, options, strict=True)
         works = [partial(solve.on_source, samples=samples, row=row, own=own) for row, own in rows]
-        results = run_batched(samples.source, works)
-    elif workers > 1:
-        tasks = np.array_split(np.arange(n_problems), min(n_problems, workers * TASKS_PER_WORKER))
-        # Some backends ("multiprocessing") hand everything back at the end; progress is then not seen, no more.
-        one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
-        done = Parallel(n_jobs=n_jobs, return_as="generator" if one_by_one else "list")(
-            delayed(solve.as_list)(samples, code[rows], [options[k] for k in rows]) for rows in tasks
+        results: Iterable[list[Result]] = run_batched(samples.source, works)
+    else:  # each pass over blocks has all machines that they are on
+        workers = 1 if isinstance(samples, BlockedSamples) else min(effective_n_jobs(n_jobs), n)
+        tasks = np.array_split(
+            np.arange(n), min(n, workers * TASKS_PER_WORKER if workers > 1 else n if progress else 1)
         )
-        results = chain.from_iterable(done)
-    if progress:
-        results = tracked(results, "binary problems", n_problems, closing=True)
-    return list(results)
+        # Some backends ("multiprocessing") hand everything back at the end; progress is then not seen, no more.
+        piecewise = workers == 1 or getattr(get_active_backend()[0], "supports_return_generator", False)
+        results = chain.from_iterable(
+            Parallel(n_jobs=n_jobs if workers > 1 else 1, return_as="generator" if piecewise else "list")(
+                delayed(solve)(samples, code[rows], [options[k] for k in rows]) for rows in tasks
+            )
+        )
+    return list(tracked(results, "binary problems", n, closing=True) if progress else results)
 
 
 def _batch_pays(samples: BlockedSamples, code: np.ndarray, options: dict[str, Any]) -> bool:
