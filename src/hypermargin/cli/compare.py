@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from hypermargin.arrays import Array
 from hypermargin.cli.console import CommandError, number, percent, say, show_table, warn, with_progress
-from hypermargin.cli.options import add_shared_arguments, chosen_methods, make_classifier, points_of
+from hypermargin.cli.options import WITHOUT_C, add_shared_arguments, chosen_methods, make_classifier, points_of
 from hypermargin.estimators import HyperbolicKernelSVC, HyperbolicSVC
 from hypermargin.kernels import KERNELS
 from hypermargin.solvers import ROUNDING, Status, relative_gap
@@ -39,8 +39,9 @@ def run(args: argparse.Namespace) -> None:
         raise CommandError(f"--test-size must be at least 0 and below 1, got {args.test_size}")
     methods = chosen_methods(args.methods)
     if args.uncertainty is not None and args.methods is None:
-        methods = tuple(method for method in methods if method not in KERNELS)
-        warn(f"--uncertainty: kernels have no robust form and are left out ({', '.join(KERNELS)})")
+        methods = tuple(method for method in methods if method not in (*KERNELS, *WITHOUT_C))
+        names, others = ", ".join(KERNELS), " and ".join(WITHOUT_C)
+        warn(f"--uncertainty: kernels have no robust form and are left out ({names}), and so are {others}")
     points = points_of(args, labelled=True)
     scheme = {"multi_class": args.multi_class, "n_jobs": args.jobs}
     classifiers = {method: make_classifier(args, method, **scheme) for method in methods}
@@ -98,11 +99,12 @@ def fit_row(method: str, estimator: HyperbolicSVC | HyperbolicKernelSVC, train: 
     start = time.perf_counter()
     estimator.fit(*train)
     seconds = time.perf_counter() - start
-    solutions = estimator.solutions_
-    loss = compared_loss(estimator)
-    problems = estimator.binary_problems(*train)
-    objective = float(sum(s.objective_for(loss, p) for p, s in zip(problems, solutions, strict=True)))
-    lower_bound = float(sum(s.bound_for(loss) for s in solutions))
+    objective, lower_bound = np.nan, -np.inf
+    if hasattr(estimator, "solutions_"):  # neighbours and forests minimise nothing
+        solutions, problems = estimator.solutions_, estimator.binary_problems(*train)
+        loss = compared_loss(estimator)
+        objective = float(sum(s.objective_for(loss, p) for p, s in zip(problems, solutions, strict=True)))
+        lower_bound = float(sum(s.bound_for(loss) for s in solutions))
     return Row(method, objective, lower_bound, float(estimator.score(*test)), seconds, estimator)
 
 
@@ -155,8 +157,8 @@ def show_rows(title: str, rows: Sequence[Row], measured: str) -> None:
 
 def _objective(row: Row) -> str:
     """The objective, or a word for why it is infinite."""
-    if np.isfinite(row.objective):
-        return number(row.objective)
+    if not np.isinf(row.objective):
+        return "–" if np.isnan(row.objective) else number(row.objective)
     statuses = row.estimator.statuses_
     return next((s.name.lower() for s in (Status.INFEASIBLE, Status.TIMELIKE) if s in statuses), "infinite")
 

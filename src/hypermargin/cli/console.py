@@ -19,6 +19,20 @@ if TYPE_CHECKING:  # NumPy takes longer to load than `--help` to answer
     from hypermargin.arrays import Array
 
 
+#: Parameters of the library that the command line calls by another name, and those whose name is that of the option.
+OPTIONS = {
+    "C": "-C",
+    "n_jobs": "--jobs",
+    "n_landmarks": "--landmarks",
+    "cache_size": "--cache",
+    "random_state": "--seed",
+}
+SAME_NAMES = (
+    *("geometry", "curvature", "rim", "tol", "loss", "solver", "kernel", "uncertainty", "class_weight", "multi_class"),
+    *("candidates", "scoring", "pos_label", "allow_timelike", "fit_intercept", "refine"),
+)
+
+
 class CommandError(ValueError):
     """A mistake of the user, explained in one sentence."""
 
@@ -45,8 +59,15 @@ def fail(message: object) -> None:
 
 def one_line(message: object) -> str:
     """The message on one line, with the library's keyword arguments written as options of the command line."""
-    text = " ".join(str(message).split())
-    return re.sub(r"\b(geometry|curvature|rim)='?([\w.-]+)'?", r"--\1 \2", text)
+
+    def as_option(found: re.Match[str]) -> str:
+        name, value = found[1], found[2].strip("'")
+        option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        return option if value == "True" else f"{option} {value}"
+
+    names = "|".join((*OPTIONS, *SAME_NAMES))
+    text = re.sub(rf"\b({names})=('[^']*'|[\w.+-]*\w)", as_option, " ".join(str(message).split()))
+    return text.replace("hypermargin.inspect(X)", "`hypermargin inspect`")
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None) -> None:

@@ -13,6 +13,7 @@ from sklearn.metrics import confusion_matrix
 from hypermargin.cli.console import check_output, percent, say, show_table, warn, with_progress, write_columns
 from hypermargin.cli.options import (
     AUTO,
+    WITHOUT_C,
     add_shared_arguments,
     check_folds,
     check_options,
@@ -34,26 +35,22 @@ EXAMPLES = """examples:
       and which classes are taken for which, as a table and as a picture
   hypermargin cv points.csv -C 1 --folds 10 --output predictions.csv
       a C of your own; the prediction for every point by the fold that had not seen it
+  hypermargin cv points.csv --model forest
+      any of the models of fit; of kernels too the parameters are chosen inside each fold
   hypermargin cv points.csv --model auto
       the model too is chosen inside each fold, by the other folds alone
 """
 #: Classes of the largest confusion matrix that is printed: 20 columns of numbers fit into the width of a terminal.
 WIDEST = 20
-MODELS = ("geodesic", "curve", "auto")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_arguments(parser, "data", "unlabelled")
     parser.add_argument("--folds", type=int, default=5, metavar="K", help="folds (%(default)s)")
-    parser.add_argument(
-        "--model",
-        choices=MODELS,
-        default="geodesic",
-        help="the boundary: a hyperplane, a generalised hyperplane, or what does best in further folds (%(default)s)",
-    )
+    add_shared_arguments(parser, "model")
     parser.add_argument("--output", "-o", metavar="FILE", help="every point with its prediction and fold (.csv)")
     parser.add_argument("--picture", metavar="FILE", help="the confusion matrix as .png, .pdf or .svg")
-    add_shared_arguments(parser, "solver", "auto", "geometry", "C or auto", "weights", "search", "classes")
+    add_shared_arguments(parser, "solver", "kernel", "auto", "geometry", "C or auto", "weights", "search", "classes")
     parser.set_defaults(C=AUTO)
 
 
@@ -64,7 +61,8 @@ def run(args: argparse.Namespace) -> None:
     points = points_of(args, labelled=True)
     check_folds(points, args.folds)
     X, y = points.X, points.labels
-    model = make_chooser(args, points, None, verbose=False) if args.model == "auto" else classifier_of(args)
+    chooses = args.model == "auto" or (args.model == "kernel" and args.C == AUTO)
+    model = make_chooser(args, points, None, verbose=False) if chooses else classifier_of(args)
     predicted, sure, fold_of = np.empty_like(y), np.empty(len(y)), np.empty(len(y), dtype=int)
     accuracies, scores, chosen, unfinished = [], [], [], 0
     positive = ""
@@ -80,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
                 warnings.simplefilter("ignore", ConvergenceWarning)  # one warning at the end
                 model.fit(X[train], y[train])
             if not isinstance(model, HyperbolicClassifierCV):
-                unfinished += not all(solution.is_proved for solution in model.solutions_)
+                unfinished += not all(solution.is_proved for solution in getattr(model, "solutions_", ()))
             elif args.scoring is not None:
                 scores.append(model.test_score(X[test], y[test]))
             predicted[test], fold_of[test] = model.predict(X[test]), fold + 1
@@ -108,7 +106,7 @@ def run(args: argparse.Namespace) -> None:
 def _chosen(model: Any) -> str:
     """The choice made inside a fold: a family with its parameters, or C."""
     if not isinstance(model, HyperbolicClassifierCV):
-        return f"{model.C:g}"
+        return f"{model.C:g}" if hasattr(model, "C_") else ""
     parameters = {name: value for name, value in model.best_params_.items() if name != "family"}
     return f"{model.best_params_['family']} ({chosen_parameters(parameters)})"
 
@@ -145,10 +143,11 @@ def _show(args, points: Points, classes, matrix, accuracies: list[float], chosen
         f"cross-validated accuracy {percent(float(np.mean(accuracies)))} ({percent(min(accuracies))} to "
         f"{percent(max(accuracies))} over the folds); the largest class is {percent(largest)} of the points"
     )
-    if args.C != AUTO:
+    if args.C != AUTO and args.model not in WITHOUT_C:
         say(f"C = {args.C:g}")
-    else:
-        say(f"{'C' if args.model != 'auto' else 'model'} chosen inside each fold: {', '.join(chosen)}")
+    elif any(chosen):
+        what = {"auto": "model", "kernel": "kernel"}.get(args.model, "C")
+        say(f"{what} chosen inside each fold: {', '.join(chosen)}")
 
 
 def _write(path: Path, points: Points, predicted, sure, fold_of) -> None:

@@ -18,7 +18,6 @@ from hypermargin.cli.options import (
     chosen_parameters,
     classifier_of,
     folds,
-    kernel_setting,
     make_chooser,
     points_of,
     quiet_folds,
@@ -28,8 +27,6 @@ from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, 
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import METHODS
 from hypermargin.progress import Progress
-
-MODELS = ("geodesic", "curve", "kernel", "auto")
 
 EXAMPLES = """examples:
   hypermargin fit points.csv --output model.npz
@@ -48,6 +45,8 @@ EXAMPLES = """examples:
       boundaries that are hypercycles, horocycles or circles
   hypermargin fit points.npz --model kernel --kernel heat=0.5 -C 10 --output model.npz
       boundaries of any shape, by a kernel of the hyperbolic distance
+  hypermargin fit points.npz --model forest --output model.npz
+      trees of hyperplanes; --model neighbours is the vote of the nearest points
   hypermargin fit large.parquet --label kind --chunks 1000000 --output model.npz
       a file larger than memory, a million rows at a time
   hypermargin fit points.npz --model auto --output model.npz
@@ -62,22 +61,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_arguments(parser, "data", "chunks", "unlabelled")
     parser.add_argument("--output", "-o", required=True, metavar="MODEL", help="the model file to write (.npz)")
-    parser.add_argument(
-        "--model",
-        choices=MODELS,
-        default="geodesic",
-        help="the boundary: a hyperplane, a generalised hyperplane, any shape by a kernel, or what does best in "
-        "cross-validation (%(default)s)",
-    )
-    add_shared_arguments(parser, "solver")
-    parser.add_argument(
-        "--kernel",
-        type=kernel_setting,
-        metavar="NAME[=VALUE]",
-        help="with --model kernel: heat, cosh, laplacian or distance, with a parameter or that of the data (heat)",
-    )
-    parser.add_argument("--landmarks", type=int, metavar="N", help="with --model kernel: approximate it by N points")
-    parser.add_argument("--cache", type=float, metavar="MB", help="with --model kernel: memory for it (2000)")
+    add_shared_arguments(parser, "model", "solver", "kernel")
     parser.add_argument("--fit-intercept", action="store_true", help="fit an intercept, if the method can")
     parser.add_argument("--allow-timelike", action="store_true", help="allow spheres as boundaries, if the method can")
     parser.add_argument("--refine", action="store_true", help="follow the method by a local descent on its loss")
@@ -141,19 +125,22 @@ def _fit(args: argparse.Namespace, points: Points | ChunkedPoints, output: Path)
     _fit_quietly(model, points)
     accuracy = _accuracy(model, points)  # of arrays, before the model learns the names of the columns
     _save(args, model, points, output)
-    if args.details:
+    solutions = getattr(model, "solutions_", [])  # neighbours and forests have none
+    if args.details and solutions:
         show_table(
             "Binary problems",
             ("problem", "objective", "lower bound", "gap", "seconds", "status"),
             [
                 (str(k), number(s.objective), number(s.lower_bound), number(s.gap), f"{s.time:.3f}", s.status.name)
-                for k, s in enumerate(model.solutions_, start=1)
+                for k, s in enumerate(solutions, start=1)
             ],
         )
-    how = {"geodesic": args.solver, "curve": "curves"}.get(args.model) or _kernel_in_words(model)
+    how = {"geodesic": args.solver, "curve": "curves"}.get(args.model, "")
+    how = _kernel_in_words(model) if args.model == "kernel" else how
     data = f"{len(points.X)} points" if isinstance(points, Points) else f"{args.data} in chunks"
-    say(f"{data}, {len(model.classes_)} classes, {len(model.solutions_)} binary problem(s) by {how}")
-    for status, count in Counter(model.statuses_).items():
+    done = f"{len(solutions)} binary problem(s) by {how}" if solutions else f"by {args.model}"
+    say(f"{data}, {len(model.classes_)} classes, {done}")
+    for status, count in Counter(getattr(model, "statuses_", ())).items():
         say(f"  {count} x {status.value}")
     say(accuracy)
     say(f"wrote {output}")

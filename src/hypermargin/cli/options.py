@@ -14,7 +14,15 @@ from hypermargin.cli.console import CommandError, warn
 from hypermargin.cli.reading import FORMATS, Points, Wanted, read_points
 from hypermargin.data.ingest import RIMS
 from hypermargin.data.inspecting import chosen_dialect
-from hypermargin.estimators import HyperbolicClassifierCV, HyperbolicKernelSVC, HyperbolicSVC, HyperbolicSVCCV
+from hypermargin.estimators import (
+    HyperbolicClassifierCV,
+    HyperbolicForestClassifier,
+    HyperbolicKernelSVC,
+    HyperbolicKNeighborsClassifier,
+    HyperbolicSVC,
+    HyperbolicSVCCV,
+)
+from hypermargin.estimators.auto.families import CS
 from hypermargin.estimators.base import HyperbolicClassifier
 from hypermargin.estimators.kernel_fitting import PARAMETERS
 from hypermargin.geometry.validation import GEOMETRIES
@@ -27,6 +35,10 @@ from hypermargin.solvers import available_methods, get_solver
 AUTO = "auto"
 #: Uncertainty sets with one parameter.
 SETS: dict[str, type[UncertaintySet]] = {"geodesic": GeodesicBall, "box": Box, "cross": CrossPolytope, "ball": Ball}
+#: What --model takes.
+MODELS = ("geodesic", "curve", "kernel", "neighbours", "forest", "auto")
+#: Those that are not found by optimisation, and have neither C nor proofs.
+WITHOUT_C: dict[str, Any] = {"neighbours": HyperbolicKNeighborsClassifier, "forest": HyperbolicForestClassifier}
 #: The models that each option is for, and the value of an option that was not given.
 MODELS_OF: dict[str, tuple[tuple[str, ...], Any]] = {
     "kernel": (("kernel",), None),
@@ -41,6 +53,7 @@ MODELS_OF: dict[str, tuple[tuple[str, ...], Any]] = {
     "loss": (("geodesic", "curve", "kernel"), None),
     "certificates": (("geodesic", "curve", "kernel"), None),
     "multi_class": (("geodesic", "curve", "kernel"), "auto"),
+    "class_weight": (("geodesic", "curve", "kernel", "forest", "auto"), None),
     "scoring": (("auto",), None),
     "pos_label": (("auto",), None),
     "candidates": (("auto",), None),
@@ -210,6 +223,23 @@ ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
             action="append", default=[], metavar="NAME=VALUE", help="an option of the method; may be repeated"
         ),
     },
+    "kernel": {
+        "--kernel": dict(
+            type=kernel_setting,
+            metavar="NAME[=VALUE]",
+            help="with --model kernel: heat, cosh, laplacian or distance, with a parameter or that of the data (heat)",
+        ),
+        "--landmarks": dict(type=int, metavar="N", help="with --model kernel: approximate it by N points"),
+        "--cache": dict(type=float, metavar="MB", help="with --model kernel: memory for it (2000)"),
+    },
+    "model": {
+        "--model": dict(
+            choices=MODELS,
+            default="geodesic",
+            help="a hyperplane, a generalised hyperplane, any shape by a kernel, the vote of the nearest points, trees "
+            "of hyperplanes, or what does best in cross-validation (%(default)s)",
+        )
+    },
     "auto": {
         "--scoring": dict(
             metavar="NAME", help="with --model auto: the score that decides, by scikit-learn's name (accuracy)"
@@ -281,34 +311,38 @@ def check_options(args: argparse.Namespace) -> None:
         if args.model == "auto":
             raise CommandError(f"{option} is not for --model auto, which chooses among models of their own settings")
         raise CommandError(f"{option} is for --model {models[0]}")
-    if args.model == "auto":
+    if args.model == "auto" or args.model in WITHOUT_C:
         if args.C not in (AUTO, 1.0):
-            raise CommandError("-C is not for --model auto, which chooses it too")
+            why = "chooses it too" if args.model == "auto" else "has none"
+            raise CommandError(f"-C is not for --model {args.model}, which {why}")
         if args.tol != 1e-6:
-            raise CommandError("--tol is not for --model auto")
+            raise CommandError(f"--tol is not for --model {args.model}")
 
 
-def classifier_of(args: argparse.Namespace, **further: Any) -> HyperbolicSVC | HyperbolicKernelSVC:
+def classifier_of(args: argparse.Namespace, **further: Any) -> HyperbolicClassifier:
     """The classifier of ``--model`` and its options; `further` are parameters of it."""
     further |= {"multi_class": args.multi_class, "n_jobs": args.jobs}
     if args.model == "geodesic":
         flags = ("fit_intercept", "allow_timelike", "refine")  # of `fit` alone
         further |= {name: getattr(args, name) for name in flags if hasattr(args, name)}
         return make_classifier(args, args.solver, solver_options=solver_options(args.option) or None, **further)
-    if args.model == "curve":
-        return make_classifier(args, "curve", **further)
+    if args.model != "kernel":
+        return make_classifier(args, args.model, **further)
     setting = dict(args.kernel or {"kernel": "heat"})
     if args.cache is not None:
         further["cache_size"] = args.cache
     return make_classifier(args, setting.pop("kernel"), n_landmarks=args.landmarks, **setting, **further)
 
 
-def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> HyperbolicSVC | HyperbolicKernelSVC:
+def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> Any:
     """The classifier that the arguments for geometry and problem describe; `further` are parameters of it.
 
-    `solver` is a method for geodesic boundaries, "curve", or the name of a kernel. With ``-C auto`` it is a classifier
-    that chooses C in ``--folds`` folds.
+    `solver` is a method for geodesic boundaries, "curve", the name of a kernel, "neighbours" or "forest". With ``-C
+    auto`` it is a classifier that chooses C in ``--folds`` folds.
     """
+    if solver in WITHOUT_C:
+        model, described = WITHOUT_C[solver](), _space_of(args) | further
+        return model.set_params(**{name: value for name, value in described.items() if name in model.get_params()})
     problem = _space_of(args) | {"tol": args.tol}
     if solver in KERNELS:
         if args.uncertainty is not None:
@@ -335,10 +369,13 @@ def _space_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def make_chooser(args: argparse.Namespace, points: Points, cv: Any, *, verbose: bool) -> HyperbolicClassifierCV:
-    """The classifier of ``--model auto``, which chooses among models in the folds `cv`."""
+    """The classifier that chooses among models in the folds `cv`; with ``--model kernel`` among kernels and their C."""
     names = {str(label): label for label in np.unique(points.labels).tolist()}
+    candidates: Any = None if args.candidates is None else [name.strip() for name in args.candidates.split(",")]
+    if args.model == "kernel":
+        candidates = {"kernel": None if args.kernel is None else [{**args.kernel, "C": C} for C in CS]}
     return HyperbolicClassifierCV(
-        candidates=None if args.candidates is None else [name.strip() for name in args.candidates.split(",")],
+        candidates=candidates,
         scoring=args.scoring,
         cv=cv,
         n_jobs=args.jobs,
@@ -359,9 +396,9 @@ def chosen_parameters(parameters: dict[str, Any]) -> str:
 def chosen_methods(text: str | None) -> tuple[str, ...]:
     """The methods in a comma-separated list, or all; an unknown name is an error that lists them.
 
-    Besides the methods for geodesic boundaries there are "curve" and the kernels.
+    Besides the methods for geodesic boundaries there are "curve", the kernels, "neighbours" and "forest".
     """
-    known = (*available_methods(), "curve", *KERNELS)
+    known = (*available_methods(), "curve", *KERNELS, *WITHOUT_C)
     if text is None:
         return known
     names = split_list(text)

@@ -6,6 +6,7 @@ import numpy as np
 
 from hypermargin.cli.console import CommandError, check_output, say, with_progress
 from hypermargin.cli.options import (
+    WITHOUT_C,
     add_shared_arguments,
     chosen_methods,
     drop_names,
@@ -102,10 +103,10 @@ def run(args: argparse.Namespace) -> None:
                 )
             chosen = split_list(args.methods)
             methods = chosen_methods(",".join(label.partition(":")[0] for label in chosen))
-            if any(method in KERNELS for method in methods):
+            if any(method in (*KERNELS, *WITHOUT_C) for method in methods):
                 raise CommandError(
-                    "a kernel has regions and level lines: fit one with `hypermargin fit --model kernel` and give it "
-                    "with --model"
+                    "a kernel has regions and level lines, and so have neighbours and forests: fit one with "
+                    "`hypermargin fit --model kernel` and give it with --model"
                 )
             for label in with_progress(chosen, "fitting"):
                 method, colon, loss = label.partition(":")
