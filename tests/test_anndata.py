@@ -41,17 +41,80 @@ def test_results_are_those_of_the_estimator_on_the_labelled_cells(adata):
     assert adata.uns["hypermargin"]["predicted_cells"] == 3
 
 
-def test_C_is_chosen_and_the_classifier_travels_with_the_file(adata, tmp_path):
-    fitted = hm.anndata.classify(adata)
-    assert isinstance(fitted, hm.HyperbolicSVCCV)
-    assert adata.uns["hypermargin"]["C"] == fitted.C_
-    assert adata.uns["hypermargin"]["cross_validated_accuracy"] == pytest.approx(fitted.scores_.mean(axis=0).max())
+def test_a_model_is_chosen_and_the_classifier_travels_with_the_file(adata, tmp_path, capsys):
+    fitted = hm.anndata.classify(adata, verbose=0)
+    assert capsys.readouterr().err == ""
+    assert isinstance(fitted, hm.HyperbolicClassifierCV)
+    assert adata.uns["hypermargin"]["cross_validated_accuracy"] == fitted.best_score_
+    assert adata.uns["hypermargin"]["explanation"] == fitted.explanation_
     adata.write_h5ad(tmp_path / "cells.h5ad")
     again = ad.read_h5ad(tmp_path / "cells.h5ad")
     loaded = hm.anndata.model(again)
     assert_array_equal(loaded.predict_proba(again.obsm["X_poincare"]), fitted.predict_proba(adata.obsm["X_poincare"]))
     display = hm.anndata.plot(again, "cell_type")
     assert {text.get_text() for text in display.ax_.get_legend().get_texts()} >= {"stem", "nerve", "blood"}
+
+
+def test_the_search_over_C_is_still_there(adata):
+    fitted = hm.anndata.classify(adata, estimator=hm.HyperbolicSVCCV(geometry="poincare"))
+    assert adata.uns["hypermargin"]["C"] == fitted.C_
+    assert adata.uns["hypermargin"]["cross_validated_accuracy"] == pytest.approx(fitted.scores_.mean(axis=0).max())
+
+
+def test_the_text_nan_is_no_label(adata):
+    adata.obs["text"] = adata.obs["cell_type"].astype(str)
+    assert (adata.obs["text"] == "nan").sum() == 3
+    fitted = hm.anndata.classify(adata, groupby="text", C=2.0)
+    assert fitted.classes_.tolist() == ["blood", "nerve", "stem"]
+    assert adata.obs["hypermargin"].iloc[[0, 25, 50]].tolist() == ["stem", "blood", "nerve"]
+
+
+def test_cells_far_from_all_others_are_unknown_and_radii_come_on_request(adata):
+    adata.obsm["X_poincare"][0] = [0.0, -0.999]
+    forest = hm.HyperbolicForestClassifier(n_estimators=5, geometry="poincare", random_state=0)
+    hm.anndata.classify(adata, estimator=forest, reject=0.1)
+    assert adata.obs["hypermargin"].iloc[0] == "unknown"
+    assert adata.obs["hypermargin"].cat.categories[-1] == "unknown"
+    assert len(adata.uns["hypermargin_colors"]) == 4
+    assert (adata.obs["hypermargin"] != "unknown").mean() > 0.8
+    assert "hypermargin_radius" not in adata.obs
+    hm.anndata.classify(adata, estimator=forest, radii=True)
+    assert_allclose(adata.obs["hypermargin_radius"], forest.certified_radius(adata.obsm["X_poincare"]))
+    with pytest.raises(ValueError, match="has no certified radii"):
+        hm.anndata.classify(adata, estimator=hm.HyperbolicKNeighborsClassifier(geometry="poincare"), radii=True)
+
+
+def test_planted_wrong_labels_head_the_list_of_suspects(adata):
+    wrong = adata.obs_names[[3, 22, 47, 58]]
+    planted = adata.obs["cell_type"].copy()
+    planted[wrong] = ["blood", "nerve", "stem", "blood"]
+    adata.obs["cell_type"] = planted
+    for estimator in (None, hm.HyperbolicForestClassifier(n_estimators=10, geometry="poincare", random_state=0)):
+        hm.anndata.classify(adata, estimator=estimator, verbose=0)
+        found = hm.anndata.suspects(adata)
+        assert set(found.index[:4]) == set(wrong)
+        assert len(found) == 57
+        assert found["own_probability"].is_monotonic_increasing
+        own = adata.obs["hypermargin_own_probability"]
+        assert_array_equal(own.isna(), adata.obs["cell_type"].isna())
+        assert (own.loc[found.index] == found["own_probability"]).all()
+    assert dict(found["predicted"].iloc[:4])[wrong[0]] == "stem"
+
+
+def test_cells_are_coloured_by_any_column_and_in_the_colours_of_scanpy(adata):
+    hm.anndata.classify(adata, C=1.0)
+    display = hm.anndata.plot(adata, "cell_type")
+    assert_allclose(display.points_["nerve"].get_facecolors()[0, :3], np.full(3, 0x22 / 255))
+    adata.obs["batch"] = pd.Categorical([f"batch {k % 25}" for k in range(60)])
+    display = hm.anndata.plot(adata, "batch")
+    colours = {tuple(collection.get_facecolors()[0]) for collection in display.points_.values()}
+    assert len(colours) == 25
+    adata.obs["depth"] = np.linspace(0.0, 5.0, 60)
+    display = hm.anndata.plot(adata, "depth")
+    (drawn,) = [part for part in display.ax_.collections if part.get_array() is not None]
+    assert_array_equal(drawn.get_array(), adata.obs["depth"])
+    ball = drawn.get_offsets()
+    assert_allclose(ball, adata.obsm["X_poincare"], atol=1e-12)
 
 
 def test_names_that_are_not_there_and_coordinates_that_are_not_told(adata):

@@ -69,6 +69,8 @@ class PoincareDisplay:
         Pairs of rows of X to join by geodesics, as in a tree.
     classes : array, optional
         All labels, in the order of their colours; by default those of y and y_test.
+    colours : mapping of label to colour, optional
+        Instead of `plotting.palette.CLASS_COLOURS`.
 
     Attributes
     ----------
@@ -93,6 +95,7 @@ class PoincareDisplay:
         center: str | ArrayLike | None = None,
         edges: ArrayLike | None = None,
         classes: ArrayLike | None = None,
+        colours: Mapping[Any, str] | None = None,
     ) -> None:
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test belong together: give both or neither")
@@ -104,7 +107,7 @@ class PoincareDisplay:
         self.boundaries = dict(boundaries or {})
         self.predict, self.score = predict, score
         self.center = center_point(center, self.X)
-        self.edges = edges
+        self.edges, self.colours = edges, colours
         labels = self.y if self.y_test is None else np.concatenate([self.y, self.y_test])
         labels = np.array(labels[~missing_labels(labels)].tolist())
         self.classes = np.unique(labels) if classes is None else np.asarray(classes)
@@ -132,6 +135,7 @@ class PoincareDisplay:
         zoom: Zoom = None,
         resolution: int = 400,
         legend: bool = True,
+        colours: Mapping[Any, str] | None = None,
     ) -> "PoincareDisplay":
         """Draw a fitted classifier: decision regions and, for two classes, the boundary.
 
@@ -162,6 +166,7 @@ class PoincareDisplay:
             center=center,
             edges=edges,
             classes=estimator.classes_,
+            colours=colours,
         ).plot(ax, regions=regions, zoom=zoom, resolution=resolution, legend=legend)
 
     @classmethod
@@ -219,7 +224,11 @@ class PoincareDisplay:
             Pixels along a side of the coloured square.
         legend : bool
         """
-        colours = dict(zip(self.classes.tolist(), class_colours(len(self.classes)), strict=True))
+        names = self.classes.tolist()
+        if self.colours is None:
+            colours = dict(zip(names, class_colours(len(names)), strict=True))
+        else:
+            colours = {name: self.colours.get(name, UNLABELLED) for name in names}
         points = self._on_disk(self.X)
         test_points = None if self.X_test is None else self._on_disk(self.X_test)
         curves = {name: self._curve(w, intercept) for name, (w, intercept) in self.boundaries.items()}

@@ -132,6 +132,10 @@ class HyperbolicBlend(HyperbolicClassifier):
         self.classes_ = self.members_[0].classes_
         return self
 
+    def __sklearn_clone__(self) -> "HyperbolicBlend":
+        """A copy with the same members, which `fit` replaces: without them it could not be fitted."""
+        return copy(self)
+
     def predict_proba(self, X) -> Array:
         """Class probabilities, shape (n, n_classes): the weighted mean of those of the members."""
         X = self._coordinates(X)
