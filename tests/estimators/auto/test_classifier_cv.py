@@ -269,7 +269,7 @@ class TestRule:
         choice = choose(pair, pair, self.folds, self.scorer, with_blend=True)
         assert len(choice.members) == 2
         assert choice.losses[0] > choice.losses[1]
-        assert "cannot tell its parts apart" in choice.explanation(4, None)
+        assert "cannot tell its parts apart" in choice.explanation(self.folds, None)
 
     def test_flat_probabilities_do_not_keep_a_family_out(self):
         """As they are, probabilities of 0.6 are clearly behind those of 0.9; sharpened they are not."""

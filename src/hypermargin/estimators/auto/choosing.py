@@ -14,6 +14,7 @@ scores of training samples, and the coupling of pairs is cautious, so that the r
 count the same: weights that are fitted to some hundred answers did worse (docs/benchmarks/choice.md).
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,10 +138,10 @@ class Choice:
     def score(self) -> float:
         return mean_score(self.chosen.scores)
 
-    def explanation(self, n_folds: int, scoring: Any, positive: str = "", *, is_late: bool = False) -> str:
+    def explanation(self, folds: Folds, scoring: Any, positive: str = "", *, is_late: bool = False) -> str:
         """What was chosen and why, in one line; `positive` names the positive class of the score."""
         chosen = f"chose {self.chosen.words}"
-        if n_folds == 0:
+        if not folds:
             reason = "no class has the two samples that a comparison needs"
             return f"{chosen}: {'there was no time for a comparison' if is_late else reason}"
         metric = scoring if isinstance(scoring, str) else "accuracy" if scoring is None else "score"
@@ -152,9 +153,10 @@ class Choice:
             best[row.name] = max(best.get(row.name, -np.inf), mean_score(row.scores))
         order = sorted((name for name in best if name != BLEND), key=lambda name: -best[name])
         scores = ", ".join(f"{name} {best[name]:.3f}" for name in order if np.isfinite(best[name]))
-        folds = f"{n_folds} folds" if n_folds > 1 else "one fold"
+        where = f"{len(folds)} folds" if len(folds) > 1 else "one fold"
+        where += f" of {np.unique(np.concatenate([test for _, test in folds])).size} samples"
         late = "; the time limit ended the search" if is_late else ""
-        return f"{chosen}: {metric} {self.score:.3f}{error} in {folds}, {self._why()} ({scores}){late}"
+        return f"{chosen}: {metric} {self.score:.3f}{error} in {where}, {self._why()} ({scores}){late}"
 
     def _why(self) -> str:
         if self.losses is not None:
@@ -237,13 +239,11 @@ def results_table(rows: Sequence[Candidate | Blend]) -> dict[str, Any]:
     scores = np.full((len(rows), n_folds), np.nan)
     for i, row in enumerate(rows):
         scores[i, : row.scores.size] = row.scores
-    known = np.isfinite(scores)
-    count = known.sum(axis=1)
-    filled = np.where(known, scores, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = filled.sum(axis=1) / count
-        deviation = np.sqrt(np.where(known, (filled - mean[:, None]) ** 2, 0.0).sum(axis=1) / count)
-    ranks = rankdata(np.where(count > 0, -np.round(mean, 12), np.inf), method="min").astype(int)
+    scores[~np.isfinite(scores)] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of rows without a score
+        mean, deviation = np.nanmean(scores, axis=1), np.nanstd(scores, axis=1)
+    ranks = rankdata(np.where(np.isnan(mean), np.inf, -np.round(mean, 12)), method="min").astype(int)
     return {
         "family": [row.name for row in rows],
         "params": [row.parameters for row in rows],

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
@@ -39,7 +39,15 @@ from hypermargin.estimators.auto.families import (
     Parameters,
     Samples,
 )
-from hypermargin.estimators.auto.search import SHARE_OF_SEARCH, Search, affordable, part_of, worth_the_cost
+from hypermargin.estimators.auto.search import (
+    SHARE_OF_SEARCH,
+    Search,
+    affordable,
+    in_silence,
+    part_of,
+    stratified,
+    worth_the_cost,
+)
 from hypermargin.estimators.auto.verdict import Verdict, verdict
 from hypermargin.estimators.base import POSITIVE, HyperbolicClassifier, Rule, keyword_only, or_none
 from hypermargin.estimators.kernel_fitting import KernelSpreadWarning
@@ -58,18 +66,8 @@ FOLDS_OF_MANY = 3
 #: Trees of a forest in the folds and in the final fit: scores of 40 are within half a percent of those of 200.
 TREES, FINAL_TREES = 40, 200
 
-
-#: What files keep of a search besides the chosen classifier.
-STORED = (
-    "exponent_",
-    "best_params_",
-    "best_score_",
-    "best_index_",
-    "explanation_",
-    "n_splits_",
-    "cv_results_",
-    "pos_label_",
-)
+#: Attributes that files keep with the chosen classifier; the others ending in ``_`` are kept as they are.
+WITH_MODEL = ("best_model_", "classes_", "n_features_in_", "feature_names_in_")
 
 
 @storable
@@ -195,8 +193,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         The positive class of such a score, for two classes; by default the rarer one, or the last if they are equally
         frequent. `explanation_` says which.
     cv : int, splitter or iterable, optional
-        As in scikit-learn; an integer means stratified folds. By default 5 of them, repeated with fewer than 400
-        samples, and 3 with more than 8,000.
+        As in scikit-learn; an integer means stratified folds. By default 5 of them, twice with fewer than 200
+        samples, and with more than 4,000 three of a part of so many.
     geometry, curvature
         As in `HyperbolicSVC`.
     class_weight : dict or "balanced", optional
@@ -299,7 +297,7 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
         self.exponent_ = choice.exponent
         self.best_params_ = {"family": choice.chosen.name, **choice.chosen.parameters}
         self.cv_results_ = results_table(choice.rows)
-        self.explanation_ = choice.explanation(len(folds), self.scoring, positive, is_late=is_late)
+        self.explanation_ = choice.explanation(folds, self.scoring, positive, is_late=is_late)
         if hasattr(self, "best_model_"):
             del self.best_model_
         if self.refit:
@@ -351,31 +349,21 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", KernelSpreadWarning)  # the folds have shown what the kernel is good for
                 fitted.append(each.family.fit(model, X, y, weight))
-        chosen = choice.chosen
-        self.best_model_ = (
-            HyperbolicBlend.of(fitted, None, chosen.exponents[: len(fitted)])
-            if isinstance(chosen, Blend)
-            else fitted[0]
-        )
+        exponents = choice.chosen.exponents[: len(fitted)] if isinstance(choice.chosen, Blend) else None
+        self.best_model_ = fitted[0] if exponents is None else HyperbolicBlend.of(fitted, None, exponents)
 
     def _folds(self, samples: Samples, seed: int) -> Folds:
         """Rows of positive weight to train on and to test; no folds if no class has two samples."""
         labels = samples.labels
         used = np.arange(labels.size) if samples.weight is None else np.flatnonzero(samples.weight > 0.0)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            if self.cv is not None:
-                splits = list(check_cv(self.cv, labels, classifier=True).split(samples.X, labels))
-                return [(np.intersect1d(train, used), np.intersect1d(test, used)) for train, test in splits]
-            number = FOLDS
-            if used.size > MANY_SAMPLES:
-                number, used = FOLDS_OF_MANY, used[part_of(labels[used], MANY_SAMPLES, seed)]
-            number = min(number, int(np.bincount(labels[used]).max()))
-            if number < 2:
-                return []
-            repeats = 2 if used.size < REPEATED_BELOW else 1
-            folds = RepeatedStratifiedKFold(n_splits=number, n_repeats=repeats, random_state=seed)
-            return [(used[train], used[test]) for train, test in folds.split(used, labels[used])]
+        if self.cv is not None:
+            splits = in_silence(check_cv(self.cv, labels, classifier=True), labels, samples.X)
+            return [(np.intersect1d(train, used), np.intersect1d(test, used)) for train, test in splits]
+        number, repeats = FOLDS, 2 if used.size < REPEATED_BELOW else 1
+        if used.size > MANY_SAMPLES:
+            number, used = FOLDS_OF_MANY, used[part_of(labels[used], MANY_SAMPLES, seed)]
+        number = min(number, int(np.bincount(labels[used]).max()))
+        return stratified(labels, used, number, seed, repeats) if number > 1 else []
 
     def _wanted(self, samples: Samples, seed: int) -> tuple[list[tuple[Family, list[Parameters]]], bool]:
         """The families to try with their candidates, and whether blends are considered."""
@@ -501,7 +489,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
     def _stored(self) -> dict[str, Any]:
         if not hasattr(self, "best_model_"):
             raise ValueError("with refit=False there is no classifier to keep in a file")
-        return {"model": plain_model(self.best_model_), **{name: getattr(self, name) for name in STORED}}
+        own = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in WITH_MODEL}
+        return {"model": plain_model(self.best_model_), **own}
 
     def _restore(self, state: dict[str, Any]) -> None:
         state = {"pos_label_": None, "exponent_": 1.0, **state}  # older files have none

@@ -303,7 +303,7 @@ class KernelFamily(Family):
     is_costly = True
 
     def __init__(self) -> None:
-        self._chords = Chords()
+        self._lock, self._points, self._chords = Lock(), np.empty((0, 0)), np.empty((0, 0))
 
     def candidates(self, samples: Samples) -> list[Parameters]:
         found: list[Parameters] = []
@@ -337,28 +337,21 @@ class KernelFamily(Family):
         others = {name: value for name, value in parameters.items() if name not in ("kernel", "random_state")}
         return ", ".join([parameters.get("kernel", "heat"), *(f"{k} = {_number(v)}" for k, v in others.items())])
 
+    def _chords_of(self, points: Array) -> Array:
+        """``sinh^2(d/2)`` of all pairs of points, which are kept: several kernels need those of the same points."""
+        with self._lock:
+            if not np.array_equal(points, self._points):
+                self._points, self._chords = points, of_pairs(lambda S, xp: S, polar_points(points))
+            return self._chords
+
     def answers(self, candidates: Sequence[Parameters], samples: Samples, folds: Folds) -> list[list[Answers]]:
         model, Cs = self.model({"tol": ROUGH, **candidates[0]}), _path(candidates)
         kernel = chosen_kernel(model.kernel, model._kernel_parameters(), samples.X, samples.weight, 1.0)
         if set(candidates[0]) - {"kernel", "C", *PARAMETERS.values()} or not hasattr(kernel, "profile"):
             return [_on_path(model, Cs, samples.take(train), samples.X[test]) for train, test in folds]
         used = np.unique(np.concatenate([rows for fold in folds for rows in fold]))
-        gram = kernel.profile(self._chords.of(samples, used), samples.X.shape[1] - 1, np)
+        gram = kernel.profile(self._chords_of(samples.X[used]), samples.X.shape[1] - 1, np)
         return [Pairs.of(samples, train, model.multi_class).on_matrix(Cs, gram, used, test) for train, test in folds]
-
-
-class Chords:
-    """``sinh^2(d/2)`` of all pairs of the samples that were asked for last: several kernels need the same ones."""
-
-    def __init__(self) -> None:
-        self.lock, self.points, self.values = Lock(), np.empty((0, 0)), np.empty((0, 0))
-
-    def of(self, samples: Samples, rows: np.ndarray) -> Array:
-        points = samples.X[rows]
-        with self.lock:
-            if not np.array_equal(points, self.points):
-                self.points, self.values = points, of_pairs(lambda S, xp: S, polar_points(points))
-            return self.values
 
 
 def _number(value: Any) -> str:

@@ -9,13 +9,16 @@ explains.
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from hypermargin.data.ingest import RadiusWarning
 from hypermargin.estimators.auto.choosing import Candidate, best_of_each_family, in_order, within_standard_errors
@@ -53,7 +56,7 @@ class Search:
 
     def run(self, wanted: Sequence[tuple[Family, list[Parameters]]], folds: Folds) -> tuple[list[Candidate], Folds]:
         """Try candidates on the folds; returns them, and the folds that there was time for."""
-        candidates = [Candidate(family, parameters) for family, given in wanted for parameters in given]
+        candidates = candidates_of(wanted)
         used = np.unique(np.concatenate([rows for fold in folds for rows in fold]))
         going_on, done = candidates, 0
         if any(len(given) > family.go_on for family, given in wanted) and len(folds) > FIRST_FOLDS:
@@ -72,14 +75,14 @@ class Search:
 
     def all_of(self, wanted: Sequence[tuple[Family, list[Parameters]]], folds: Folds) -> list[Candidate]:
         """Try candidates on all folds, in one round."""
-        candidates = [Candidate(family, parameters) for family, given in wanted for parameters in given]
+        candidates = candidates_of(wanted)
         self._try(candidates, folds, "comparison")
         return candidates
 
     def _part(self, used: np.ndarray) -> Folds:
         """Folds of a part of the samples."""
         rows = used[part_of(self.samples.labels[used], PART, self.seed)]
-        return [(rows[a], rows[b]) for a, b in stratified(self.samples.labels[rows], PART_FOLDS, self.seed)]
+        return stratified(self.samples.labels, rows, PART_FOLDS, self.seed)
 
     def _best(self, candidates: list[Candidate], folds: Folds) -> list[Candidate]:
         """Those that go on; sets what the first round has shown of all."""
@@ -94,10 +97,8 @@ class Search:
         near = within_standard_errors(truth, weight, 1.0, CLEARLY_BEHIND)
         best = max(each.mean for each in leaders)
         families = [each.family for each, is_near in zip(leaders, near, strict=True) if is_near or each.mean >= best]
-        going_on: list[Candidate] = []
-        for family in families:
-            going_on += in_order([each for each in candidates if each.family is family])[: family.go_on]
-        return [each for each in candidates if each in going_on]
+        own = [in_order([each for each in candidates if each.family is family])[: family.go_on] for family in families]
+        return [each for each in candidates if any(each in some for some in own)]
 
     def _try(self, candidates: list[Candidate], folds: Folds, what: str) -> int:
         """Add answers and scores on folds, as many as the time allows; returns how many."""
@@ -108,26 +109,24 @@ class Search:
         with warnings.catch_warnings():  # here, because filters are those of all threads
             for expected in (ConvergenceWarning, KernelSpreadWarning, RadiusWarning):
                 warnings.simplefilter("ignore", expected)
-            done = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(tasks)
-            with (
-                Progress(f"choosing a model, {what}", len(work), closing=True) if self.progress else _Silent() as shown
-            ):
-                for number, ((group, part), answers) in enumerate(zip(work, done, strict=True), start=1):
+            results = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(tasks)
+            shown = Progress(f"choosing a model, {what}", len(work), closing=True) if self.progress else None
+            with shown or nullcontext():
+                for number, ((group, part), answers) in enumerate(zip(work, results, strict=True), start=1):
                     for k, of_fold in zip(part, answers, strict=False):  # none if it was too late
                         found.update({(each, k): own for each, own in zip(group, of_fold, strict=True)})
-                    left = (time.perf_counter() - began) * (len(work) - number) / number
-                    following = f"{work[number][0][0].name}, " if number < len(work) else ""
-                    shown.at(number, f"{following}about {left:.0f} s left")
-        complete = [k for k in range(len(folds)) if all((each, k) in found for each in candidates)]
-        if not complete:  # not even one fold for all: those that have it
-            complete = [0] if any((each, 0) in found for each in candidates) else []
+                    if shown is not None and number < len(work):
+                        left = (time.perf_counter() - began) * (len(work) - number) / number
+                        shown.at(number, f"{work[number][0][0].name}, about {left:.0f} s left")
+        done = len(list(takewhile(lambda k: all((each, k) in found for each in candidates), range(len(folds)))))
+        if done == 0 and not any(each.answers for each in candidates) and found:  # those that have one fold
+            done = 1
         for each in candidates:
-            if all((each, k) in found for k in complete):
-                own = [found[each, k] for k in complete]
+            if all((each, k) in found for k in range(done)):
+                own = [found[each, k] for k in range(done)]
                 each.answers += own
-                scores = self.scorer.scores(own, [folds[k][1] for k in complete])
-                each.scores = np.concatenate([each.scores, scores])
-        return len(complete)
+                each.scores = np.append(each.scores, self.scorer.scores(own, [test for _, test in folds[:done]]))
+        return done
 
     def _tasks(self, candidates: list[Candidate], n_folds: int) -> Iterator[tuple[list[Candidate], list[int]]]:
         """Groups of candidates and the folds to try them on together, the first fold of all first."""
@@ -165,24 +164,21 @@ class Search:
         return found
 
 
-class _Silent:
-    """Progress that is not shown."""
-
-    def __enter__(self) -> "_Silent":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def at(self, done: int, doing: str = "") -> None:
-        pass
+def candidates_of(wanted: Sequence[tuple[Family, list[Parameters]]]) -> list[Candidate]:
+    return [Candidate(family, parameters) for family, given in wanted for parameters in given]
 
 
-def stratified(labels: np.ndarray, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Stratified folds, without a warning of classes that are smaller than their number."""
+def stratified(labels: np.ndarray, rows: np.ndarray, n_folds: int, seed: int, repeats: int = 1) -> Folds:
+    """Stratified folds of some rows."""
+    splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
+    return [(rows[train], rows[test]) for train, test in in_silence(splitter, labels[rows], rows)]
+
+
+def in_silence(splitter: Any, labels: np.ndarray, points: np.ndarray) -> Folds:
+    """The splits of a splitter, without a warning of classes that are smaller than their number."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labels, labels))
+        return list(splitter.split(points, labels))
 
 
 def part_of(labels: np.ndarray, size: int, seed: int) -> np.ndarray:
@@ -209,10 +205,8 @@ def affordable(candidates: list[Candidate], size: float, seconds: float) -> list
             costs[each] = once * size ** (2 if each.family.is_costly else 1)
     if not costs or max(costs.values()) <= seconds:
         return candidates
-    left_out = [each for each in costs if costs[each] > seconds]
-    if len(left_out) == len(costs):
-        left_out.remove(min(costs, key=lambda each: costs[each]))
-    return [each for each in candidates if each not in left_out]
+    least = min(costs.values())
+    return [each for each in candidates if each not in costs or costs[each] <= max(seconds, least)]
 
 
 def worth_the_cost(candidates: list[Candidate]) -> list[Candidate]:

@@ -241,7 +241,7 @@ def verdict(samples: Samples, scorer: Scorer, metric: str, seed: int = 0, n_jobs
     few = int(np.bincount(own.labels).max())
     if few < 2:
         raise ValueError("no class has the two samples that a comparison needs")
-    folds = stratified(own.labels, min(FOLDS, few), seed)
+    folds = stratified(own.labels, np.arange(len(own.labels)), min(FOLDS, few), seed)
     judge = replace(scorer, X=scorer.X[rows], y=scorer.y[rows], weight=None)
     families = _contestants(own)
     search = Search(own, judge, n_jobs)
