@@ -3,6 +3,7 @@
 import sys
 
 from hypermargin.estimators.auto import HyperbolicClassifierCV
+from hypermargin.estimators.coordinates import CoordinateTransformer
 from hypermargin.estimators.cross_validation import HyperbolicSVCCV
 from hypermargin.estimators.forest import HyperbolicForestClassifier, HyperbolicTreeClassifier
 from hypermargin.estimators.kernel_fitting import KernelMemoryWarning, KernelSpreadWarning
@@ -13,6 +14,7 @@ from hypermargin.estimators.one_class import HyperbolicOneClassSVM
 from hypermargin.estimators.svc import HyperbolicSVC
 
 __all__ = [
+    "CoordinateTransformer",
     "HyperbolicClassifierCV",
     "HyperbolicForestClassifier",
     "HyperbolicKNeighborsClassifier",
