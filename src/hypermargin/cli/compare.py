@@ -91,7 +91,8 @@ class Row:
     @property
     def is_proved(self) -> bool:
         """Whether every binary problem is proved solved to its tolerance, and the sums do not contradict that."""
-        return self.gap >= -ROUNDING and all(solution.is_proved for solution in self.estimator.solutions_)
+        solutions = getattr(self.estimator, "solutions_", [])  # neighbours and forests have none
+        return self.gap >= -ROUNDING and bool(solutions) and all(solution.is_proved for solution in solutions)
 
 
 def fit_row(method: str, estimator: HyperbolicSVC | HyperbolicKernelSVC, train: Data, test: Data) -> Row:
