@@ -11,7 +11,6 @@ import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,17 +34,18 @@ from hypermargin.solvers.exact.frames import first_frame
 from hypermargin.solvers.exact.oracle import side_of
 from hypermargin.solvers.exact.runs import best_along_axes, checked_outcome, history_dict
 
-#: Boxes that a search may hold with samples of their own, in numbers of samples: beyond it the newest box is next.
+#: Boxes that a search may hold with samples of their own, in numbers of samples (200 MB of indices): beyond it the
+#: newest box is next.
 MOST_HELD = 50_000_000
-#: Pieces to try for one S, and how S grows when they are not enough.
+#: Pieces to try for one S, ten times what most problems need, and how S grows when they are not enough: it stays a
+#: power of two, and 2^80 is beyond any optimum in doubles.
 MOST_PIECES, GROWTH, MOST_GROWTHS = 4_000, 2.0, 80
-
-#: All of a piece is timelike, for the check too, where q of its vectors is less than minus this.
+#: All of a piece is timelike, for the check too, where q of its vectors is less than minus this: far above the rounding
+#: of sums of d + 1 squares.
 SURELY = 1e-9
-
 #: The pieces of one face in preorder: the axis a piece is halved across, or -1 for one that is proved.
 Pieces = list[int]
-#: Shares of the gap aimed at that settled samples and strict convexity may cost.
+#: Shares of the gap aimed at that settled samples and strict convexity may cost: most is left to the boxes.
 SETTLED, STRICT = 0.15, 0.03
 #: Quadratics that serve one box only may be this much worse (200 to 600 measured best): a few of them are, at most.
 LEAF = 300.0
@@ -55,15 +55,13 @@ NOWHERE = 2.0
 CONE = 0.1
 #: A side shorter than this share of the longest is not halved.
 THINNEST = 1.0 / 32.0
-#: Cuts on one box at most, in a proof and in a step of local descent.
+#: Cuts on one box at most, in a proof and in a step of local descent: a box that needs more is halved sooner.
 MOST_CUTS, DESCENT_CUTS = 16, 8
-
-
 #: The share of the tolerance that the search aims at; the rest is room for the check, which rounds to the safe side.
 AIM = 0.9
 #: What the check of a certificate costs, and the last look at a box that is left open, in times of the search for it.
 CHECK_COST, CLOSE_COST = 1.0, 1.0
-#: Searches to make at most until the check proves the gap.
+#: Searches to make at most until the check proves the gap: each begins with a better point.
 MOST_SEARCHES = 3
 #: The share of the cost with which every sample counts, so that there is a mean where none bends the objective.
 EVERY = 1e-9
@@ -285,10 +283,10 @@ def _form(w: Array) -> float:
 
 
 class Search:
-    """State of the search over the cube ``|w_j| <= half_side`` for the relative gap `tol`."""
+    """State of the search over the cube ``|w_j| <= half_side`` for the gap `tol`; `directions` prove the rest."""
 
-    def __init__(self, objective: Objective, half_side: float, tol: float) -> None:
-        self.objective, self.tol = objective, tol
+    def __init__(self, objective: Objective, half_side: float, directions: list[Pieces], tol: float) -> None:
+        self.objective, self.half_side, self.directions, self.tol = objective, half_side, directions, tol
         self.examiner = Examiner(objective)
         self.history: list[float] = []
         self._order = itertools.count()
@@ -297,6 +295,18 @@ class Search:
         self._newest: list[Box] = []
         self.root = Box.around(np.zeros(objective.best.size), half_side, objective.best, objective.n_samples)
         self._push(self.root)
+
+    @classmethod
+    def over_cube(cls, objective: Objective, tol: float) -> "Search | None":
+        """The search over a cube whose half side is a power of two; None if there seems to be none that will do."""
+        largest = max(float(np.abs(objective.best).max()), 2.0**-40)
+        half_side = 2.0 ** np.ceil(np.log2(2.0 * largest))
+        for _ in range(MOST_GROWTHS):
+            cover = _cover(objective, half_side, objective.upper * (1.0 - tol))
+            if cover is not None:
+                return cls(objective, half_side, cover, tol)
+            half_side *= GROWTH
+        return None
 
     @property
     def cutoff(self) -> float:
@@ -339,6 +349,28 @@ class Search:
             self._weakest = min(self._weakest, box.bound)
         self._heap, self._newest = [], []
 
+    def certificate(self, frame: Array) -> AsinhCertificate:
+        """The proof, once `close` has given every box one: the tree of boxes in preorder."""
+        allowed = SETTLED * self.tol * self.objective.upper / self.objective.total_cost
+        tree, leaves, waiting = [], [], [self.root]
+        while waiting:
+            box = waiting.pop()
+            tree.append(box.axis if box.halves else -1)
+            if box.proof is not None:
+                leaves.append(box.proof)
+            waiting.extend(reversed(box.halves))
+        return AsinhCertificate(
+            frame=frame,
+            half_side=self.half_side,
+            cutoff=self.cutoff,
+            settled=allowed,
+            leaf_settled=LEAF * allowed,
+            directions=tuple(map(tuple, self.directions)),
+            tree=tuple(tree),
+            leaves=tuple(leaves),
+            whole_intervals=True,
+        )
+
     def _push(self, box: Box) -> None:
         heapq.heappush(self._heap, (box.bound, next(self._order), box))
 
@@ -356,18 +388,6 @@ def polish(objective: Objective, start: Array, tol: float) -> None:
             w, value = trial, trial_value
         else:
             size *= 0.2
-
-
-def find_half_side(objective: Objective, cutoff: float) -> tuple[float, list[Pieces]] | None:
-    """A half side S, a power of two, and the pieces that prove it; None if there seems to be none."""
-    largest = max(float(np.abs(objective.best).max()), 2.0**-40)
-    half_side = 2.0 ** np.ceil(np.log2(2.0 * largest))
-    for _ in range(MOST_GROWTHS):
-        cover = _cover(objective, half_side, cutoff)
-        if cover is not None:
-            return half_side, cover
-        half_side *= GROWTH
-    return None
 
 
 def _cover(objective: Objective, half_side: float, cutoff: float) -> list[Pieces] | None:
@@ -404,42 +424,38 @@ def form_range(low: Array, high: Array) -> tuple[float, float]:
 # -- from the problem to the outcome ---------------------------------------------------------------------------------
 
 
-class Limits(NamedTuple):
-    """When to stop, and whether the certificate is checked then."""
-
-    max_nodes: int
-    time_limit: float
-    verify: bool
-    begin: float
-
-    def reached(self, search: Search) -> Status | None:
-        examined = search.examiner.examined
-        if examined >= self.max_nodes:
-            return Status.ITERATION_LIMIT
-        ahead = (CHECK_COST if self.verify else 0.0) + CLOSE_COST * search.n_open / examined
-        late = (time.perf_counter() - self.begin) * (1.0 + ahead) >= 0.9 * self.time_limit
-        return Status.TIME_LIMIT if late else None
-
-
 def solve_asinh(
     problem: MarginProblem, tol: float, starts: Sequence[Array], max_nodes: int, time_limit: float, verify: bool
 ) -> Outcome:
     """Minimise the asinh objective, from the points `starts` (in the coordinates of the problem)."""
-    limits = Limits(max_nodes, time_limit, verify, time.perf_counter())
+    begin = time.perf_counter()
     free = best_along_axes(problem, first_frame(problem, tol))
     if free is not None and problem.objective(free[0], "asinh") == 0.0:
-        return _outcome(problem, free[0], _nothing_claimed(problem), None, verify, None)
+        return _outcome(problem, free[0], None, verify, None)
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     points = [np.zeros(problem.dim + 1), *starts]
-    # A search that ends with a better point than it began with has proofs for several cutoffs, of which the check knows
-    # the last only. Where that spoils the check another search, from the better point and in its frame, may not.
+    # A search that ends with a better point than it began with has proofs for several cutoffs, and the check has only
+    # the last. Where that spoils the check another search, from the better point and in its frame, may not.
     for _ in range(MOST_SEARCHES):
         outwards, Z, doubt = _in_frame(problem, min(points, key=lambda w: problem.objective(w, "asinh")))
         objective = Objective(Z, doubt, costs, problem.allow_timelike)
         for point in points:
             objective.offer(inverse(outwards) @ point)
         polish(objective, objective.best, tol)
-        outcome = _search(problem, tol, objective, outwards, limits)
+        search, limit = Search.over_cube(objective, AIM * tol), None
+        while search is not None and search.n_open and limit is None:
+            search.step()
+            examined = search.examiner.examined
+            ahead = (CHECK_COST if verify else 0.0) + CLOSE_COST * search.n_open / examined
+            if examined >= max_nodes:
+                limit = Status.ITERATION_LIMIT
+            elif (time.perf_counter() - begin) * (1.0 + ahead) >= 0.9 * time_limit:
+                limit = Status.TIME_LIMIT
+        if search is None:
+            return _outcome(problem, outwards @ objective.best, None, verify, Status.GAP_REMAINS)
+        search.close()
+        proof = search.certificate(margins_matrix(outwards))
+        outcome = _outcome(problem, outwards @ objective.best, proof, verify, limit, search)
         if outcome.status is not Status.CHECK_FAILED or outcome.status_at(objective.upper, tol) is Status.OPTIMAL:
             break
         points.append(outcome.w)
@@ -463,54 +479,17 @@ def _in_frame(problem: MarginProblem, w: Array) -> tuple[Array, Array, Array]:
     return outwards, *frame.samples(problem)
 
 
-def _search(problem: MarginProblem, tol: float, objective: Objective, outwards: Array, limits: Limits) -> Outcome:
-    """One search from the best point of the objective, with its certificate."""
-    gap = AIM * tol
-    outside = find_half_side(objective, objective.upper * (1.0 - gap))
-    limit = None
-    if outside is None:
-        return _outcome(
-            problem, outwards @ objective.best, _nothing_claimed(problem), None, limits.verify, Status.GAP_REMAINS
-        )
-    search = Search(objective, outside[0], gap)
-    while search.n_open and limit is None:
-        search.step()
-        limit = limits.reached(search)
-    search.close()
-    certificate = _certificate(margins_matrix(outwards), search, *outside)
-    return _outcome(problem, outwards @ objective.best, certificate, search, limits.verify, limit)
-
-
-def _certificate(frame: Array, search: Search, half_side: float, directions: list[Pieces]) -> AsinhCertificate:
-    allowed = SETTLED * search.tol * search.objective.upper / search.objective.total_cost
-    tree, leaves, waiting = [], [], [search.root]
-    while waiting:  # in preorder
-        box = waiting.pop()
-        tree.append(box.axis if box.halves else -1)
-        if box.proof is not None:
-            leaves.append(box.proof)
-        waiting.extend(reversed(box.halves))
-    return AsinhCertificate(
-        frame=frame,
-        half_side=half_side,
-        cutoff=search.cutoff,
-        settled=allowed,
-        leaf_settled=LEAF * allowed,
-        directions=tuple(map(tuple, directions)),
-        tree=tuple(tree),
-        leaves=tuple(leaves),
-        whole_intervals=True,
-    )
-
-
-def _nothing_claimed(problem: MarginProblem) -> AsinhCertificate:
-    """A certificate for the bound 0."""
-    return AsinhCertificate(np.eye(problem.dim + 1), 1.0, 0.0, 0.0, 0.0, (), (), ())
-
-
 def _outcome(
-    problem: MarginProblem, w: Array, proof: AsinhCertificate, search: Search | None, verify: bool, limit: Status | None
+    problem: MarginProblem,
+    w: Array,
+    proof: AsinhCertificate | None,
+    verify: bool,
+    limit: Status | None,
+    search: Search | None = None,
 ) -> Outcome:
+    """The outcome with what a search has proved; without a proof the bound is 0."""
+    if proof is None:
+        proof = AsinhCertificate(np.eye(problem.dim + 1), 1.0, 0.0, 0.0, 0.0, (), (), ())
     own, nodes, history = (search.proved, search.examiner.examined, search.history) if search else (0.0, 0, [])
     if not problem.allow_timelike:
         w = pushed_out(w)[0]
