@@ -168,7 +168,7 @@ def _falls_short(bound: float, stated: dict[str, Any]) -> bool:
 def best_verdict(certificate: Any, stated: Any, samples: list[Sample]) -> tuple[str, float | Refused, Problem | None]:
     """The binary problem of the data about which the certificate proves most, and what it proves or why nothing.
 
-    What a certificate states about itself says where to look, and is no part of what is proved.
+    What a certificate states about itself is only where the search begins, and no part of what is proved.
     """
     C = math.inf if stated.get("C") == "inf" else stated.get("C")
     if type(C) not in (int, float):

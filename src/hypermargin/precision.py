@@ -14,6 +14,6 @@ _TURNS = RLock()
 
 @contextmanager
 def digits(bits: int) -> Iterator[None]:
-    """Arb with so many bits, whatever other threads ask for; afterwards with as many as before."""
+    """Arb with so many bits, whatever other threads use; afterwards with as many as before."""
     with _TURNS, ctx.workprec(bits):
         yield

@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from certificates.mutants import KINDS, ROUNDING, compare, plain, points, solved
 from hypermargin import Box, CrossPolytope, Ellipsoid, GeodesicBall, HyperbolicSVC, MarginProblem, Status, solve
-from hypermargin.certificates import Certificate
+from hypermargin.certificates import Certificate, reference
 from hypermargin.certificates.by_reference import exact_problem as exact
 from hypermargin.certificates.reference import Refused, check
 from hypermargin.check import main
@@ -137,3 +138,8 @@ def test_points_that_coincide_leave_a_length_of_zero_and_the_bound_is_proved(rad
     assert solution.objective == pytest.approx(2 * 0.42 / np.sqrt(2.0), rel=1e-6)  # b = -1 pays for one sample alone
     assert check(plain(solution.certificate), exact(problem)) == pytest.approx(solution.objective, rel=1e-6)
     assert solution.certificate.verify(problem, by_arb=True) <= solution.objective
+
+
+def test_it_is_short_enough_to_be_read_as_the_page_says():
+    modules = Path(reference.__file__).parent.glob("*.py")
+    assert 500 < sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules) <= 1150

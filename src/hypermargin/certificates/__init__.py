@@ -1,7 +1,7 @@
 """Certificates: proofs of lower bounds, and the code that checks them. Nothing here imports a solver.
 
 `core` is what has to be trusted: what a certificate is and how that of a soft margin is checked. The modules beside it
-are plugged into it: other kinds of certificate, fast sums over the samples, and what tells problems apart.
+are plugged into it: other kinds of certificate, fast sums over the samples, and the facts that identify a problem.
 """
 
 from hypermargin.certificates import blocks, identity  # noqa: F401 (they register what they offer to the core)

@@ -23,6 +23,7 @@ from hypermargin.data.device import DeviceSamples, on_host
 from hypermargin.geometry.exact_normals import normal_to_frame
 from hypermargin.problems.margin import MarginProblem
 
+#: Samples whose terms are made at once: a column takes 64 kB, so that a few of them fit into the cache.
 BLOCK = 8192
 
 

@@ -1,4 +1,4 @@
-"""The sums of a check on a device: the same proof with arrays of any library that rounds as IEEE 754 asks.
+"""The sums of a check on a device: the same proof with arrays of any library that rounds as IEEE 754 requires.
 
 Covectors of the frame, splitting into high and low parts, and error bounds are those of `sums` and `frame`. The bounds
 hold for sums in any order and with fused operations, which is what devices do. High parts sum up exactly in any order.
@@ -22,9 +22,9 @@ from hypermargin.data.device import DeviceSamples, has_kernels, partial_sums, to
 from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.margin import MarginProblem
 
-#: Samples that one program of a graphics card sums up.
-BLOCK = 2048
-#: Copies of the table of sums, so that programs do not wait for each other.
+#: Samples that one program of a graphics card sums up: 128 for each of its 16 warps.
+PROGRAM_ROWS = 2048
+#: Copies of the table of sums, so that programs do not wait for each other: more than a card runs at a time.
 SLOTS = 1024
 
 
@@ -92,7 +92,7 @@ def _kernel_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: 
     sums = torch.zeros((SLOTS, n_points, 2 * (d + 2) + 3), dtype=torch.float64, device=piece.space.device)
     weighted = piece.sample_weight is not None
     numbers = piece.array(np.concatenate([[threshold, piece.C if weighted else 1.0], sigma, matrix.ravel()]))
-    triton_kernels.selected_sums[(-(-n // BLOCK),)](
+    triton_kernels.selected_sums[(-(-n // PROGRAM_ROWS),)](
         piece.space,
         piece.side,
         piece.sample_weight if weighted else piece.space,
@@ -106,7 +106,7 @@ def _kernel_sums(piece: DeviceSamples, matrix: Array, points: Array, threshold: 
         n_points,
         D=d,
         WEIGHTED=weighted,
-        BLOCK=BLOCK,
+        BLOCK=PROGRAM_ROWS,
         SLOTS=SLOTS,
         num_warps=16,
         enable_fp_fusion=False,

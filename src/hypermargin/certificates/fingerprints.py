@@ -20,7 +20,9 @@ from hypermargin.problems.margin import BinaryProblem, MarginProblem
 
 #: Odd multipliers (from the golden ratio and from MurmurHash3), as signed numbers of 64 bits.
 FIRST, SECOND = 0x9E3779B97F4A7C15 - (1 << 64), 0xFF51AFD7ED558CCD - (1 << 64)
+#: What shifts of unsigned numbers by 32 and by 29 bits leave.
 LOWER_HALF, LOWER_BITS = (1 << 32) - 1, (1 << 35) - 1
+#: Hashes have 64 bits.
 MODULUS = 1 << 64
 #: The weights of samples that have none.
 ALL_ONE = np.ones(1)

@@ -1,4 +1,4 @@
-"""What tells problems apart, for the statements of their certificates."""
+"""The facts that identify a problem, for the statements of certificates."""
 
 from dataclasses import fields
 from typing import Any

@@ -1,4 +1,4 @@
-"""The certificate of a moment relaxation with a ball; `reference.moment` says what it proves and checks it."""
+"""The certificate of a moment relaxation with a ball; `reference.moment` defines what it proves and checks it."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

@@ -4,7 +4,7 @@ A cut of a robust problem is ``sum a_i (1 - z'_i.v)`` with ``z'_i = y_i covector
 of the set of sample i: the worst margin is at most ``z'_i.v``. Which member is taken decides how tight the bound is,
 not whether it holds. So the checker computes p_i in floating point, near the worst one at the certificate's point, and
 only has to show that an exact member lies within a stated distance (`compiled.members`). Errors of that kind are added
-to those of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken, as `EnvelopeProof` says.
+to those of the sums. At the points ``+-(1, 0, ..., 0)`` the nominal points are taken (see `EnvelopeProof`).
 """
 
 from typing import NamedTuple
@@ -27,9 +27,9 @@ from hypermargin.problems.linearised import Box, CrossPolytope, Ellipsoid, Linea
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 
-#: Samples whose members are summed at once, which bounds memory: a block of coordinates fits into the cache.
+#: Samples whose members are summed at once, which bounds memory: a column takes 64 kB, as in `blocks`.
 BLOCK = 8192
-#: The arguments about roundings hold for fewer dimensions than this.
+#: ``(1 - 2^-40)(1 + (d + 8) u) < 1``, on which members rest (`compiled.members`), holds up to d = 8,183.
 MAX_DIM = 2000
 #: Images of Jacobians that are made at once, d^2 per sample: 4 MB for d = 2.
 IMAGES = 65_536
@@ -38,7 +38,7 @@ IMAGES = 65_536
 class Cuts(NamedTuple):
     """The points of a proof in the frame that `frame` leads to, and `outside` it, in the coordinates of the samples.
 
-    Any rounding of these is as good. `kinds` says what the members of the cut at each point are.
+    Any rounding of these is as good. `kinds` holds the kind of members of the cut at each point.
     """
 
     points: Array

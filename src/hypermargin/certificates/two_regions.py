@@ -2,7 +2,7 @@
 
 Most small problems are proved on the two halves ``t >= 0`` and ``t <= 0`` of all normals, without boxes of directions.
 A classifier of many classes has hundreds of them, and their certificates, hundreds of objects each, would take longer
-to make than to check; they are made when somebody asks for them.
+to make than to check; they are made when `solutions_` is first read.
 """
 
 from itertools import pairwise

@@ -20,6 +20,7 @@ from hypermargin.geometry.compiled.double_double import add, from_product, time_
 from hypermargin.problems.margin import MarginProblem
 
 #: Points of a leaf are multiples of 1/GRID of the half sides of its box, counted from its centre; weights of 1/WEIGHTS.
+#: They decide how good a bound is, not whether it holds, and few digits make short files.
 GRID, WEIGHTS = 2048, 1 << 32
 
 

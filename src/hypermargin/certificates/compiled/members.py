@@ -206,7 +206,7 @@ def ball_sums(samples, cuts):
 
 
 def ball_member(z, normals, j, q, cosh, sinh, around, flat):
-    """A, B and the error of A of the member of a sample at ``normals[j]``, as `members` says."""
+    """A, B and the error of A of the member of a sample at ``normals[j]`` (see the module)."""
     m: cython.double
     square: cython.double
     tangent: cython.double
@@ -239,7 +239,7 @@ def ball_member(z, normals, j, q, cosh, sinh, around, flat):
 
 
 def _tangent_part(z, normals, j, m, e_m):
-    """At least the T of a sample, from the tangent part itself, as `members` says."""
+    """At least the T of a sample, from the tangent part itself (see the module)."""
     square: cython.double
     along: cython.double
     length: cython.double

@@ -6,7 +6,8 @@
 3. `soft_margin`: whether the regions cover everything, and the file format.
 4. `compiled.intervals`: what each interval proves, in balls of doubles.
 5. `objective`: bounds on the objective of an answer, the upper end beside the lower bound.
-6. `certificate` and `statement`: what all kinds of certificate share, and what they state about which problem.
+6. `certificate`, `statement` and `plain`: what all kinds of certificate share, what they state about which problem, and
+   how they are written to files and read.
 
 Besides NumPy and python-flint it imports `arithmetic`, `arrays` and `safe_io` of this package and nothing else: no
 solver, no data pipeline, no other kind of certificate. `tests/test_architecture.py` bounds its size.

@@ -122,7 +122,7 @@ class Certificate(ABC):
         if differences:
             raise CertificateError(
                 f"the certificate is about another problem: {'; '.join(differences)} "
-                "(`bound_for` tells what it proves all the same)"
+                "(`bound_for` returns what it proves all the same)"
             )
 
     def bound_for(self, problem: Any, *, by_arb: bool = False) -> float:
@@ -223,7 +223,7 @@ def _damage_named() -> Iterator[None]:
         raise CertificateError(f"the certificate is damaged: {reason(error)}") from error
 
 
-#: What `by_arb` asks: functions of a certificate and a problem for the "bound" and for the "objective" of the answer.
+#: What `by_arb` calls: functions of a certificate and a problem for the "bound" and for the "objective" of the answer.
 REFERENCE: dict[str, Callable[["Certificate", Any], float]] = {}
 
 

@@ -17,9 +17,10 @@ from hypermargin.arrays import Array
 from hypermargin.certificates.core.certificate import Answer, CertificateError
 from hypermargin.certificates.core.sums import risk_of_block
 
-#: A form that is more than this share of ``|w|^2`` needs no rational arithmetic.
+#: A form that is more than this share of ``|w|^2`` needs no rational arithmetic: rounding, (4 d + 32) u, is far less.
 CLEAR = 1e-3
-#: Relative width of the enclosure of an objective with which no sharper one is sought.
+#: Relative width of the enclosure of an objective with which no sharper one is sought: a tenth of 1e-9,
+#: by which stated and recomputed bounds may differ (`statement.BOUND_ROUNDING`).
 SHARP = 1e-10
 
 

@@ -1,9 +1,9 @@
 """What a certificate states: which problem it is about, the bound it proves and the objective that was reached.
 
-A check needs none of it, since it recomputes the bound from the data. The statement is for the reader, who wants to
-know what is proved before looking for the data, and for the gate of `Certificate.verify`: checked against another
-problem a certificate proves less than its reader believes, usually nothing, and the statement tells such problems
-apart. Arrays are known by fingerprints, so a statement is a few hundred bytes whatever the number of samples.
+A check needs none of it, since it recomputes the bound from the data. The statement is for the reader, who can see what
+is proved without the data, and for the gate of `Certificate.verify`: checked against another problem a certificate
+usually proves nothing, and the statement identifies the problem that it is about. Arrays are known by fingerprints, so a
+statement is a few hundred bytes whatever the number of samples.
 """
 
 import math
@@ -15,7 +15,7 @@ from hypermargin.certificates.core.plain import from_keyed, keyed
 
 
 class Problem(Protocol):
-    """What may be proved something about: `identified_by` says which facts tell such problems apart."""
+    """A problem that a certificate can be about: `identified_by` registers the facts that identify it."""
 
     @property
     def n_samples(self) -> int: ...
@@ -92,13 +92,13 @@ class Statement:
         )
 
     def differences(self, problem: Problem) -> list[str]:
-        """What tells `problem` from the one stated, a clause each; nothing where they are the same."""
+        """How `problem` differs from the one stated, a clause for each difference."""
         stated, given = asdict(self), identity(problem)
         if (self.n_samples, self.dim) != (problem.n_samples, problem.dim):
             sizes = f"{self.n_samples} points in dimension {self.dim}"
             return [f"it is about {sizes}, this problem has {problem.n_samples} in dimension {problem.dim}"]
         different = [name for name in _CLAUSES if stated[name] != given[name]]
-        # Fingerprints of labels are of points and labels, those of weights of all three: the first tells most.
+        # Fingerprints of labels are of points and labels, those of weights of all three: one clause is enough.
         samples = [name for name in ("points", "labels", "weights") if name in different][1:]
         return [_CLAUSES[name](stated[name], given[name]) for name in different if name not in samples]
 
@@ -151,7 +151,7 @@ class Statement:
         )
 
 
-#: How a difference in each of these facts is told: (stated, given) to a clause.
+#: The clause for a difference in each of these facts, from what is stated and what is given.
 _CLAUSES = {
     "model": lambda stated, given: f"it classifies by {given or 'a hyperplane'} here and {stated or 'one'} there",
     "points": lambda stated, given: "the points are others",
@@ -177,7 +177,7 @@ _FACTS: dict[type, Callable[[Any], dict[str, Any]]] = {}
 
 
 def identified_by(kind: type, facts: Callable[[Any], dict[str, Any]]) -> None:
-    """Let `facts` say what tells problems of this type apart: the fields of a `Statement` that describe a problem."""
+    """Register what identifies problems of this type: the fields of a `Statement` that describe a problem."""
     _FACTS[kind] = facts
 
 

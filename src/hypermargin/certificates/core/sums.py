@@ -1,7 +1,7 @@
-"""The cuts of a proof as sums over samples, and who makes them.
+"""The cuts of a proof as sums over samples, and a registry of what makes them.
 
 Samples may lie in memory, on a device or on a cluster, and sums are made where they are: `map_blocks` of the problem
-calls a function for every block. `summed_by` says what sums blocks of a type. It has to return numbers with bounds on
+calls a function for every block. `summed_by` registers functions for blocks of a type. It has to return numbers with bounds on
 their errors; what follows from them is up to the core.
 """
 
