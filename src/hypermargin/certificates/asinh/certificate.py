@@ -35,8 +35,8 @@ from hypermargin.problems.margin import MarginProblem
 MOST_HALVINGS = 48
 #: Operations that a number may have gone through besides the sum over the samples.
 OPERATIONS = 200
-#: Points of the table of chords between -2.7 and 0: interpolation is off by (2.7/4096)^2/8 = 5e-8 times a curvature, which
-#: makes bounds by so little worse, and not wrong.
+#: Points of the table of chords between -2.7 and 0: interpolation is off by (2.7/4096)^2/8 = 5e-8 times a curvature,
+#: which makes bounds by so little worse, and not wrong.
 CHORDS = 4096
 
 

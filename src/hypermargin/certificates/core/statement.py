@@ -2,8 +2,8 @@
 
 A check needs none of it, since it recomputes the bound from the data. The statement is for the reader, who can see what
 is proved without the data, and for the gate of `Certificate.verify`: checked against another problem a certificate
-usually proves nothing, and the statement identifies the problem that it is about. Arrays are known by fingerprints, so a
-statement is a few hundred bytes whatever the number of samples.
+usually proves nothing, and the statement identifies the problem that it is about. Arrays are known by fingerprints, so
+a statement is a few hundred bytes whatever the number of samples.
 """
 
 import math

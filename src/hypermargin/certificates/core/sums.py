@@ -1,8 +1,8 @@
 """The cuts of a proof as sums over samples, and a registry of what makes them.
 
 Samples may lie in memory, on a device or on a cluster, and sums are made where they are: `map_blocks` of the problem
-calls a function for every block. `summed_by` registers functions for blocks of a type. It has to return numbers with bounds on
-their errors; what follows from them is up to the core.
+calls a function for every block. `summed_by` registers functions for blocks of a type, which
+return numbers with bounds on their errors; what follows from them is up to the core.
 """
 
 from collections.abc import Callable, Sequence
