@@ -56,7 +56,8 @@ autodoc_typehints = "none"
 
 html_theme = "furo"
 html_title = "hypermargin"
-html_static_path = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_extra_path = ["_build/extra"]
 html_copy_source = False
 html_show_sphinx = False

@@ -39,14 +39,15 @@ print(embedding)
 # Labels for some nodes
 # ---------------------
 # Two or three characters of each circle are known.
-import numpy as np
-
+circles = {
+    "bishop": "Myriel MmeMagloire Napoleon",
+    "Fantine's friends": "Tholomyes Favourite",
+    "court": "Judge Brevet",
+    "criminals": "Thenardier Babet Montparnasse",
+    "students": "Enjolras Joly Combeferre",
+}
 known = {
-    **dict.fromkeys(["Myriel", "MmeMagloire", "Napoleon"], "bishop"),
-    **dict.fromkeys(["Tholomyes", "Favourite"], "Fantine's friends"),
-    **dict.fromkeys(["Judge", "Brevet"], "court"),
-    **dict.fromkeys(["Thenardier", "Babet", "Montparnasse"], "criminals"),
-    **dict.fromkeys(["Enjolras", "Joly", "Combeferre"], "students"),
+    name: circle for circle, names in circles.items() for name in names.split()
 }
 rows = embedding.rows(known)
 print(f"{len(known)} of {len(graph)} characters have a label")
@@ -54,78 +55,43 @@ print(f"{len(known)} of {len(graph)} characters have a label")
 # %%
 # Fit and predict
 # ---------------
+from textwrap import fill
+
 from hypermargin import HyperbolicSVC
 
 model = HyperbolicSVC(C=10.0).fit(embedding.X[rows], list(known.values()))
 circle = dict(zip(embedding.nodes, model.predict(embedding.X), strict=True))
 for name in model.classes_:
-    print(
-        f"{name}: {', '.join(node for node in embedding.nodes if circle[node] == name and node not in known)}\n"
-    )
+    others = [node for node in graph if circle[node] == name and node not in known]
+    print(fill(f"{name}: {', '.join(others)}", width=80), end="\n\n")
 
 # %%
 # Is it right?
 # ------------
 # For 27 more characters the circle is beyond dispute. ``embedding.rows`` finds the
 # rows of nodes.
-truth = {
-    **dict.fromkeys(
-        [
-            "MlleBaptistine",
-            "CountessDeLo",
-            "Geborand",
-            "Champtercier",
-            "Cravatte",
-            "Count",
-            "OldMan",
-        ],
-        "bishop",
-    ),
-    **dict.fromkeys(
-        ["Listolier", "Fameuil", "Blacheville", "Dahlia", "Zephine"],
-        "Fantine's friends",
-    ),
-    **dict.fromkeys(["Champmathieu", "Chenildieu", "Cochepaille"], "court"),
-    **dict.fromkeys(["Gueulemer", "Claquesous", "Brujon", "Anzelma"], "criminals"),
-    **dict.fromkeys(
-        [
-            "Prouvaire",
-            "Feuilly",
-            "Courfeyrac",
-            "Bahorel",
-            "Bossuet",
-            "Grantaire",
-            "Gavroche",
-            "MmeHucheloup",
-        ],
-        "students",
-    ),
+import numpy as np
+
+members = {
+    "bishop": "MlleBaptistine CountessDeLo Geborand Champtercier Cravatte Count OldMan",
+    "Fantine's friends": "Listolier Fameuil Blacheville Dahlia Zephine",
+    "court": "Champmathieu Chenildieu Cochepaille",
+    "criminals": "Gueulemer Claquesous Brujon Anzelma",
+    "students": "Prouvaire Feuilly Courfeyrac Bahorel Bossuet Grantaire Gavroche MmeHucheloup",
 }
+truth = {name: kind for kind, names in members.items() for name in names.split()}
 right = [circle[name] == kind for name, kind in truth.items()]
 print(f"{np.mean(right):.0%} of {len(truth)} characters are put into their circle")
-print(
-    "wrong:",
-    ", ".join(
-        f"{name} ({circle[name]})"
-        for name, kind in truth.items()
-        if circle[name] != kind
-    )
-    or "none",
-)
 
 # %%
 # Who stands between the circles?
 # -------------------------------
 # The hero belongs to none of them, and the probabilities show it.
-for name in ("Valjean", "Javert", "Marius", "Grantaire", "Geborand"):
-    probability = model.predict_proba(embedding.X[embedding.rows([name])])[0]
-    print(
-        f"{name:<10}"
-        + "  ".join(
-            f"{kind} {p:.2f}"
-            for kind, p in zip(model.classes_, probability, strict=True)
-        )
-    )
+import pandas as pd
+
+names = ["Valjean", "Javert", "Marius", "Grantaire", "Geborand"]
+probabilities = model.predict_proba(embedding.X[embedding.rows(names)])
+print(pd.DataFrame(probabilities, index=names, columns=model.classes_).round(2))
 
 # %%
 # The picture
