@@ -28,8 +28,7 @@ from hypermargin import __version__
 from hypermargin.arrays import Array
 from hypermargin.datasets import list_embeddings, make_taxonomy
 from hypermargin.estimators import HyperbolicClassifierCV
-from hypermargin.geometry.isometries import boost
-from hypermargin.geometry.lorentz import lift
+from hypermargin.estimators.auto.verdict import moved_at_random
 from hypermargin.geometry.models import from_lorentz
 from hypermargin_studies.datasets import digest_of
 from hypermargin_studies.datasets import load as load_by_name
@@ -37,13 +36,13 @@ from hypermargin_studies.engine import cells as engine
 
 #: Folds inside the training samples that choose the parameters of peers.
 INNER_FOLDS = 5
-#: The most samples on which peers choose their parameters; the last fit is on all of them.
+#: The most samples on which peers choose their parameters; the last fit is on all. A grid of SVMs takes minutes then.
 CHOSEN_ON = 5000
 #: Weights of the risk that peers may choose from, the same as ours.
 CS = [0.1, 1.0, 10.0, 100.0, 1000.0]
 #: Trees of peers that have trees, while parameters are chosen and in the end: as many as ours.
 TREES, FINAL_TREES = 100, 200
-#: Steps of libsvm at most; large C on classes that overlap would take for ever.
+#: Steps of libsvm at most: a large C on classes that overlap takes millions, without being more accurate.
 STEPS = 500_000
 #: Our models, which are fitted together because the one that chooses tries all others.
 OURS = ("auto", "geodesic", "curve", "neighbours", "kernel", "forest")
@@ -131,12 +130,11 @@ def fitted_ours(X: Array, y: np.ndarray, scoring: str) -> Iterator[tuple[str, An
     auto = HyperbolicClassifierCV(scoring=scoring).fit(X, y)
     yield "auto", auto, clock() - began
     table = auto.cv_results_
-    order = np.argsort(table["rank_test_score"], kind="stable").tolist()
+    # By the scores of the first round where a family was left out after it.
+    order = np.lexsort((-table["screening_score"], -np.nan_to_num(table["mean_test_score"], nan=-np.inf))).tolist()
     for family in OURS[1:]:
-        own = [i for i in order if table["family"][i] == family and np.isfinite(table["mean_test_score"][i])]
-        if not own:
-            continue
-        seconds = float(sum(table["seconds"][i] for i in order if table["family"][i] == family))
+        own = [i for i in order if table["family"][i] == family]
+        seconds = float(sum(table["seconds"][i] for i in own))
         began = clock()
         model = HyperbolicClassifierCV({family: [table["params"][own[0]]]}, cv=2).fit(X, y)
         yield family, model, seconds + clock() - began
@@ -175,8 +173,6 @@ OUTER_FOLDS = 5
 ENOUGH_TESTED, MOST_REPETITIONS = 500, 5
 #: Of larger data one fold is measured: the error of its score is below half a percent.
 LARGE = 20_000
-#: How far the random isometry moves the origin.
-RADIUS = 2.0
 #: The name under which all of ours are fitted together.
 TOGETHER = "ours"
 METRICS = ("accuracy", "macro F1", "average precision", "log loss", "seconds")
@@ -208,17 +204,6 @@ def load(name: str) -> tuple[Array, np.ndarray]:
 def scoring_of(name: str) -> str:
     """What parameters are chosen by: for a rare class average precision, since accuracy would say nothing."""
     return "average_precision" if _TAXONOMY.fullmatch(name) else "accuracy"
-
-
-def moved(X: Array, seed: int) -> Array:
-    """Lorentz points after a random isometry: a rotation, and a move of the origin by `RADIUS`."""
-    rng = np.random.default_rng(seed)
-    d = X.shape[1] - 1
-    rotation, _ = np.linalg.qr(rng.normal(size=(d, d)))
-    direction = rng.normal(size=d)
-    target = lift(np.sinh(RADIUS) * direction / np.linalg.norm(direction))
-    turned = np.column_stack([X[:, 0], X[:, 1:] @ rotation.T])
-    return lift((turned @ boost(target).T)[:, 1:])
 
 
 @dataclass(frozen=True)
@@ -289,7 +274,7 @@ def run_cell(cell: dict[str, Any], device: str | None = None) -> dict[str, dict[
     own = Cell(**cell)
     X, y = load(own.dataset)
     if own.is_moved:
-        X = moved(X, own.repetition)
+        X = moved_at_random(X, own.repetition)
     folds = StratifiedKFold(OUTER_FOLDS, shuffle=True, random_state=own.repetition)
     train, test = list(folds.split(X, y))[own.fold]
     scoring = scoring_of(own.dataset)
@@ -320,21 +305,17 @@ def measures(model: Any, X: Array, y: np.ndarray, classes: np.ndarray) -> dict[s
         "average precision": None,
         "log loss": None,
     }
-    probability = None
+    columns, ranking = np.searchsorted(classes, model.classes_), None
     if hasattr(model, "predict_proba"):
-        probability = np.zeros((len(X), classes.size))
-        probability[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
-        found["log loss"] = float(log_loss(y, probability, labels=classes))
-    ranking = probability
-    if ranking is None and hasattr(model, "decision_function"):
+        ranking = np.zeros((len(X), classes.size))
+        ranking[:, columns] = model.predict_proba(X)
+        found["log loss"] = float(log_loss(y, ranking, labels=classes))
+    elif hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X))
-        if scores.ndim == 1:
-            scores = np.column_stack([-scores, scores])
-        ranking = np.full((len(X), classes.size), -np.inf)
-        ranking[:, np.searchsorted(classes, model.classes_)] = scores
+        scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        ranking = np.full((len(X), classes.size), np.nextafter(scores.min(), -np.inf))
+        ranking[:, columns] = scores
     if ranking is not None:
         which = [1] if classes.size == 2 else [k for k, c in enumerate(classes) if np.any(y == c)]
-        lowest = np.nextafter(np.min(ranking[np.isfinite(ranking)], initial=0.0), -np.inf)
-        values = np.where(np.isfinite(ranking), ranking, lowest)
-        found["average precision"] = float(average_precision_score(y[:, None] == classes[which], values[:, which]))
+        found["average precision"] = float(average_precision_score(y[:, None] == classes[which], ranking[:, which]))
     return found

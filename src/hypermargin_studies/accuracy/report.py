@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from scipy.stats import rankdata, studentized_range, wilcoxon
 
 from hypermargin.arrays import Array
+from hypermargin.estimators.auto.verdict import MOVED_BY
 from hypermargin.plotting.palette import CLASS_COLOURS
-from hypermargin_studies.accuracy.cells import METRICS, OURS, PEERS, RADIUS, Cell, contestants, scoring_of
+from hypermargin_studies.accuracy.cells import METRICS, OURS, PEERS, Cell, contestants, scoring_of
 from hypermargin_studies.engine.report import Entry, Picture, Report, Table, Texts, with_marked
 
 TEXTS = Texts("hypermargin_studies.accuracy")
@@ -226,7 +227,7 @@ def all_tables(results: Results) -> list[Table]:
             found.append(TEXTS.table("best-peer", rows))
     moved = sorted(changes(results).items(), key=lambda item: item[1][0])
     rows = [[name, f"{mean:.4f}", f"{most:.3f}", str(count)] for name, (mean, most, count) in moved]
-    return [*found, TEXTS.table("moved", rows, radius=RADIUS)]
+    return [*found, TEXTS.table("moved", rows, radius=MOVED_BY)]
 
 
 def _score_table(all_scores: Scores) -> Table:

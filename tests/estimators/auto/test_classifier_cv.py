@@ -352,8 +352,11 @@ def test_many_samples_have_folds_of_a_part_and_no_kernel_that_is_not_clearly_the
     assert model.n_splits_ == 3
     assert max(seen) <= 250
     assert model.best_params_["family"] == "curve"
+    monkeypatch.setattr("hypermargin.estimators.auto.families.LANDMARKS_ABOVE", 300)
+    monkeypatch.setattr("hypermargin.estimators.auto.families.LANDMARKS", 60)
     alone = HyperbolicClassifierCV(("kernel",)).fit(X, y)
     assert alone.best_params_["family"] == "kernel"
+    assert alone.best_params_["n_landmarks"] == alone.best_model_.n_landmarks == 60
 
 
 def recording(answers, seen):

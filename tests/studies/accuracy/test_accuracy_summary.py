@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare, wilcoxon
 
+from hypermargin.estimators.auto.verdict import moved_at_random
 from hypermargin.geometry import distance, pairwise_distance
-from hypermargin_studies.accuracy.cells import Cell, measures, moved, plan, scoring_of, splits, taxonomy_name
+from hypermargin_studies.accuracy.cells import Cell, measures, plan, scoring_of, splits, taxonomy_name
 from hypermargin_studies.accuracy.report import (
     Scores,
     against_best_peer,
@@ -129,10 +130,10 @@ def test_an_isometry_of_radius_two_keeps_distances():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(20, 3))
     X = np.column_stack([np.sqrt(1 + np.sum(x * x, axis=1)), x])
-    Y = moved(X, 5)
+    Y = moved_at_random(X, 5)
     np.testing.assert_allclose(pairwise_distance(Y), pairwise_distance(X), atol=1e-9)
     origin = np.array([[1.0, 0.0, 0.0, 0.0]])
-    assert distance(moved(origin, 5)[0], origin[0]) == pytest.approx(2.0)
+    assert distance(moved_at_random(origin, 5)[0], origin[0]) == pytest.approx(2.0)
     assert not np.allclose(Y, X)
 
 

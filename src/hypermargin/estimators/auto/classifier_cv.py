@@ -286,6 +286,8 @@ class HyperbolicClassifierCV(HyperbolicClassifier):
             is_late = search.is_late
         if not folds:  # nothing can be compared: the simplest family with its defaults
             candidates = [Candidate(wanted[0][0], {})]
+        for each in candidates:
+            each.parameters = each.family.on_all(each.parameters, used.size)
         kept = worth_the_cost(candidates) if used.size > MANY_SAMPLES else candidates
         size = used.size / max(len(folds[0][0]), 1) if folds else 1.0
         kept = affordable(kept, size, began + limit - time.perf_counter())

@@ -50,8 +50,9 @@ STEPS = 100
 FIRST_TOL = 1e-2
 #: Dimensions in which the compiled Newton steps of curves pay: their number of operations grows with the square.
 FEW_DIMENSIONS = 32
-#: Landmarks of a kernel of many samples: their matrix for 100,000 samples takes 400 MB.
-LANDMARKS = 500
+#: Landmarks of a kernel of many samples, and how many those are: the matrix of 8,000 samples takes 512 MB, and that of
+#: 500 landmarks and 100,000 samples 400 MB.
+LANDMARKS, LANDMARKS_ABOVE = 500, 8000
 
 Parameters = dict[str, Any]
 #: Rows to train on and rows to test, of every fold.
@@ -184,7 +185,7 @@ class Family(ABC):
         """The classifier with these parameters, on the unit hyperboloid, not fitted."""
 
     def on_all(self, parameters: Parameters, n_samples: int) -> Parameters:
-        """The parameters for all samples, if those of a candidate passed the test on a part of them."""
+        """The parameters for all samples, of a candidate that was tried on a part of them."""
         return parameters
 
     def in_space(self, parameters: Parameters, scale: float) -> Parameters:
@@ -309,7 +310,7 @@ class KernelFamily(Family):
         found: list[Parameters] = []
         given = dict.fromkeys(PARAMETERS.values(), "scale")
         for kernel, multiples in GRID.items():
-            if kernel == "distance" and len(samples.labels) > MANY_SAMPLES:
+            if kernel == "distance" and len(samples.labels) > LANDMARKS_ABOVE:
                 continue  # conditionally positive definite kernels have no landmarks
             suited = vars(chosen_kernel(kernel, given, samples.X, samples.weight, 1.0))
             for multiple in multiples:
@@ -322,7 +323,7 @@ class KernelFamily(Family):
 
     def on_all(self, parameters: Parameters, n_samples: int) -> Parameters:
         """With landmarks if there are many samples, unless the user gave other settings."""
-        if n_samples <= MANY_SAMPLES or parameters.get("kernel") == "distance":
+        if n_samples <= LANDMARKS_ABOVE or parameters.get("kernel") == "distance":
             return parameters
         return parameters | {"n_landmarks": LANDMARKS, "random_state": 0} | parameters  # new ones last
 
