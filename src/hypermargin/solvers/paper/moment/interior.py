@@ -10,7 +10,7 @@ to a twentieth at n = 640 (docs/benchmarks/moment.md), and it alone runs on a GP
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -156,7 +156,7 @@ def interior_point(
     point, residuals = best if status != "solved" else (point, residuals)
     moments = np.empty((relaxation.n_groups, relaxation.n_moments))
     moments[:, operator.order] = to_numpy(operator.moments(point.private, point.shared, 1.0))
-    grams = tuple(to_numpy(X) for X in point.X)
+    grams = operator.by_block([to_numpy(X) for X in point.X])
     return InteriorResult(moments, grams, status, iteration, residuals.gap, residuals.infeasibility, history)
 
 
@@ -171,16 +171,15 @@ def start(operator: "RelaxationOperator") -> Point:
     xp, device, n = operator.xp, operator.device, operator.n_groups
     private = xp.zeros((n, operator.n_private), dtype=xp.float64, device=device)
     shared = xp.zeros((operator.n_shared,), dtype=xp.float64, device=device)
-    in_ball = any(block.name == "ball" for block in operator.blocks)
-    moments, far = (2.0, 1.0) if in_ball else (300.0, 30.0)
+    moments, far = (2.0, 1.0) if operator.in_ball else (300.0, 30.0)
     grams = 2.0 * far * max(1.0 / n, _largest(operator.private_cost, xp), _largest(operator.shared_cost, xp) / n)
     S, X = [], []
     for block in operator.blocks:
         identities = xp.zeros((block.copies, block.size, block.size), dtype=xp.float64, device=device)
         identities = identities + xp.eye(block.size, dtype=xp.float64, device=device)
         S.append(moments * identities)
-        # A block with fewer copies than groups has more to do with each; half the way there stays well centred.
-        X.append(grams * max(1.0, n / block.copies) ** 0.5 * identities)
+        # A block of fewer groups has more to do with each; half the way there stays well centred.
+        X.append(grams * (n / block.n) ** 0.5 * identities)
     return Point(private, shared, S, X)
 
 
@@ -349,13 +348,14 @@ def unit_diagonal(matrices: Any, xp: Any) -> tuple[Any, Any]:
 
 
 class SumByTarget:
-    """Sums of the entries of the last axis that have the same target: the k-th of all targets are gathered at once.
+    """Sums of the entries of one axis that have the same target: the k-th of all targets are gathered at once.
 
+    Targets of `n_targets` and more are left out.
     A product with a one-hot matrix is ten times slower for the moment matrices of 8 variables.
     """
 
-    def __init__(self, targets: Index, n_targets: int, xp: Any, device: Any) -> None:
-        counts = np.bincount(targets, minlength=n_targets)
+    def __init__(self, targets: Index, n_targets: int, xp: Any, device: Any, axis: int = -1) -> None:
+        counts = np.bincount(targets, minlength=n_targets)[:n_targets]
         most_first = np.argsort(-counts, kind="stable")
         entries, starts = np.argsort(targets, kind="stable"), np.concatenate(([0], np.cumsum(counts)))
         self._gather = [
@@ -363,15 +363,19 @@ class SumByTarget:
             for k in range(int(counts.max(initial=0)))
         ]
         self._empty, self._order = int(np.sum(counts == 0)), xp.asarray(np.argsort(most_first), device=device)
-        self._xp = xp
+        self._xp, self._axis = xp, axis
 
     def __call__(self, values: Any) -> Any:
-        xp = self._xp
-        sums = xp.take(values, self._gather[0], axis=-1)
+        xp, axis = self._xp, self._axis
+        after = (slice(None),) * (-1 - axis)
+        sums = xp.take(values, self._gather[0], axis=axis)
         for entries in self._gather[1:]:
-            sums[..., : entries.shape[0]] += xp.take(values, entries, axis=-1)
-        nothing = xp.zeros((*values.shape[:-1], self._empty), dtype=values.dtype, device=values.device)
-        return xp.take(xp.concat((sums, nothing), axis=-1), self._order, axis=-1)
+            sums[..., : entries.shape[0], *after] += xp.take(values, entries, axis=axis)
+        if self._empty:
+            shape = list(sums.shape)
+            shape[axis] = self._empty
+            sums = xp.concat((sums, xp.zeros(tuple(shape), dtype=sums.dtype, device=sums.device)), axis=axis)
+        return xp.take(sums, self._order, axis=axis)
 
 
 # -- the linear maps of a relaxation -----------------------------------------------------------------------------------
@@ -389,16 +393,17 @@ class HankelPattern:
         sums = hankel[np.ix_(basis, basis)]
         place = np.full(int(hankel.max()) + 1, -1)
         place[rows] = np.arange(len(rows))
-        # partner[c, b]: the monomial a with a + b = c, or r (a column of zeros) where there is none.
-        partner = np.full((len(rows), r), r)
+        # partner[b, c]: the monomial a with a + b = c, or r (a column of zeros) where there is none.
+        partner = np.full((r, len(rows)), r)
         for a in range(r):
             known = place[sums[a]] >= 0
-            partner[place[sums[a][known]], np.flatnonzero(known)] = a
+            partner[np.flatnonzero(known), place[sums[a][known]]] = a
         target = np.full(int(hankel.max()) + 1, len(columns))
         target[columns] = np.arange(len(columns))
-        self._xp, self._r, self._n_rows, self._n_columns = xp, r, len(rows), len(columns)
-        self._sum = SumByTarget(target[sums.ravel()], len(columns) + 1, xp, device)
-        gather = np.arange(r)[None, :, None] * (r + 1) + partner[:, None, :]
+        self._xp, self._r, self._n_rows = xp, r, len(rows)
+        # Rows vary fastest, so that the sums move runs of numbers: single ones take three times as long.
+        self._sum = SumByTarget(target[sums.ravel()], len(columns), xp, device, -2)
+        gather = partner[:, None, :] + (r + 1) * np.arange(r)[None, :, None]  # of entry (a, e) of X, padded by a column
         self._gather = xp.asarray(gather.ravel(), device=device)
         inner = (basis[:, None] * size + basis[None, :]).ravel()
         self._inner = None if r == size else xp.asarray(inner, device=device)
@@ -413,82 +418,100 @@ class HankelPattern:
             )
         padded = xp.concat((X, xp.zeros((count, r, 1), dtype=X.dtype, device=X.device)), axis=2)
         moved = xp.take(xp.reshape(padded, (count, r * (r + 1))), self._gather, axis=1)
-        product = xp.reshape(moved, (count, self._n_rows * r, r)) @ S_inverse
-        return self._sum(xp.reshape(product, (count, self._n_rows, r * r)))[:, :, : self._n_columns]
+        product = S_inverse @ xp.reshape(moved, (count, r, r * self._n_rows))
+        return self._sum(xp.reshape(product, (count, r * r, self._n_rows))).mT
 
 
-class BlockOperator:
-    """One block's map from moments to matrices, its adjoint, and its part of the Newton matrix."""
+class MomentBlock:
+    """The moment matrix of every group: the moments themselves, in the order of `position`."""
 
-    def __init__(self, block: Block, position: Index, n_groups: int, n_private: int, xp: Any, device: Any) -> None:
-        self.xp, self.size, self.copies, self.name = xp, block.size, block.copies, block.name
-        self.n_groups = n_groups
-        self.n_localised, self.n_terms, self.n_moments = *block.shift.shape, len(position)
-        shift, hankel, n_localised = position[block.shift], block.hankel, self.n_localised
-        # The moment matrix: its localised moments are the moments themselves, so take them in this order.
-        self.is_plain = self.n_terms == 1 and bool(np.all(block.coefficients == 1.0)) and n_localised == len(position)
-        every, basis = np.arange(n_localised), np.arange(self.size)
-        if self.is_plain:
-            hankel, shift = shift[hankel, 0], every[:, None]
+    def __init__(self, block: Block, position: Index, n_private: int, xp: Any, device: Any) -> None:
+        self.xp, self.size, self.n, self.copies = xp, block.size, block.copies, block.copies
+        hankel, every = position[block.shift][block.hankel, 0], np.arange(len(position))
+        self._hankel = xp.asarray(hankel.ravel(), device=device)
+        self._sum_entries = SumByTarget(hankel.ravel(), len(position), xp, device)
+        # One pattern of private and one of shared rows: shared moments are products of shared monomials only, so the
+        # second is much smaller than its part of the whole. Row 0 of the products is the basis itself.
+        private, shared = every[:n_private], every[n_private:-1]
+        self._private = HankelPattern(hankel, private, every[:-1], np.arange(self.size), xp, device)
+        inner = np.flatnonzero(hankel[0] >= n_private)
+        self._shared = HankelPattern(hankel, shared, shared, inner, xp, device) if len(shared) else None
+
+    def matrices(self, z: Any) -> Any:
+        """Moments (N, S) to matrices (N, r, r)."""
+        return self.xp.reshape(self.xp.take(z, self._hankel, axis=1), (-1, self.size, self.size))
+
+    def adjoint(self, X: Any) -> Any:
+        """Matrices (N, r, r) to coefficients (N, S)."""
+        return self._sum_entries(self.xp.reshape(X, (self.n, -1)))
+
+    def newton(self, X: Any, S_inverse: Any) -> tuple[Any, Any]:
+        """Private rows of the Newton matrices of some groups, (k, P, S - 1), and the sum of the shared parts."""
+        shared = 0.0 if self._shared is None else self.xp.sum(self._shared.products(X, S_inverse), axis=0)
+        return self._private.products(X, S_inverse), shared
+
+
+class LocalisedBlocks:
+    """The localising matrices of equal size of each of the first n groups, one after the other: ``n J`` matrices.
+
+    They are treated as one array, with a coefficient for every monomial that any of their constraints has: a block by
+    itself is so small that calls would take longer than numbers.
+    """
+
+    def __init__(self, blocks: list[Block], position: Index, n: int, xp: Any, device: Any) -> None:
+        self.xp, self.n, self.size, self.copies = xp, n, blocks[0].size, sum(block.copies for block in blocks)
+        self.each, self.n_moments = self.copies // n, len(position)
+        columns = np.concatenate([position[block.shift] for block in blocks], axis=1)
+        shift, place = np.unique(columns, axis=1, return_inverse=True)
+        self.n_localised, n_terms = shift.shape
+        coefficients = np.zeros((n, self.each, n_terms))
+        row = first = 0
+        for block in blocks:
+            rows, terms = block.copies // n, block.shift.shape[1]
+            coefficients[:, row : row + rows, place[first : first + terms]] = block.coefficients.reshape(n, rows, terms)
+            row, first = row + rows, first + terms
+        self._coefficients = xp.asarray(coefficients, device=device)
+        hankel, every = blocks[0].hankel, np.arange(self.n_localised)
         self._hankel = xp.asarray(hankel.ravel(), device=device)
         self._shift = xp.asarray(shift.ravel(), device=device)
-        self._sum_entries = SumByTarget(hankel.ravel(), n_localised, xp, device)
-        self._sum_terms = SumByTarget(shift.ravel(), len(position), xp, device)
-        self.coefficients = xp.asarray(np.ascontiguousarray(block.coefficients), device=device)
-        if self.is_plain:
-            # One pattern of private and one of shared rows: shared moments are products of shared monomials only, so
-            # the second is much smaller than its part of the whole. Row 0 of the products is the basis itself.
-            shared, private = every[n_private:-1], every[:n_private]
-            self._patterns = [HankelPattern(hankel, private, every[:-1], basis, xp, device)]
-            if len(shared):
-                self._patterns.append(
-                    HankelPattern(hankel, shared, shared, np.flatnonzero(hankel[0] >= n_private), xp, device)
-                )
-            return
-        self._patterns = [HankelPattern(hankel, every, every, basis, xp, device)]
-        one_hot = np.zeros((self.n_terms, n_localised, len(position)))
-        for p in range(self.n_terms):
-            one_hot[p, every, shift[:, p]] = 1.0
-        inner = np.ascontiguousarray(one_hot[:, :, :-1]).reshape(self.n_terms, -1)
+        self._sum_entries = SumByTarget(hankel.ravel(), self.n_localised, xp, device)
+        self._sum_terms = SumByTarget(shift.ravel(), self.n_moments, xp, device)
+        self._pattern = HankelPattern(hankel, every, every, np.arange(self.size), xp, device)
+        one_hot = np.zeros((n_terms, self.n_localised, self.n_moments))
+        one_hot[np.arange(n_terms), every[:, None], shift] = 1.0
+        inner = np.ascontiguousarray(one_hot[:, :, :-1]).reshape(n_terms, -1)
         self._one_hot = xp.asarray(inner, device=device)
 
     def matrices(self, z: Any) -> Any:
-        """Moments (N, S) to matrices (copies, r, r)."""
+        """Moments (N, S) to matrices (n J, r, r)."""
         xp = self.xp
-        y = z[: self.copies, :] if self.n_groups > 1 else xp.broadcast_to(z, (self.copies, self.n_moments))
-        if not self.is_plain:
-            shifted = xp.reshape(xp.take(y, self._shift, axis=1), (self.copies, self.n_localised, self.n_terms))
-            y = (shifted @ self.coefficients[:, :, None])[:, :, 0]
+        shifted = xp.reshape(xp.take(z[: self.n, :], self._shift, axis=1), (self.n, self.n_localised, -1))
+        y = xp.reshape(self._coefficients @ shifted.mT, (self.copies, self.n_localised))
         return xp.reshape(xp.take(y, self._hankel, axis=1), (self.copies, self.size, self.size))
 
     def adjoint(self, X: Any) -> Any:
-        """Matrices (copies, r, r) to coefficients (N, S)."""
-        xp = self.xp
-        y = self._sum_entries(xp.reshape(X, (self.copies, -1)))
-        if self.is_plain:
-            return y
-        terms = self._sum_terms(xp.reshape(y[:, :, None] * self.coefficients[:, None, :], (self.copies, -1)))
-        if self.n_groups == 1:
-            return xp.sum(terms, axis=0, keepdims=True)
-        missing = (self.n_groups - self.copies, self.n_moments)
-        return xp.concat((terms, xp.zeros(missing, dtype=X.dtype, device=X.device))) if missing[0] else terms
+        """Matrices (n J, r, r) to coefficients (n, S)."""
+        y = self._sum_entries(self.xp.reshape(X, (self.copies, -1)))
+        terms = self.xp.reshape(y, (self.n, self.each, -1)).mT @ self._coefficients
+        return self._sum_terms(self.xp.reshape(terms, (self.n, -1)))
 
-    def plain_newton(self, X: Any, S_inverse: Any) -> tuple[Any, Any]:
-        """Private rows of the Newton matrices (k, P, S - 1) of the moment matrix, and the sum of the shared parts."""
-        private, *shared = (pattern.products(X, S_inverse) for pattern in self._patterns)
-        return private, self.xp.sum(shared[0], axis=0) if shared else 0.0
-
-    def localised_newton(self, X: Any, S_inverse: Any, copies: slice) -> tuple[Any, Any]:
+    def newton(self, X: Any, S_inverse: Any, groups: slice) -> tuple[Any, Any]:
         """L and ``H L`` of some groups: their Newton matrices are ``L' H L``, H those of localised moments.
 
-        L, (groups, Y, S - 1), takes a group's moments, the constant left out, to the localised ones of its copies.
+        L, (groups, J Y, S - 1), takes a group's moments, the constant left out, to the localised ones of its matrices.
         """
-        n_unknowns = self.n_moments - 1
-        L = self.xp.reshape(self.coefficients[copies, :] @ self._one_hot, (-1, self.n_localised, n_unknowns))
-        product = self._patterns[0].products(X, S_inverse) @ L
-        if self.n_groups == 1:
-            L, product = (self.xp.reshape(M, (1, -1, n_unknowns)) for M in (L, product))
-        return L, product
+        xp, n_unknowns = self.xp, self.n_moments - 1
+        coefficients = xp.reshape(self._coefficients[groups, ...], (X.shape[0], -1))
+        L = xp.reshape(coefficients @ self._one_hot, (-1, self.n_localised, n_unknowns))
+        product = self._pattern.products(X, S_inverse) @ L
+        shape = (-1, self.each * self.n_localised, n_unknowns)
+        return xp.reshape(L, shape), xp.reshape(product, shape)
+
+    def split(self, X: Array, blocks: list[Block]) -> Iterator[Array]:
+        """The matrices of each block, shape (copies, r, r), from those of all, (n J, r, r)."""
+        ends = np.cumsum([block.copies // self.n for block in blocks])[:-1]
+        for part in np.split(X.reshape(self.n, self.each, self.size, self.size), ends, axis=1):
+            yield part.reshape(-1, self.size, self.size)
 
 
 class RelaxationOperator:
@@ -501,9 +524,17 @@ class RelaxationOperator:
         position = np.empty(relaxation.n_moments, dtype=np.int64)
         position[self.order] = np.arange(relaxation.n_moments)
         self.xp, self.device, self.n_threads = xp, device, n_threads
-        self.blocks = [
-            BlockOperator(block, position, relaxation.n_groups, len(private), xp, device) for block in relaxation.blocks
+        self.moment = MomentBlock(relaxation.blocks[0], position, len(private), xp, device)
+        families: dict[tuple[int, int], list[int]] = {}  # numbers of blocks by size, and in how many groups they are
+        for k, block in enumerate(relaxation.blocks[1:], start=1):
+            families.setdefault((block.size, min(block.copies, self.n_groups)), []).append(k)
+        self._numbers, self._relaxation = list(families.values()), relaxation
+        self.localised = [
+            LocalisedBlocks([relaxation.blocks[k] for k in numbers], position, n, xp, device)
+            for (_, n), numbers in families.items()
         ]
+        self.blocks: list[MomentBlock | LocalisedBlocks] = [self.moment, *self.localised]
+        self.in_ball = any(block.name == "ball" for block in relaxation.blocks)
         self.barrier = sum(block.copies * block.size for block in self.blocks)
         objective = xp.asarray(np.ascontiguousarray(relaxation.objective[:, self.order]), device=device)
         self.private_cost = objective[:, : self.n_private]
@@ -523,11 +554,18 @@ class RelaxationOperator:
 
     def adjoint(self, matrices: list[Any]) -> tuple[Any, Any, float]:
         """The SOS side's coefficients: private (N, Kp), shared (Ks,) and the constant."""
-        total: Any = 0.0
-        for block, X in zip(self.blocks, matrices, strict=True):
-            total = total + block.adjoint(X)
+        total, *others = (block.adjoint(X) for block, X in zip(self.blocks, matrices, strict=True))
+        for part in others:
+            total[: part.shape[0], ...] += part
         sums = self.xp.sum(total[:, self.n_private :], axis=0)
         return total[:, : self.n_private], sums[:-1], float(sums[-1])
+
+    def by_block(self, matrices: list[Array]) -> tuple[Array, ...]:
+        """The matrices of every block of the relaxation, in its order."""
+        found = {0: matrices[0]}
+        for numbers, family, X in zip(self._numbers, self.localised, matrices[1:], strict=True):
+            found |= zip(numbers, family.split(X, [self._relaxation.blocks[k] for k in numbers]), strict=True)
+        return tuple(found[k] for k in range(len(found)))
 
 
 # -- the Newton system -------------------------------------------------------------------------------------------------
@@ -605,27 +643,20 @@ class NewtonSystem:
 
     def _newton_matrices(self, start: int, stop: int) -> tuple[Any, Any]:
         """Private rows of ``M`` of some groups, the constant left out, and the sum of their shared rows and columns."""
-        xp, P = self.operator.xp, self.operator.n_private
-        parts = []
-        for block, X, Si in zip(self.operator.blocks, self.X, self.S_inverse, strict=True):
-            copies = slice(start, stop) if block.n_groups > 1 else slice(None)
-            if block.is_plain:
-                rows, border = block.plain_newton(X[copies, ...], Si[copies, ...])
-            elif start < block.copies:
-                parts.append(block.localised_newton(X[copies, ...], Si[copies, ...], copies))
-        # One product for all blocks with a copy in each of these groups; the paper's cone is in the first group alone.
-        whole = [part for part in parts if part[0].shape[0] == stop - start]
-        parts = [part for part in parts if part[0].shape[0] < stop - start]
-        if whole:
-            parts.append(tuple(xp.concat(matrices, axis=1) for matrices in zip(*whole, strict=True)))
-        for L, product in parts:
+        operator, P = self.operator, self.operator.n_private
+        rows, border = operator.moment.newton(self.X[0][start:stop, ...], self.S_inverse[0][start:stop, ...])
+        for block, X, Si in zip(operator.localised, self.X[1:], self.S_inverse[1:], strict=True):
+            if start >= block.n:  # the paper's cone is in the first group alone
+                continue
+            copies = slice(start * block.each, min(stop, block.n) * block.each)
+            L, product = block.newton(X[copies, ...], Si[copies, ...], slice(start, min(stop, block.n)))
             rows[: L.shape[0], ...] += L[:, :, :P].mT @ product
-            if self.operator.n_shared:
-                flat_L, flat_product = (xp.reshape(M[:, :, P:], (-1, M.shape[2] - P)) for M in (L, product))
+            if operator.n_shared:
+                flat_L, flat_product = (operator.xp.reshape(M[:, :, P:], (-1, operator.n_shared)) for M in (L, product))
                 border = border + flat_L.mT @ flat_product
         return rows, border
 
     def _groups_at_a_time(self) -> int:
-        bytes_per_group = max(8 * block.n_localised * block.size**2 for block in self.operator.blocks)
-        on_processor = self.operator.device is None or str(self.operator.device) == "cpu"
+        moment, on_processor = self.operator.moment, str(self.operator.device or "cpu") == "cpu"
+        bytes_per_group = 8 * (self.operator.n_private + self.operator.n_shared) * moment.size**2
         return max(1, (CHUNK_BYTES if on_processor else ACCELERATOR_CHUNK_BYTES) // bytes_per_group)
