@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 from hypermargin import HyperbolicClassifierCV, HyperbolicKernelSVC, Status, load_model, save_model
 from hypermargin.datasets import make_gaussian_mixture
 from hypermargin.estimators import KernelMemoryWarning, KernelSpreadWarning
-from hypermargin.geometry import from_lorentz, lift, pairwise_distance, random_isometry, transform_points
+from hypermargin.estimators.kernel_fitting import chosen_kernel
+from hypermargin.geometry import from_lorentz, lift, pairwise_distance, random_isometry, to_lorentz, transform_points
 from hypermargin.kernels import KERNELS, HeatKernel, heat_kernel
 from hypermargin.solvers import Solution
 from hypermargin.solvers.kernel import method
@@ -59,23 +60,35 @@ def blobs(dim, radius):
     return points * (radius / np.linalg.norm(points, axis=1).mean()), y, np.arange(160) % 2 == 0
 
 
-@pytest.mark.parametrize("dim", [8, 48, 128])
+@pytest.mark.parametrize("dim", [8, 48, 128, 512])
 @pytest.mark.parametrize("radius", [0.01, 1.0, 4.0, 12.0])
-def test_auto_works_in_many_dimensions_and_far_out(dim, radius):
+def test_the_default_works_in_many_dimensions_and_far_out(dim, radius):
     points, y, train = blobs(dim, radius)
-    model = HyperbolicKernelSVC(kernel="auto", geometry="tangent").fit(points[train], y[train])
+    model = HyperbolicKernelSVC(geometry="tangent").fit(points[train], y[train])  # whose kernel is "auto"
     assert model.score(points[~train], y[~train]) > 0.95
 
 
-def test_auto_is_the_heat_kernel_where_that_works():
-    assert HyperbolicKernelSVC(kernel="auto").fit(X, Y).kernel_ == HyperbolicKernelSVC(kernel="heat").fit(X, Y).kernel_
-    assert HyperbolicKernelSVC(kernel="auto", t=0.05).fit(X, Y).kernel_ == HeatKernel(0.05)
+def test_the_default_is_the_heat_kernel_where_that_works():
+    assert HyperbolicKernelSVC().fit(X, Y).kernel_ == HyperbolicKernelSVC(kernel="heat").fit(X, Y).kernel_
+    assert HyperbolicKernelSVC(t=0.05).fit(X, Y).kernel_ == HeatKernel(0.05)
+
+
+@pytest.mark.parametrize("dim", [2, 16, 512])
+@pytest.mark.parametrize("radius", [0.01, 1.0, 8.0])
+@pytest.mark.parametrize("kernel", ["laplacian", "cosh"])
+def test_the_scale_of_a_kernel_makes_values_of_middle_size(kernel, radius, dim):
+    points, _, _ = blobs(dim, radius)
+    X = to_lorentz(points, "tangent")
+    values = chosen_kernel(kernel, dict.fromkeys(("t", "power", "gamma"), "scale"), X, None, 1.0)(X)
+    others = values[~np.eye(len(X), dtype=bool)]
+    assert 0.02 < np.median(others) < 0.9
+    assert np.ptp(others) > 0.02  # far out in many dimensions all points are about as far from each other
 
 
 @pytest.mark.parametrize(
     ("settings", "dim", "message"),
     [
-        ({}, 8, "nearly diagonal"),
+        ({"kernel": "heat"}, 8, "nearly diagonal"),
         ({"kernel": "heat"}, 48, "nearly diagonal"),
         ({"kernel": "laplacian", "gamma": 100.0}, 8, "nearly diagonal"),
         ({"kernel": "laplacian", "gamma": 1e-14}, 8, "nearly constant"),

@@ -15,6 +15,7 @@ from hypermargin.kernels import (
     heat_kernel,
     laplacian_kernel,
 )
+from hypermargin.kernels.heat import heat_profile
 
 T, POWER, GAMMA = 0.7, 2.5, 1.3
 
@@ -101,6 +102,34 @@ def test_near_the_origin_errors_are_within_what_is_claimed(exponent):
                     relative, absolute = kernel.rounding(3)
                     assert abs(kernel(x, y) - value) <= relative * value + absolute, (kernel, x, y)
                     assert absolute < 1e-14 or d < 1e-120
+
+
+@pytest.mark.parametrize(("dim", "t"), [(16, 0.3), (64, 1e-3), (64, 0.3), (128, 10.0)])
+def test_the_heat_kernel_of_many_dimensions_is_a_derivative(dim, t):
+    """``(-d/dS)^m exp(-asinh(sqrt S)^2/t)``, by Taylor coefficients of mpmath."""
+    m = dim // 2
+
+    def derivative(S):
+        profile = mpmath.taylor(lambda s: mpmath.exp(-(mpmath.asinh(mpmath.sqrt(s)) ** 2) / t), S, m)
+        return profile[m] * (-1) ** m * mpmath.factorial(m)
+
+    with mpmath.workdps(60 + 4 * m):
+        at_zero = derivative(mpmath.mpf(10) ** -40)
+        relative, absolute = HeatKernel(t).rounding(dim)
+        for S in (1e-3, 0.5, 20.0):
+            value, exact = heat_profile(np.array([S]), t, dim, np)[0], derivative(mpmath.mpf(S)) / at_zero
+            assert abs(value - exact) <= 0.1 * (relative * exact + absolute)
+
+
+@pytest.mark.parametrize("dim", [64, 128, 512])
+@pytest.mark.parametrize("t", [1e-9, 1e-3, 1.0, 1e6])
+def test_the_heat_kernel_overflows_in_no_dimension(dim, t):
+    S = np.concatenate([[0.0], np.logspace(-12, 10, 20)])
+    with np.errstate(all="raise", under="ignore"):
+        values = heat_profile(S, t, dim, np)
+    assert values[0] == pytest.approx(1.0, rel=1e-12)
+    assert np.all(values >= 0.0)
+    assert np.all(np.diff(values) <= 0.0)
 
 
 def test_equal_points_have_the_value_of_distance_zero():

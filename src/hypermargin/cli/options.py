@@ -227,7 +227,7 @@ ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
         "--kernel": dict(
             type=kernel_setting,
             metavar="NAME[=VALUE]",
-            help="with --model kernel: heat, cosh, laplacian or distance, with a parameter or that of the data (heat)",
+            help="with --model kernel: heat, cosh, laplacian or distance, with a parameter or that of the data (auto)",
         ),
         "--landmarks": dict(type=int, metavar="N", help="with --model kernel: approximate it by N points"),
         "--cache": dict(type=float, metavar="MB", help="with --model kernel: memory for it (2000)"),
@@ -328,7 +328,7 @@ def classifier_of(args: argparse.Namespace, **further: Any) -> HyperbolicClassif
         return make_classifier(args, args.solver, solver_options=solver_options(args.option) or None, **further)
     if args.model != "kernel":
         return make_classifier(args, args.model, **further)
-    setting = dict(args.kernel or {"kernel": "heat"})
+    setting = dict(args.kernel or {"kernel": "auto"})
     if args.cache is not None:
         further["cache_size"] = args.cache
     return make_classifier(args, setting.pop("kernel"), n_landmarks=args.landmarks, **setting, **further)

@@ -47,10 +47,10 @@ class HyperbolicKernelSVC(SolvedClassifier):
     ----------
     C : float, default=1.0
         Weight of the risk, finite.
-    kernel : {"auto", "heat", "cosh", "laplacian", "distance"} or callable, default="heat"
+    kernel : {"auto", "heat", "cosh", "laplacian", "distance"} or callable, default="auto"
         docs/kernels.md says what each is; "auto" is the heat kernel where its scale suits the points, and otherwise, as
-        in more than some six dimensions, the Laplacian one. A callable gets two arrays of unit Lorentz points, shapes
-        (n, d + 1) and (m, d + 1), and returns the matrix (n, m) of a positive definite kernel.
+        in more than some six dimensions or far out, the Laplacian one. A callable gets two arrays of unit Lorentz
+        points, shapes (n, d + 1) and (m, d + 1), and returns the matrix (n, m) of a positive definite kernel.
     t, power, gamma : float or "scale", default="scale"
         The parameter of the heat, cosh and Laplacian kernel, in lengths of the space of curvature ``-curvature``. With
         V the mean squared distance of the training points to their mean, "scale" means ``t = V/4``, ``gamma =
@@ -102,7 +102,7 @@ class HyperbolicKernelSVC(SolvedClassifier):
     """
 
     C: float = 1.0
-    kernel: Any = "heat"
+    kernel: Any = "auto"
     t: float | str = "scale"
     power: float | str = "scale"
     gamma: float | str = "scale"

@@ -16,11 +16,13 @@ from hypermargin.geometry.compiled import double_double
 
 #: What a normal of one vector has for `low`.
 EMPTY = np.zeros(0)
-#: A form that is more than this share of ``|w|^2`` has the sign that doubles give it.
+#: A form that is more than this share of ``|w|^2`` has the sign that doubles give it, whose sums err by 1e-15 of it for
+#: each dimension.
 CLEARLY = 1e-6
-#: A form that is this share of ``|wr|^2`` at most is what rounding leaves of 0.
-ON_CONE = 2.0**-48
-#: How often a normal is pushed out to the light cone, twice as far each time, before it counts as timelike.
+#: A form that is this share of ``|wr|^2`` at most is what rounding leaves of 0: some 16 roundings.
+FORM_ROUNDING = 2.0**-48
+#: How often a normal is pushed out to the light cone, twice as far each time, before it counts as timelike: then
+#: by more than 2^-13, which is no rounding.
 PUSHES = 40
 
 
@@ -74,10 +76,10 @@ def scaled_normal(w: Array, low: Array, factor: float) -> tuple[Array, Array]:
 def onto_cone(w: Array, low: Array) -> tuple[Array, Array]:
     """``w + low`` with its space part stretched or shortened to ``q = 0``, up to bits of `low`, if q is rounding.
 
-    A lightlike normal rounded to doubles may have a form of `ON_CONE` times ``|wr|^2``, of either sign.
+    A lightlike normal rounded to doubles may have a form of `FORM_ROUNDING` times ``|wr|^2``, of either sign.
     """
     square, form = float(w[1:] @ w[1:]), float(exact_form(w, low))
-    if not 0.0 < abs(form) <= ON_CONE * square:
+    if not 0.0 < abs(form) <= FORM_ROUNDING * square:
         return w, low
     more = low.copy()
     more[1:] = low[1:] - form / (2.0 * square) * w[1:]

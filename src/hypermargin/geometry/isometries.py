@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from hypermargin.arrays import Array
 from hypermargin.geometry.compiled import double_double, frames
-from hypermargin.geometry.lorentz import covector, euclidean_norm, fixed_order_product, lift
+from hypermargin.geometry.lorentz import covector, euclidean_norm, lift
 from hypermargin.geometry.metric import half_chord_squared
 
 #: In up to so many dimensions a matrix product is as quick as the formula of a boost.
@@ -133,19 +133,9 @@ def covectors_around(X: ArrayLike, point: ArrayLike) -> Array:
     operations, so that code which shares nothing else comes to the same bits for a row. The transpose is contiguous:
     passes over the data read columns.
     """
-    X, entry = np.asarray(X, dtype=np.float64), frame_entry(point)
-    if len(entry) > 1:
-        return fixed_order_product(X, entry)
-    p = entry[0]
+    X = np.asarray(X, dtype=np.float64)
     columns = np.empty(X.shape[::-1])
-    columns[1:] = X[:, 1:].T
-    along = p[1] * columns[1]
-    for j in range(2, p.size):
-        along += p[j] * columns[j]
-    columns[0] = p[0] * X[:, 0] - along
-    shift = X[:, 0] - along / (1.0 + p[0])
-    for j in range(1, p.size):
-        np.subtract(p[j] * shift, columns[j], out=columns[j])
+    frames.signed_covectors(X, np.ones(len(X)), frame_entry(point), columns)
     return columns.T
 
 

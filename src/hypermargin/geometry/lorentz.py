@@ -9,8 +9,7 @@ the space where ``q < 0`` (*timelike*).
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hypermargin.arrays import Array, row_blocks
-from hypermargin.compilation import is_compiled
+from hypermargin.arrays import Array
 from hypermargin.geometry.compiled import points
 
 
@@ -52,22 +51,13 @@ def lift(space: ArrayLike) -> Array:
     """
     space = np.asarray(space, dtype=np.float64)
     point = np.empty((*space.shape[:-1], space.shape[-1] + 1))
-    if is_compiled(points) and space.ndim == 2:
-        points.lift_rows(space, point)
-        return point
-    square = np.zeros(space.shape[:-1])
-    for j in range(space.shape[-1]):
-        square += space[..., j] * space[..., j]
-    point[..., 0] = np.sqrt(1.0 + square)
-    point[..., 1:] = space
+    points.lift_rows(space.reshape(-1, space.shape[-1]), point.reshape(-1, point.shape[-1]))
     return point
 
 
 def is_lifted(X: Array) -> bool:
     """Whether the time coordinates of the rows, shape (n, d + 1), are those that `lift` gives, bit for bit."""
-    if is_compiled(points) and X.flags.c_contiguous:
-        return bool(points.all_lifted(X))
-    return all(np.array_equal(X[rows, 0], lift(X[rows, 1:])[:, 0]) for rows in row_blocks(len(X)))
+    return bool(points.all_lifted(X))
 
 
 def origin(dim: int) -> Array:

@@ -74,7 +74,7 @@ def from_lorentz(X: ArrayLike, geometry: str, curvature: float = 1.0, width: int
 
     Shape (..., d + 1) to (..., width). Only ``xr`` is read. Points so far out that their coordinates would round to the
     edge of the Poincaré ball (radius 37) or of the Klein ball (radius 18) are a `ValueError`. Polar coordinates of the
-    plane have an angle unless ``width=3`` asks for a unit vector; on a line there are none.
+    plane have an angle, or a unit vector with ``width=3``; there are none on a line.
     """
     check_geometry(geometry)
     scale = 1.0 if geometry == "halfspace" else curvature_scale(curvature)

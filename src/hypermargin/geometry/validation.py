@@ -1,6 +1,6 @@
-"""Is this array a set of points of hyperbolic space? Errors that say what is wrong and what the array looks like.
+"""Checks that an array is a set of points of hyperbolic space; errors explain what is wrong and what it looks like.
 
-`check_coordinates` asks whether an array of any shape is in the domain of a model; `check_points` and `check_lorentz`
+`check_coordinates` checks that an array of any shape is in the domain of a model; `check_points` and `check_lorentz`
 are for data sets: two axes, at least one row, and no point beyond what double precision holds.
 """
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hypermargin.arrays import Array, rowwise
-from hypermargin.compilation import is_compiled
 from hypermargin.geometry.compiled import points as compiled_points
 from hypermargin.geometry.lorentz import curvature_scale, euclidean_norm
 
@@ -19,7 +18,7 @@ GEOMETRIES = ("lorentz", "poincare", "klein", "halfspace", "tangent", "hyperbolo
 #: Those with a column more than dimensions; polar coordinates of the plane have an angle, and two columns.
 WIDER = ("lorentz", "lorentz-last", "polar")
 
-#: Largest radius at which double precision still tells the hyperboloid from its neighbourhood.
+#: Largest radius at which rows in double precision are points of the hyperboloid and of nothing near it.
 MAX_RADIUS = 18.0
 #: Largest radius for what needs distances only: ``sinh(345)^2 = 6e298``, and sums of such squares are doubles.
 FARTHEST_RADIUS = 345.0
@@ -30,8 +29,8 @@ _CLEARLY_WITHIN = 0.999 * float(np.sinh(MAX_RADIUS))
 class PointError(ValueError):
     """A row of X that is no point of the space.
 
-    `row` counts from 0 (None where X is a single point), and `complaint` is the rest of the sentence: whoever knows
-    better than "row 7 of X" where the row came from, a line of a file for example, says that instead.
+    `row` counts from 0 (None where X is a single point), and `complaint` is the rest of the sentence, so that a
+    caller can put the line of a file, for example, in the place of "row 7 of X".
     """
 
     def __init__(self, row: int | None, complaint: str) -> None:
@@ -101,7 +100,8 @@ def check_points(
         raise ValueError(f"points must be an (n, {width}) array with d >= 1, got shape {X.shape}")
     if X.shape[0] == 0:
         raise ValueError("there are no points: X has 0 rows")
-    if geometry == "lorentz" and curvature == 1.0 and _are_clearly_points(X, atol):
+    unit = geometry == "lorentz" and curvature == 1.0 and X.shape[1] > 1
+    if unit and compiled_points.all_on_hyperboloid(X, 0.999 * atol, _CLEARLY_WITHIN):  # as nearly always
         return X
     X = check_coordinates(X, geometry, curvature, atol=atol)
     if largest == np.inf:
@@ -131,13 +131,6 @@ def check_lorentz(X: ArrayLike, *, atol: float = 1e-6) -> Array:
 
 #: Beyond this size squares of coordinates leave the range of double precision.
 _HUGE = 1e150
-
-
-def _are_clearly_points(X: Array, atol: float) -> bool:
-    """Whether one look suffices to see that the rows are points, as it does nearly always."""
-    if X.shape[1] < 2 or not is_compiled(compiled_points):
-        return False
-    return bool(compiled_points.all_on_hyperboloid(X, 0.999 * atol, _CLEARLY_WITHIN))
 
 
 def _outside(X: Array, geometry: str, scale: float, atol: float = 1e-6) -> NDArray[np.bool_]:

@@ -20,14 +20,14 @@ from hypermargin.kernels.heat import heat_profile, heat_rounding
 
 UNIT_ROUNDOFF = 2.0**-53
 #: Below this S may have lost digits by underflow of the squares it is made of.
-LEAST_S = 1e-270
+LEAST_EXACT_S = 1e-270
 
 
 @dataclass(frozen=True)
 class Kernel(ABC):
     """A function of ``S = sinh^2(d/2)``. Subclasses are dataclasses whose fields are positive parameters.
 
-    `conditional` says that the kernel is positive definite on coefficients of sum 0 only; `largest` bounds its
+    `conditional` kernels are positive definite on coefficients of sum 0 only; `largest` bounds its
     absolute value (infinite where it has no bound).
     """
 
@@ -48,7 +48,7 @@ class Kernel(ABC):
         """A relative and an absolute bound; the sum of both is a bound on the error of a computed value.
 
         docs/kernels.md has the count of roundings. It takes each function of the library (asinh, log1p, exp) to be
-        within 4 units in the last place, as its authors document. What underflow changes in S below `LEAST_S` is
+        within 4 units in the last place, as its authors document. What underflow changes in S below `LEAST_EXACT_S` is
         charged too; it is nothing unless a parameter makes the kernel that local.
         """
         absolute = (16.0 + dim) * UNIT_ROUNDOFF + _fall_below_least(self, dim)
@@ -62,7 +62,7 @@ class Kernel(ABC):
         """The matrix of Lorentz points X, shape (n, d + 1), and Y (X itself where None): shape (n, m).
 
         NumPy arrays, or arrays of another library in double precision, whose library then does the work. Two single
-        points, shape (d + 1,) each, give one number, as scikit-learn's `pairwise_kernels` asks of a callable.
+        points, shape (d + 1,) each, give one number, as scikit-learn's `pairwise_kernels` needs.
         """
         if not array_api_compat.is_array_api_obj(X) or X.ndim != 1:
             x = polar_points(checked_points(X))
@@ -131,8 +131,8 @@ class HeatKernel(Kernel):
 
 @cache
 def _fall_below_least(kernel: Kernel, dim: int) -> float:
-    """By how much the values for S from 0 to `LEAST_S` differ; twice that, for its own rounding."""
-    values = kernel.profile(np.array([0.0, LEAST_S]), dim, np)
+    """By how much the values for S from 0 to `LEAST_EXACT_S` differ; twice that, for its own rounding."""
+    values = kernel.profile(np.array([0.0, LEAST_EXACT_S]), dim, np)
     return 2.0 * abs(float(values[0] - values[1]))
 
 

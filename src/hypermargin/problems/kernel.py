@@ -31,9 +31,9 @@ KernelFunction = Kernel | Callable[[Array, Array], Array]
 
 Indices = NDArray[np.intp]
 
-#: Entries of a block of kernel values that is made and used at once.
+#: Entries of a block of kernel values that is made and used at once: 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Above this many samples it is worth looking for negligible kernel values.
+#: Above this many samples it is worth looking for negligible kernel values: the whole matrix takes 32 MB.
 MANY = 2000
 
 
@@ -219,7 +219,7 @@ class KernelProblem(DualProblem):
 class FeatureProblem(DualProblem):
     """The same problem for the kernel ``z.z'`` of features Z, shape (n, m): a linear classifier with an intercept.
 
-    `origin` says what the features are, and `points` holds the space coordinates of the samples, (n, d), if they were
+    `origin` describes the features, and `points` holds the space coordinates of the samples, (n, d), if they were
     made of points. Both identify the problem; the last digits of features depend on the machine that computed them.
     """
 
@@ -327,5 +327,5 @@ class KernelProblemFamily:
 
     @property
     def rounding(self) -> tuple[float, float]:
-        """The relative and the absolute error of a value; 0 for a callable, whose values are what it says."""
+        """The relative and the absolute error of a value; 0 for a callable, whose values count as exact."""
         return self.kernel.rounding(self.dim) if isinstance(self.kernel, Kernel) else (0.0, 0.0)

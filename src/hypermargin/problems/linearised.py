@@ -79,7 +79,7 @@ def framed_jacobians(X: Array, centre: Array) -> Array:
 
 
 def image_sizes(images: Array) -> Array:
-    """What ``|w|`` is multiplied with to say which entries of ``J'c`` are rounding, (n, d + 1)."""
+    """Factors of ``|w|`` whose product is the size in `unit_step`, (n, d + 1)."""
     return SHARPER * np.abs(images).max(axis=1)
 
 
@@ -99,9 +99,9 @@ class LinearisedSet(UncertaintySet):
         then inside the set, and its value is worse by no more than such rounding.
         """
 
-    @abstractmethod
     def inner_radius(self, dim: int) -> float:
         """The radius of a ball around 0 in the set with rho = 1; J makes no step shorter."""
+        return 1.0
 
     def cone_range(self, dim: int) -> tuple[Array, Array]:
         reach = np.asarray(self.rho) * self.inner_radius(dim)
@@ -136,9 +136,6 @@ class Box(LinearisedSet):
     def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
         return np.where(np.abs(a) > BLUR * _column(size), -np.sign(a), 0.0)
 
-    def inner_radius(self, dim: int) -> float:
-        return 1.0
-
     def dual_length(self, a: Array) -> Array:
         return np.abs(a) @ np.ones(a.shape[1])
 
@@ -170,9 +167,6 @@ class Ball(LinearisedSet):
     def unit_step(self, a: Array, size: Array | float = 0.0) -> Array:
         length = np.maximum(_row_lengths(a)[:, None], BLUR_ROUND * _column(size))
         return -a / np.where(length > 0.0, length, 1.0)
-
-    def inner_radius(self, dim: int) -> float:
-        return 1.0
 
     def dual_length(self, a: Array) -> Array:
         return _row_lengths(a)
@@ -214,7 +208,7 @@ class Ellipsoid(LinearisedSet):
         return np.einsum("...ij,...j->...i", self.shape, -along / np.where(length > 0.0, length, 1.0))
 
     def inner_radius(self, dim: int) -> float:
-        """0, which says nothing: the least singular value of a shape takes more than doubles to be sure of."""
+        """0, which is always right: the least singular value of a shape may be too small for doubles."""
         return 0.0
 
     def dual_length(self, a: Array) -> Array:

@@ -16,7 +16,7 @@ SQRT2 = float(np.sqrt(2.0))
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss and its derivative, both elementwise; `convex` says whether the risk it makes is convex in w."""
+    """A loss and its derivative, both elementwise; `convex` is whether the risk is convex in w."""
 
     name: str
     value: Callable[[Array], Array]

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hypermargin.arrays import Array, repeated, row_blocks
-from hypermargin.compilation import is_compiled
 from hypermargin.geometry.compiled import frames
-from hypermargin.geometry.isometries import covectors_around, frame_entry, move_to_origin_precisely
+from hypermargin.geometry.isometries import frame_entry, move_to_origin_precisely
 from hypermargin.geometry.lorentz import covector, is_lifted, lift, quadratic_form
 from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.geometry.validation import check_lorentz
@@ -30,7 +29,7 @@ class BinaryProblem(ABC):
     """The problem protocol: what solvers and checkers need, wherever the samples are.
 
     Besides these names a problem has C, `uncertainty` and `allow_timelike` (`MarginProblem`); those of samples in
-    memory have rows as well, which `in_memory` says.
+    memory have rows as well, and `in_memory` is true.
     """
 
     C: float = 1.0
@@ -117,13 +116,13 @@ class MarginProblem(BinaryProblem):
     Parameters
     ----------
     X : (n, d + 1) array
-        Points on the hyperboloid of curvature -1. They are what their space parts say: the point meant by row x is
-        ``(sqrt(1 + |xr|^2), xr)`` exactly, and the time coordinate is only looked at to see whether it fits
+        Points on the hyperboloid of curvature -1. Only the space part of a row counts: it means the point
+        ``(sqrt(1 + |xr|^2), xr)`` exactly, and its time coordinate is checked against that
         (docs/exact.md, "Which problem").
     y : (n,) array
         Labels -1 or +1.
     C : float
-        Weight of the risk; ``inf`` asks for the hard margin (every ``m_i >= 1``).
+        Weight of the risk; ``inf`` means the hard margin (every ``m_i >= 1``).
     sample_weight : (n,) array, optional
         Non-negative factors of C, one per sample. A weight of 2 equals the sample twice; 0 leaves it out.
     uncertainty : UncertaintySet, optional
@@ -217,19 +216,16 @@ class MarginProblem(BinaryProblem):
     ) -> Array:
         """`signed_covectors` of the given rows after the isometry that moves `centre` to the origin.
 
-        In doubles that loses an absolute ``eps e^(2r)`` at radius r; `precise` asks for double-double arithmetic and
-        one rounding. The transpose is contiguous: passes over the data read columns. It is written to the first of
+        In doubles that loses an absolute ``eps e^(2r)`` at radius r; `precise` takes double-double arithmetic and one
+        rounding. The transpose is contiguous: passes over the data read columns. It is written to the first of
         `columns`, shape (d + 1, n or more), if these are given.
         """
         X, y = self.X[rows], self.y[rows]
         columns = np.empty(X.shape[::-1]) if columns is None else columns
-        if is_compiled(frames) and not precise:
+        if not precise:
             frames.signed_covectors(X, y, frame_entry(centre), columns)
-            return columns[:, : len(X)].T
-        for block in row_blocks(X.shape[0]):
-            moved = (
-                covector(move_to_origin_precisely(X[block], centre)) if precise else covectors_around(X[block], centre)
-            )
+        for block in row_blocks(len(X)) if precise else ():
+            moved = covector(move_to_origin_precisely(X[block], centre))
             np.multiply(moved.T, y[block], out=columns[:, block.start : min(block.stop, len(X))])
         return columns[:, : len(X)].T
 
@@ -341,7 +337,7 @@ class WeightError(ValueError):
 
 
 def check_weights(sample_weight: ArrayLike, n_samples: int) -> Array:
-    """Weights of shape (n,), finite, non-negative and not all zero, or a `ValueError` that says what is wrong."""
+    """Weights of shape (n,), finite, non-negative and not all zero, or a `ValueError`."""
     weight = block_weights(sample_weight, n_samples)
     if not np.any(weight > 0.0):
         raise ValueError("sample_weight is zero for every sample")

@@ -16,13 +16,15 @@ from hypermargin.arrays import Array
 from hypermargin.geometry.lorentz import covector, fixed_order_product, lift, quadratic_form
 from hypermargin.geometry.metric import project_to_tangent, tangent_norm
 
-#: Beyond this radius double precision cannot tell the coordinates of a ball from the light cone.
+#: Beyond this radius the coordinates of a ball and of the light cone are the same in double precision.
 MAX_RHO = 18.0
-#: Below this share of ``m^2`` the sum ``q + m^2`` has lost digits.
+#: Below this share of ``m^2`` the sum ``q + m^2`` has lost four digits or more.
 CANCELLING = 1e-4
-#: Tangent parts shorter than this share of ``|m|`` are not followed all the way.
+#: Tangent parts shorter than this share of ``|m|`` are not followed all the way: their squares are 1e-14 of ``m^2``, of
+#: which rounding leaves two digits.
 FLOOR = 1e-7
-#: Tangent parts shorter than this share of ``x0 |w|`` have lost so many digits that they are not followed at all.
+#: Tangent parts shorter than this share of ``x0 |w|`` have lost nearly all digits, and are not followed at all: their
+#: squares are differences of numbers that are 2^48 times as large.
 FLAT = 2.0**-24
 #: A normal is in the light cone if ``|wr|^2`` is below ``t^2``, or above by less than this share.
 ON_CONE = 1e-12

@@ -1,4 +1,4 @@
-"""Linear support vector machine on the ambient Lorentz coordinates: the baseline that knows no hyperbolic geometry.
+"""Linear support vector machine on the ambient Lorentz coordinates: the Euclidean baseline.
 
 It minimises ``|w|^2/2 + sum_i c_i max(0, 1 - m_i(w))/sqrt2``, which is the margin problem with ``|w|^2 = q(w) + 2 t^2``
 in place of q, so C has the same meaning as for every other method. In the frame of a point c the regulariser is
@@ -19,7 +19,7 @@ from hypermargin.solvers.base import Outcome, Solver, Status, register
 from hypermargin.solvers.common.hinge_engine import HingeEngine
 
 CENTERS = ("given", "mean")
-#: The last digits take two or three iterations more.
+#: Tolerances above this are not used: the last digits take two or three iterations more.
 COARSEST = 1e-8
 
 

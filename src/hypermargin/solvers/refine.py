@@ -104,8 +104,8 @@ def refine_solution(problem: MarginProblem, solution: Solution, loss: str | None
     """`solution` after `refine` on `loss` (its own by default): same method and bound, better or equal objective.
 
     Objectives are computed as `judge` computes them, so that a status such as OPTIMAL still holds. The lower bound is
-    kept only where the loss stays the same, since a bound holds for one loss. An intercept, which the hyperbolic
-    objective does not know, is refused.
+    kept only where the loss stays the same, since a bound holds for one loss. An intercept is refused: the
+    hyperbolic objective has none.
     """
     require_refinable(problem, bool(solution.intercept))
     chosen = solution.loss if loss is None else loss

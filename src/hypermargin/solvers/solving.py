@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hypermargin.solvers.exact.method import Exact
     from hypermargin.solvers.exact.runs import QuickResult
 
-#: Costs outside of these are beyond reach: their squares are no doubles.
+#: Costs outside of these are refused, so that cubes of costs are doubles.
 SMALLEST_COST, LARGEST_COST = 1e-100, 1e100
 
 
@@ -107,7 +107,7 @@ def _prepare(
     refine: bool,
     options: dict[str, Any],
 ) -> tuple[MarginProblem, Solver]:
-    """The problem to solve and the solver for it, or an error that says what does not fit."""
+    """The problem to solve and the solver for it, or an error where they do not fit together."""
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, got {tol!r}")
     if allow_timelike is not None and allow_timelike != problem.allow_timelike:

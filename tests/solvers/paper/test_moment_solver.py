@@ -106,14 +106,12 @@ def test_the_ball_contains_the_optimum_and_screening_leaves_its_objective_alone(
     xi = np.maximum(0.0, 1.0 - samples.Z @ scip.w) / np.sqrt(2.0)
     assert np.all(xi <= frame.slack_scale)
 
-    screened = screen(samples, frame, "hinge")
+    kept, _, (offset, slope) = screen(samples, frame, "hinge")
     rng = np.random.default_rng(0)
     for direction in rng.normal(size=(20, 3)):
         w = frame.to_w(direction / np.linalg.norm(direction))
-        hinges = np.maximum(0.0, 1.0 - samples.Z[screened.kept] @ w) / np.sqrt(2.0)
-        assert screened.offset + screened.slope @ w + samples.costs[screened.kept] @ hinges == pytest.approx(
-            problem.risk(w)
-        )
+        hinges = np.maximum(0.0, 1.0 - samples.Z[kept] @ w) / np.sqrt(2.0)
+        assert offset + slope @ w + samples.costs[kept] @ hinges == pytest.approx(problem.risk(w))
 
 
 @pytest.mark.parametrize("sparse", [True, False])

@@ -24,7 +24,7 @@ def lift_rows(space: cython.const[cython.double][:, :], points: cython.double[:,
         points[i, 0] = sqrt(1.0 + square)
 
 
-def all_lifted(X: cython.const[cython.double][:, ::1]) -> cython.bint:
+def all_lifted(X: cython.const[cython.double][:, :]) -> cython.bint:
     """Whether the time coordinates are those of `lift_rows`, bit for bit."""
     square: cython.double
     for i in range(X.shape[0]):
@@ -52,7 +52,7 @@ def all_on_hyperboloid(
         if not (
             X[i, 0] > 0.0
             and square <= farthest * farthest
-            and time <= 4.0 * (1.0 + farthest * farthest)  # where it is infinite the next line would not tell
+            and time <= 4.0 * (1.0 + farthest * farthest)  # the next line is no test of infinity
             and fabs(time - square - 1.0) <= atol * (time if time > 1.0 else 1.0)
         ):
             return False

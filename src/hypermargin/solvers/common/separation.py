@@ -24,7 +24,7 @@ from hypermargin.geometry.lorentz import covector
 from hypermargin.problems.linearised import LinearisedSet, framed_jacobians, image_sizes
 from hypermargin.problems.margin import MarginProblem
 
-#: What is 0: margins between doubles, in the frame of any, are far larger.
+#: What is 0: margins between doubles, in the frame of any, are far larger, and Arb's 1024 bits far finer.
 ZERO = 2.0**-250
 #: Most pivots, and how many of them choose the constraint that is violated most (then the first, which cannot cycle).
 PIVOTS, GREEDY = 400, 200
@@ -41,7 +41,7 @@ class Separation(NamedTuple):
 
 
 def separation(problem: MarginProblem) -> Separation | None:
-    """What the linear programme says of the points, whatever their uncertainty sets; None where it gave up."""
+    """The result of the linear programme for the points without their uncertainty sets; None where it gave up."""
     used = np.flatnonzero(problem.costs > 0.0)
     if used.size > MOST_SAMPLES:
         return None
@@ -119,11 +119,13 @@ def _column(matrix: arb_mat) -> list[arb]:
 # -- samples and members that overlap ----------------------------------------------------------------------------------
 
 
+#: Rounds of new members, which end by themselves where t is 0 or does not fall any more.
 MAX_ROUNDS = 100
-#: Members added per round for each dimension of w: those with the least margins.
+#: Members added per round for each dimension of w, those with the least margins: a vertex has d + 2 of them.
 MEMBERS_PER_DIMENSION = 4
+#: Random objectives: one vertex may have weights too small to be checked, and another not.
 VERTICES_TRIED = 20
-#: What linear programmes are solved to: a t below it may be 0, and one far below it is.
+#: What HiGHS solves linear programmes to by default: a t below it may be 0, and one far below it is.
 LP_TOLERANCE, NOTHING = 1e-7, 1e-12
 
 

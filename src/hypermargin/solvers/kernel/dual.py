@@ -29,10 +29,12 @@ from hypermargin.kernels.near import NearPoints, is_local
 from hypermargin.problems.kernel import DualProblem, KernelProblem
 from hypermargin.solvers.kernel.compiled.pairs import balance_in_place, gap_and_intercept, minimise_pairs
 
-#: More free coefficients than this are left to the pairwise steps.
+#: More free coefficients than this are left to the pairwise steps: their matrix alone would take 288 MB.
 MOST_FREE = 6000
-MOST_STEPS = 8
-#: Relative to the trace: smooth kernels have matrices that are singular to working precision.
+#: Of one call: each but the last puts a coefficient on its bound, and pairwise steps do that for many at once.
+MOST_NEWTON_STEPS = 8
+#: Relative to the trace: smooth kernels have matrices that are singular to working precision, and 1e-14 of n entries is
+#: what the rounding of a Cholesky factorisation amounts to.
 RIDGE = 1e-14
 
 
@@ -96,7 +98,7 @@ def newton_steps(K: Array, gradient: Array, beta: Array, low: Array, high: Array
     """Minimise over the coefficients off their bounds, changing beta and its gradient in place; K is their matrix."""
     inside = (beta > low) & (beta < high)
     width = 1e-13 * (high - low)
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         own = np.flatnonzero(inside)
         if own.size < 2:
             break
@@ -149,12 +151,13 @@ def _largest_share(current: Array, step: Array, low: Array, high: Array) -> floa
 Indices = NDArray[np.intp]
 T = TypeVar("T")
 
-#: Problems of at most so many samples are solved as one working set.
+#: Problems of at most so many samples are solved as one working set, whose matrix takes 288 MB.
 ONE_SET = 6000
+#: Samples of a round, whose matrix takes 8 MB.
 WORKING_SET = 1024
-#: The violation that the first sweep stops at, and the factor from one sweep to the next.
+#: The violation that the first sweep stops at (bounds are mostly found then), and the factor from one to the next.
 FIRST_TOL, SHARPER = 1e-2, 0.1
-#: Up to this size the first sweep goes further.
+#: Up to this size the first sweep goes further, as steps cost less than choosing samples.
 SMALL, SMALL_TOL = 2000, 3e-6
 #: And up to this one all samples stay in the sweep: steps among them cost less than looking for a part.
 TINY = 400
@@ -164,11 +167,12 @@ STEP_COST, CALL_COST = 10.0, 1e6
 LEAST_ACTIVE = 200
 #: Relative gap from which a large problem is taken in few rounds of many samples, and how many those may be.
 NEAR_THE_END, MOST_ACTIVE = 0.03, 8000
-#: Samples of a round of neighbourhoods, and the kernel value from which on two samples are neighbours.
-NEIGHBOURHOODS, NEAR = 1500, 0.1
+#: Samples of a round of neighbourhoods (a matrix of 18 MB), and the kernel value from which on two are neighbours.
+NEIGHBOURHOODS, NEIGHBOUR_VALUE = 1500, 0.1
 #: Cycles of pairwise and Newton steps in such a round, and the free coefficients that Newton steps may have there.
 MOST_CYCLES, FEW_FREE = 10, 2000
-#: Values below this are left out by `NearRows`. The gradient is computed anew from all values before the end.
+#: Values below this are left out by `NearRows`: 1e4 samples of cost 1 then change a gradient by 1e-6 at most, the usual
+#: tolerance. The gradient is computed anew from all values before the end.
 NEGLIGIBLE = 1e-10
 
 
@@ -442,7 +446,7 @@ def _neighbourhoods(problem: KernelProblem, rows: NearRows, point: DualPoint, in
     for i in np.argsort(-violation)[:size].tolist():
         if not eligible[i]:
             continue
-        near = rows.neighbours(i, NEAR)
+        near = rows.neighbours(i, NEIGHBOUR_VALUE)
         near = near[eligible[near]]
         eligible[near] = False
         chosen.append(near)

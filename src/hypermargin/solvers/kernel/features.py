@@ -21,8 +21,11 @@ from hypermargin.problems.kernel import FeatureProblem, KernelProblem
 from hypermargin.solvers.kernel.dual import DualPoint, relative_gap_of
 
 Indices = NDArray[np.intp]
+#: Some of the samples, or all without a copy.
+Samples = Indices | slice
+ALL = slice(None)
 
-#: Newton steps in all, and for one width of the band.
+#: Newton steps in all, and for one width of the band: 19 bands lead from the first to the last, with 21 steps for each.
 MOST_STEPS, MOST_STEPS_OF_BAND = 400, 30
 FIRST_BAND, LEAST_BAND, NARROWER = 1.0, 1e-13, 0.2
 #: Relative to the sum of the costs: the slope of the smoothed objective at which the next band is tried.
@@ -70,7 +73,7 @@ def _start(problem: FeatureProblem) -> tuple[Array, float, float, int]:
     if np.ptp(problem.y[some]) == 0.0:
         return w, 0.0, FIRST_BAND, 0
     few = FeatureProblem(problem.features[some], problem.y[some], 1.0, stride * problem.costs[some])
-    objective = _SmoothedObjective(few, None, np.ones(some.size), w, 0.0, FIRST_BAND)
+    objective = _SmoothedObjective(few, ALL, np.ones(some.size), w, 0.0, FIRST_BAND)
     steps = 0
     while True:
         steps += objective.minimise(MOST_STEPS_OF_BAND, rough=True)
@@ -79,50 +82,42 @@ def _start(problem: FeatureProblem) -> tuple[Array, float, float, int]:
         objective.band *= NARROWER
 
 
-def _nearest(excess: Array, band: float, violating: NDArray[np.bool_]) -> Indices | None:
-    """The samples that may come into the band before it is narrower again, and `violating` ones; None for most."""
+def _nearest(excess: Array, band: float, violating: NDArray[np.bool_]) -> Samples:
+    """The samples that may come into the band before it narrows again, and `violating` ones; `ALL` if they are many."""
     reach = REACH * band
     near = np.flatnonzero(((excess > -reach) & (excess < band + reach)) | violating)
-    return None if 2 * near.size > excess.size else near
+    return ALL if 2 * near.size > excess.size else near
 
 
 class _SmoothedObjective:
     """``|w|^2/2 + sum_i c_i h(1 - y_i (z_i.w + b))`` at a point (w, b) that `minimise` moves.
 
-    Only samples `active` (all where None) have the smoothed hinge h; the others stay on the side of it on which
-    `excess`, shape (n,), has them, where h is 0 or linear.
+    Only samples `active` have the smoothed hinge h; the others stay on the side of it on which `excess`, shape (n,),
+    has them, where h is 0 or linear.
     """
 
-    def __init__(self, problem: FeatureProblem, active: Indices | None, excess: Array, w: Array, b: float, band: float):
+    def __init__(self, problem: FeatureProblem, active: Samples, excess: Array, w: Array, b: float, band: float):
         Z, y, c = problem.features, problem.y, problem.costs
         self.active = active
         self.w, self.b, self.band = w.copy(), b, band
         self.total = float(c.sum())
-        self.lost_w, self.lost_b, self.lost = np.zeros(w.size), 0.0, 0.0
-        if active is None:
-            self.Z, self.y, self.c = Z, y, c
-        else:
-            self.Z, self.y, self.c = Z[active], y[active], c[active]
-            self.beyond = excess >= band
-            self.beyond[active] = False
-            signed = y[self.beyond] * c[self.beyond]
-            # sum c (1 - y (z.w + b)) of the samples beyond the band
-            self.lost_w, self.lost_b = signed @ Z[self.beyond], float(signed.sum())
-            self.lost = float(c[self.beyond].sum())
-        self.excess = excess.copy() if active is None else excess[active]  # z, how far each margin is below 1
+        self.Z, self.y, self.c = Z[active], y[active], c[active]
+        self.beyond = excess >= band
+        self.beyond[active] = False
+        signed = y[self.beyond] * c[self.beyond]
+        # sum c (1 - y (z.w + b)) of the samples beyond the band
+        self.lost_w, self.lost_b = signed @ Z[self.beyond], float(signed.sum())
+        self.lost = float(c[self.beyond].sum())
+        self.excess = excess[active].copy()  # z, how far each margin is below 1
 
     def excess_of_all(self, problem: FeatureProblem) -> Array:
         """That of every sample, shape (n,); what steps have added up to has more digits than a sum made anew."""
-        if self.active is None:
-            return self.excess
         excess = 1.0 - problem.y * (problem.features @ self.w + self.b)
         excess[self.active] = self.excess
         return excess
 
     def misjudged(self, excess: Array) -> NDArray[np.bool_]:
         """Which of the samples that are not active have changed sides, or come into the band, shape (n,)."""
-        if self.active is None:
-            return np.zeros(excess.size, dtype=bool)
         changed = np.where(self.beyond, excess < self.band, excess > 0.0)
         changed[self.active] = False
         return changed
@@ -255,8 +250,9 @@ def _sum_to_zero(beta: Array, low: Array, high: Array) -> Array:
 
 #: Landmarks are drawn among so many points at most; their number times that of the landmarks is what drawing costs.
 POOL = 8000
-#: Relative to the diagonal: what is left unexplained and counts as nothing.
+#: Relative to the diagonal: what is left unexplained and counts as nothing; the roots of less are lost in rounding.
 EXPLAINED = 1e-9
+#: Rows of features at a time: with 500 landmarks their kernel values take 33 MB.
 CHUNK_ROWS = 1 << 13
 
 

@@ -21,7 +21,7 @@ Provable = KernelProblem | FeatureProblem
 #: What the solver aims for, so that rounding and the exact balance of the coefficients do not lose the tolerance.
 AIM = 0.4
 #: The violation that the first steps stop at.
-FIRST_TOL = 3e-6
+FIRST_VIOLATION = 3e-6
 #: Steps at most, for each problem and for each sample of it; what is not solved then has so many coefficients off their
 #: bounds that pairwise steps alone are slow.
 STEPS, STEPS_PER_SAMPLE = 3000, 20
@@ -174,7 +174,7 @@ def solve_family(family: KernelProblemFamily, aim: float, start_at: Array | None
     gradient, n_iter = np.empty(y.size), np.zeros(len(family.code), dtype=np.intp)
     intercepts, gaps = np.empty((2, len(family.code)))
     most_steps = STEPS + STEPS_PER_SAMPLE * np.diff(starts)
-    minimise_family(Family(*family.arrays), aim, FIRST_TOL, most_steps, beta, gradient, intercepts, gaps, n_iter)
+    minimise_family(Family(*family.arrays), aim, FIRST_VIOLATION, most_steps, beta, gradient, intercepts, gaps, n_iter)
     lower, upper = enclosed_family(family, beta, intercepts)
     scores = gradient + y + intercepts.repeat(np.diff(starts))
     return FamilyAnswers(starts, beta, scores, intercepts, upper, lower, n_iter, time.perf_counter() - began)

@@ -2,7 +2,7 @@
 
 For such weights ``q/2 + risk(w) >= q/2 + sum_i a_i (1 - z_i.w) = q/2 + sum_i a_i`` (the dual of the linear program
 ``min risk``; docs/relaxations.md). Solvers return weights that satisfy the equation only nearly. `repair` moves them
-onto it and returns how much of their sum an exactly feasible point next to them is sure to keep. `certify_weights`
+onto it and returns how much of their sum an exactly feasible point next to them is sure to keep. `weights_certificate`
 makes a certificate: rounded weights bound the objective only where w is not too large; far out another cut takes over,
 all samples of one class at their largest weight, whose slope is timelike, so that it rises with ``|t|`` faster than q
 can fall (docs/exact-theory.md).
@@ -14,23 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hypermargin.arrays import Array
-from hypermargin.certificates import CertificateError, Combination, RegionProof, SoftMarginCertificate
+from hypermargin.certificates import Certificate, CertificateError, Combination, RegionProof, SoftMarginCertificate
 from hypermargin.geometry.lorentz import quadratic_form
 from hypermargin.geometry.mean import lorentz_centroid
 from hypermargin.problems.losses import SQRT2
 from hypermargin.problems.margin import MarginProblem
 
 #: The error of a sum of rounded rows z_i, relative to the sum of the sizes of its terms.
-ROUNDING = 32.0 * float(np.finfo(float).eps)
-#: Weights stay this much below their largest value, relatively: the checker allows no rounding above it.
+SUM_ROUNDING = 32.0 * float(np.finfo(float).eps)
+#: Weights stay this much below their largest value, relatively: the checker allows no rounding above it, and
+#: the four roundings of sqrt2, the quotient, the share of a sample and this factor amount to 4.5e-16.
 BELOW_LIMIT = 1e-15
-#: What rounding may have added to a bound without a certificate, relatively; it is taken off.
+#: What rounding may have added to a bound without a certificate, relatively; it is taken off. The same share by which
+#: a bound may be above its objective (`solvers.base.ROUNDING`).
 UNCHECKED_ROUNDING = 1e-9
-
-
-def unchecked(bound: float) -> float:
-    """The bound to report where no certificate checks it: less rounding, and at least 0, as the objective is."""
-    return max(bound * (1.0 - UNCHECKED_ROUNDING), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +108,7 @@ def _repaired(a: Array, samples: Samples, rounds: int = 6) -> DualBound:
             break
         a = a - room * needed * min(1.0, 0.5 / largest)
     room, inverse, needed = _correction(a, Z, upper)
-    rounding = ROUNDING * (np.abs(Z).T @ a)
+    rounding = SUM_ROUNDING * (np.abs(Z).T @ a)
     left = np.abs(needed) + np.abs(inverse) @ rounding
     # The pseudo-inverse must really solve the equation: it cannot where weights with room do not span all directions.
     defect = Z.T @ (room * needed) - Z.T @ a
@@ -131,8 +128,23 @@ def _correction(a: Array, Z: Array, upper: Array) -> tuple[Array, Array, Array]:
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 
-def certify_weights(problem: MarginProblem, weights: Array) -> tuple[SoftMarginCertificate | None, float]:
-    """A certificate for the bound of `weights` (n,) and the bound its check proves; without proof (None, -inf)."""
+def checked_bound(
+    certificate: Certificate | None, problem: MarginProblem, claimed: float
+) -> tuple[Certificate | None, float]:
+    """A certificate with the bound that its check proves, or None with the claimed one less rounding.
+
+    No bound is below 0, as no objective is.
+    """
+    if certificate is not None:
+        try:
+            return certificate, max(certificate.verify(problem), 0.0)
+        except CertificateError:
+            pass
+    return None, max(claimed * (1.0 - UNCHECKED_ROUNDING), 0.0)
+
+
+def weights_certificate(problem: MarginProblem, weights: Array) -> SoftMarginCertificate:
+    """A certificate for the bound of `weights`, shape (n,)."""
     upper = problem.costs / SQRT2
     centre = lorentz_centroid(problem.X)
     weights = np.minimum(weights, upper * (1.0 - BELOW_LIMIT))
@@ -141,16 +153,12 @@ def certify_weights(problem: MarginProblem, weights: Array) -> tuple[SoftMarginC
         _region(problem, sign, float(np.sum(weights)), centre, tail, 1 + k)
         for k, (sign, tail) in enumerate(zip((1, -1), against, strict=True))
     )
-    certificate = SoftMarginCertificate(
+    return SoftMarginCertificate(
         centre=centre[1:],
         points=np.zeros((0, problem.dim + 1)),
         regions=regions,
         duals=np.stack([weights, *against]),
     )
-    try:
-        return certificate, certificate.verify(problem)
-    except CertificateError:
-        return None, -np.inf
 
 
 def _region(problem: MarginProblem, sign: int, bound: float, centre: Array, tail: Array, cut: int) -> RegionProof:

@@ -17,7 +17,8 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import relative_gap
 
 EPS = float(np.finfo(np.float64).eps)
-#: Entries of w smaller than this fraction of the largest divide no column of W: the quotient would be noise.
+#: Entries of w smaller than this fraction of the largest divide no column of W: the quotient would be noise, as
+#: relaxations are solved to 1e-7 or 1e-9.
 SMALLEST_DIVISOR = 1e-6
 
 
@@ -39,7 +40,7 @@ class Extraction:
     objectives: dict[str, float]
 
     def info(self, problem: MarginProblem, relaxation_value: float, bound: float) -> dict[str, Any]:
-        """What `Solution.info` says of it, whichever relaxation (W, w) are from."""
+        """The entries of `Solution.info` that every relaxation has."""
         return {
             "relaxation_value": relaxation_value,
             "candidate": self.winner.name,

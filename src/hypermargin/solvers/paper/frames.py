@@ -11,7 +11,6 @@ every coordinate. The Lorentz frame (t, wr) is the data's own, so that the ball 
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import clarabel
 import numpy as np
@@ -27,13 +26,17 @@ from hypermargin.solvers.common.conic import ConicStatus, solve_conic
 from hypermargin.solvers.paper.dual_weights import Samples
 from hypermargin.solvers.paper.worst_margins import WorstMargins
 
-#: The ball is this much larger than by the cone programs, which are solved to 1e-8 and cut to 1e-2 or 1e-5.
+Indices = NDArray[np.int64]
+
+#: The ball is this much larger than by the cone programs: they are solved to 1e-8, and cuts end where 1e-5 of the
+#: value, or 1e-2 of a hard margin, is missing.
 MARGIN_OF_SAFETY = 1.01
 #: Slacks are measured in units of their largest value in the ball, but not in smaller units than this.
 SMALLEST_SLACK_SCALE = 1e-2
-#: Coordinates of w, in units in which the margins have mean square 1, beyond which w counts as unbounded.
+#: Coordinates of w, in units in which the margins have mean square 1, beyond which w counts as unbounded: fourth powers
+#: of them, which order 2 has, already differ from 1 by more digits than a double has.
 FARTHEST = 1e5
-#: Most cuts for one coordinate's extent.
+#: Most cuts for one coordinate's extent; stopping early makes the ball larger and nothing wrong.
 CUT_ROUNDS = 30
 
 
@@ -133,23 +136,11 @@ def bounded_frame(
     return BoundedFrame(centre, basis, slack_scale, max(value, 1e-12), *proved)
 
 
-class Screening(NamedTuple):
-    """Which samples need a slack in the ball (`kept`), and the risk ``offset + slope.w`` of those that do not.
-
-    `missed` are those whose margins are at most 1 in all of it.
-    """
-
-    kept: NDArray[np.int64]
-    missed: NDArray[np.int64]
-    offset: float
-    slope: Array
-
-
-def screen(samples: Samples, frame: Frame, loss: str) -> Screening:
-    """Leave out samples whose loss is the same linear function of w in all of the ball.
+def screen(samples: Samples, frame: Frame, loss: str) -> tuple[Indices, Indices, tuple[float, Array]]:
+    """Leave out samples whose loss is the same linear function of w in all of the ball; one is kept in any case.
 
     Where all margins in the ball are at least 1 the loss is 0; where all are at most 1 the hinge is ``(1 - m)/sqrt2``.
-    One sample is kept in any case.
+    Returns the samples that need a slack, those of the second kind, and ``(b, g)`` of their risk ``b + g.w``.
     """
     Z, costs = samples.Z, samples.costs
     middle, spread = Z @ frame.centre, np.linalg.norm(Z @ frame.basis, axis=1)
@@ -159,7 +150,8 @@ def screen(samples: Samples, frame: Frame, loss: str) -> Screening:
     if np.all(left_out):
         left_out[0] = False
     weights = np.where(missed & left_out, costs / SQRT2, 0.0)
-    return Screening(np.flatnonzero(~left_out), np.flatnonzero(missed & left_out), float(np.sum(weights)), -weights @ Z)
+    risk = float(np.sum(weights)), -weights @ Z
+    return np.flatnonzero(~left_out), np.flatnonzero(missed & left_out), risk
 
 
 def _taylor3_slope(largest_slack: Array) -> Array:

@@ -22,7 +22,7 @@ from hypermargin.problems.margin import MarginProblem
 from hypermargin.solvers.base import Outcome, Solver, Status, register
 from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
 from hypermargin.solvers.common.separation import prove_overlap
-from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
+from hypermargin.solvers.paper.dual_weights import DualBound, Samples, checked_bound, repair, weights_certificate
 from hypermargin.solvers.paper.extraction import Candidate, extract
 from hypermargin.solvers.paper.frames import Frame, unbounded_frame
 from hypermargin.solvers.paper.worst_margins import WorstMargins
@@ -73,11 +73,8 @@ class SDP(Solver):
         if problem.is_hard and relaxed.finds_no_separator:
             return infeasible_outcome(problem, samples, relaxed)
         weights = samples.spread(relaxed.bound.weights, problem)
-        bound = unchecked(relaxed.bound.value)
-        certificate, proved = None, -np.inf
-        if self.verify and not problem.is_hard and robust is None:
-            certificate, proved = certify_weights(problem, weights)
-            bound = max(proved, 0.0) if certificate is not None else bound
+        made = weights_certificate(problem, weights) if self.verify and not problem.is_hard and robust is None else None
+        certificate, bound = checked_bound(made, problem, relaxed.bound.value)
         extra = [] if relaxed.risk_minimiser is relaxed.w else [Candidate("risk minimiser", relaxed.risk_minimiser)]
         found = extract(problem, relaxed.W, relaxed.w, n_random=self.n_random, seed=self.seed, extra=extra)
         info = found.info(problem, relaxed.value, bound) | {

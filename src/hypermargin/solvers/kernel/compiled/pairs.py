@@ -78,23 +78,28 @@ def _minimise_runs(
     workspace of length n, and the number of steps is added to ``steps[0]``.
     """
     n_runs: cython.Py_ssize_t = aheads.shape[0]
-    i: cython.Py_ssize_t = -1
     row_i: cython.Py_ssize_t = 0
     row_j: cython.Py_ssize_t = 0
     step: cython.Py_ssize_t = 0
-    least: cython.double = INFINITY
-    largest: cython.double = -INFINITY
+    move: cython.double = 0.0
     for r in range(n_runs):
-        ahead = aheads[r]
         for k in range(begins[r], begins[r + 1]):
-            diagonal[k] = K[k + ahead, k + ahead]
-            if beta[k] < high[k] and gradient[k] < least:
-                least = gradient[k]
-                i = k
-                row_i = k + ahead
-            if beta[k] > low[k] and gradient[k] > largest:
-                largest = gradient[k]
+            diagonal[k] = K[k + aheads[r], k + aheads[r]]
     while True:
+        i = -1
+        least = INFINITY
+        largest = -INFINITY
+        own_row = row_i
+        for r in range(n_runs):
+            ahead = aheads[r]
+            for k in range(begins[r], begins[r + 1]):
+                gradient[k] += move * (K[own_row, k + ahead] - K[row_j, k + ahead])  # of the step before
+                if beta[k] < high[k] and gradient[k] < least:
+                    least = gradient[k]
+                    i = k
+                    row_i = k + ahead
+                if beta[k] > low[k] and gradient[k] > largest:
+                    largest = gradient[k]
         violation = largest - least
         if i < 0 or not violation > tol or step >= max_steps:
             break
@@ -132,20 +137,6 @@ def _minimise_runs(
         else:
             beta[i] += move
             beta[j] -= move
-        i = -1
-        least = INFINITY
-        largest = -INFINITY
-        own_row = row_i
-        for r in range(n_runs):
-            ahead = aheads[r]
-            for k in range(begins[r], begins[r + 1]):
-                gradient[k] += move * (K[own_row, k + ahead] - K[row_j, k + ahead])
-                if beta[k] < high[k] and gradient[k] < least:
-                    least = gradient[k]
-                    i = k
-                    row_i = k + ahead
-                if beta[k] > low[k] and gradient[k] > largest:
-                    largest = gradient[k]
         step += 1
     steps[0] += step
     return violation

@@ -91,8 +91,6 @@ class InteriorResult:
     grams: tuple[Array, ...]
     status: str
     n_iter: int
-    gap: float = float("nan")
-    infeasibility: float = float("nan")
     history: dict[str, list[float]] = field(default_factory=dict)
 
 
@@ -157,7 +155,7 @@ def interior_point(
     moments = np.empty((relaxation.n_groups, relaxation.n_moments))
     moments[:, operator.order] = to_numpy(operator.moments(point.private, point.shared, 1.0))
     grams = operator.by_block([to_numpy(X) for X in point.X])
-    return InteriorResult(moments, grams, status, iteration, residuals.gap, residuals.infeasibility, history)
+    return InteriorResult(moments, grams, status, iteration, history)
 
 
 # -- the pieces of an iteration --------------------------------------------------------------------------------------

@@ -346,19 +346,12 @@ def nearest_semidefinite(X: Array) -> Array:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Flatness:
-    """`ranks[i, t]` is the rank of the order-t moment matrix of group i, t = 0 ... order."""
+def flatness(relaxation: Relaxation, moments: Array, rtol: float = 1e-4) -> tuple[NDArray[np.int64], bool]:
+    """Ranks of the order-t moment matrices of the groups, shape (N, order + 1), and whether the extension is flat.
 
-    ranks: NDArray[np.int64]
-    holds: bool
-
-
-def flatness(relaxation: Relaxation, moments: Array, rtol: float = 1e-4) -> Flatness:
-    """Numerical ranks, eigenvalues below `rtol` of the largest counting as zero, and whether the extension is flat.
-
-    Flat means that the rank does not rise from order ``kappa - s`` to kappa in any group, s being half the largest
-    degree of a constraint. A flat solution of rank 1 is a point, and the relaxation is then exact.
+    Eigenvalues below `rtol` of the largest count as zero. Flat means that the rank does not rise from order
+    ``kappa - s`` to kappa in any group, s being half the largest degree of a constraint. A flat solution of rank 1 is
+    a point, and the relaxation is then exact.
     """
     M = relaxation.blocks[0].matrices(moments)
     ranks = np.empty((len(M), relaxation.order + 1), dtype=np.int64)
@@ -366,4 +359,4 @@ def flatness(relaxation: Relaxation, moments: Array, rtol: float = 1e-4) -> Flat
         size = comb(relaxation.n_variables + t, t)
         eigenvalues = np.linalg.eigvalsh(M[:, :size, :size])
         ranks[:, t] = np.sum(eigenvalues > rtol * eigenvalues[:, -1:], axis=1)
-    return Flatness(ranks, bool(np.all(ranks[:, -1] == ranks[:, -1 - relaxation.half_degree])))
+    return ranks, bool(np.all(ranks[:, -1] == ranks[:, -1 - relaxation.half_degree]))

@@ -14,14 +14,14 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from hypermargin.arrays import Array
-from hypermargin.certificates import Certificate, CertificateError, MomentCertificate
+from hypermargin.certificates import Certificate, MomentCertificate
 from hypermargin.certificates.moment import Group, Squares
 from hypermargin.kernels.chords import available_threads
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.progress import Progress
 from hypermargin.solvers.base import Outcome, Solver, Status, register
-from hypermargin.solvers.common.conic import ConicSolution, ConicStatus, solve_conic
-from hypermargin.solvers.paper.dual_weights import DualBound, Samples, certify_weights, repair, unchecked
+from hypermargin.solvers.common.conic import ConicStatus, solve_conic
+from hypermargin.solvers.paper.dual_weights import DualBound, Samples, checked_bound, repair, weights_certificate
 from hypermargin.solvers.paper.extraction import extract
 from hypermargin.solvers.paper.frames import (
     BoundedFrame,
@@ -153,8 +153,7 @@ class Moment(Solver):
         frame = frame or unbounded_frame(problem, samples.Z, samples.costs)
         kept, missed, linear = np.arange(len(samples.Z)), np.arange(0), None
         if bounded and self.screen and not problem.is_hard and robust is None:
-            screening = screen(samples, frame, self.loss)
-            kept, missed, linear = screening.kept, screening.missed, (screening.offset, screening.slope)
+            kept, missed, linear = screen(samples, frame, self.loss)
         relaxation = build_relaxation(
             samples.Z[kept],
             samples.costs[kept],
@@ -219,26 +218,25 @@ class Moment(Solver):
         problem, samples, frame, relaxation = solved.problem, solved.samples, solved.frame, solved.relaxation
         squares = sum_of_squares(relaxation, result.grams)
         bound, kind, dual = self._bound(solved, squares)
-        certificate: Certificate | None = None
-        proved = -np.inf
+        made: Certificate | None = None
         if self.verify and problem.uncertainty is None and self.loss == "hinge":
             if dual is not None:
-                certificate, proved = certify_weights(problem, samples.spread(dual.weights, problem))
+                made = weights_certificate(problem, samples.spread(dual.weights, problem))
             elif isinstance(frame, BoundedFrame):
-                certificate, proved = certify_squares(solved, frame, squares.blocks)
-        bound = max(proved, 0.0) if certificate is not None else unchecked(bound)
+                made = squares_certificate(solved, frame, squares.blocks)
+        certificate, bound = checked_bound(made, problem, bound)
         W, w = read_off(frame, relaxation, result.moments)
         found = extract(problem, W, w, loss=self.loss, n_random=self.n_random, seed=self.seed)
         value = frame.objective_scale * float(np.sum(relaxation.objective * result.moments))
-        flat = flatness(relaxation, result.moments)
+        ranks, flat = flatness(relaxation, result.moments)
         info = found.info(problem, value, bound) | {
             "bound_from": kind,
             "W": W,
             "w": w,
             "moments": result.moments,
             "exponents": relaxation.exponents,
-            "moment_ranks": flat.ranks,
-            "flat_extension": flat.holds,
+            "moment_ranks": ranks,
+            "flat_extension": flat,
             "grams": squares.grams,
             "sos_value": squares.value * frame.objective_scale,
             "sos_residual": squares.residual,
@@ -307,17 +305,12 @@ def read_off(frame: Frame, relaxation: Relaxation, moments: Array) -> tuple[Arra
 # -- the certificate ---------------------------------------------------------------------------------------------------
 
 
-def certify_squares(
-    solved: _Solved, frame: BoundedFrame, grams: tuple[Array, ...]
-) -> tuple[MomentCertificate | None, float]:
-    """A certificate of the squares and the bound its check proves; (None, -inf) where it proves nothing.
-
-    `grams` are positive semidefinite matrices in the order of the blocks.
-    """
+def squares_certificate(solved: _Solved, frame: BoundedFrame, grams: tuple[Array, ...]) -> MomentCertificate:
+    """A certificate of the squares; `grams` are positive semidefinite matrices in the order of the blocks."""
     problem, samples = solved.problem, solved.samples
     originals = np.flatnonzero(samples.used)
     copies = [tuple(originals[samples.inverse == j].tolist()) for j in range(len(samples.costs))]
-    certificate = MomentCertificate(
+    return MomentCertificate(
         order=solved.relaxation.order,
         level=frame.level,
         scale=frame.objective_scale,
@@ -328,10 +321,6 @@ def certify_squares(
         groups=_groups(solved, [copies[j] for j in solved.kept], grams),
         linear=tuple(i for j in solved.missed for i in copies[j]),
     )
-    try:
-        return certificate, certificate.verify(problem)
-    except CertificateError:
-        return None, -np.inf
 
 
 def _groups(solved: _Solved, copies: list[tuple[int, ...]], grams: tuple[Array, ...]) -> tuple[Group, ...]:
@@ -381,7 +370,7 @@ def array_library(name: str) -> Any:
 
 
 def threads(n_jobs: int) -> int:
-    """Number of threads that `n_jobs` asks for; -1 is one per processor, as in scikit-learn."""
+    """The number of threads for a value of `n_jobs`; -1 is one per processor, as in scikit-learn."""
     if n_jobs == 0 or n_jobs < -1:
         raise ValueError(f"n_jobs must be a positive number of threads, or -1 for all processors, got {n_jobs}")
     return available_threads() if n_jobs == -1 else n_jobs
@@ -401,28 +390,20 @@ def solve_relaxation(
     callback: Callback | None = None,
 ) -> InteriorResult:
     """Solve with the structured method on any array library, or with Clarabel."""
-    if backend == "structured":
-        on_numpy = library == "numpy"  # other libraries manage their threads themselves
-        with (
-            threadpool_limits(1, user_api="blas") if on_numpy else nullcontext()
-        ):  # the matrices are too small to share
-            return interior_point(
-                relaxation,
-                xp=array_library(library),
-                device=device,
-                tol=tol,
-                max_iter=max_iter,
-                time_limit=time_limit,
-                n_threads=threads(n_jobs) if on_numpy else 1,
-                callback=callback,
-            )
     if backend == "clarabel":
-        moments, grams, conic = solve_by_clarabel(
-            relaxation, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose
+        return solve_by_clarabel(relaxation, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose)
+    on_numpy = library == "numpy"  # other libraries manage their threads themselves
+    with threadpool_limits(1, user_api="blas") if on_numpy else nullcontext():  # the matrices are too small to share
+        return interior_point(
+            relaxation,
+            xp=array_library(library),
+            device=device,
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            n_threads=threads(n_jobs) if on_numpy else 1,
+            callback=callback,
         )
-        status = _FROM_CLARABEL.get(conic.status, "inaccurate")
-        return InteriorResult(moments, grams, status, conic.n_iter)
-    raise ValueError(f"unknown backend {backend!r}; the backends are {', '.join(BACKENDS)}")
 
 
 # -- Clarabel: slow, general, written by others, and so a judge of the structured method -------------------------------
@@ -440,8 +421,8 @@ def global_columns(relaxation: Relaxation) -> Index:
 
 def solve_by_clarabel(
     relaxation: Relaxation, *, tol: float, max_iter: int, time_limit: float, verbose: bool
-) -> tuple[Array, tuple[Array, ...], ConicSolution]:
-    """Moments (N, S), Gram matrices block by block, and Clarabel's solution."""
+) -> InteriorResult:
+    """The same by Clarabel."""
     columns = global_columns(relaxation)
     n_unknowns = int(columns.max()) + 1
     c = np.zeros(n_unknowns)
@@ -455,7 +436,8 @@ def solve_by_clarabel(
         cones += single if block.size == 1 else [clarabel.PSDTriangleConeT(block.size)] * block.copies
     solved = solve_conic(c, A, b, cones, tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose)
     moments = np.where(columns >= 0, solved.x[columns], 1.0)
-    return moments, tuple(_split(relaxation, solved.dual)), solved
+    status = _FROM_CLARABEL.get(solved.status, "inaccurate")
+    return InteriorResult(moments, tuple(_split(relaxation, solved.dual)), status, solved.n_iter)
 
 
 def _block_rows(block: Block, columns: Index, n_unknowns: int) -> tuple[sparse.csc_matrix, Array]:
