@@ -104,17 +104,19 @@ def test_near_the_origin_errors_are_within_what_is_claimed(exponent):
                     assert absolute < 1e-14 or d < 1e-120
 
 
-@pytest.mark.parametrize(("dim", "t"), [(16, 0.3), (64, 1e-3), (64, 0.3), (128, 10.0)])
+@pytest.mark.parametrize(("dim", "t"), [(16, 0.3), (64, 1e-2), (64, 0.3), (128, 10.0)])
 def test_the_heat_kernel_of_many_dimensions_is_a_derivative(dim, t):
-    """``(-d/dS)^m exp(-asinh(sqrt S)^2/t)``, by Taylor coefficients of mpmath."""
-    m = dim // 2
+    """The m-th one of ``exp(-asinh(sqrt S)^2/t)``, by Cauchy's formula on circles within the plane cut at -1."""
+    m, n = dim // 2, 600
 
     def derivative(S):
-        profile = mpmath.taylor(lambda s: mpmath.exp(-(mpmath.asinh(mpmath.sqrt(s)) ** 2) / t), S, m)
-        return profile[m] * (-1) ** m * mpmath.factorial(m)
+        circle = ((1 + S) / 2 * turn for turn in turns)
+        values = (mpmath.exp(-(mpmath.asinh(mpmath.sqrt(S + z)) ** 2) / t) / z**m for z in circle)
+        return mpmath.fsum(values).real
 
-    with mpmath.workdps(60 + 4 * m):
-        at_zero = derivative(mpmath.mpf(10) ** -40)
+    with mpmath.workdps(150):
+        turns = [mpmath.expjpi(mpmath.mpf(2 * k) / n) for k in range(n)]
+        at_zero = derivative(mpmath.mpf(0))
         relative, absolute = HeatKernel(t).rounding(dim)
         for S in (1e-3, 0.5, 20.0):
             value, exact = heat_profile(np.array([S]), t, dim, np)[0], derivative(mpmath.mpf(S)) / at_zero
@@ -124,7 +126,7 @@ def test_the_heat_kernel_of_many_dimensions_is_a_derivative(dim, t):
 @pytest.mark.parametrize("dim", [64, 128, 512])
 @pytest.mark.parametrize("t", [1e-9, 1e-3, 1.0, 1e6])
 def test_the_heat_kernel_overflows_in_no_dimension(dim, t):
-    S = np.concatenate([[0.0], np.logspace(-12, 10, 20)])
+    S = np.concatenate([[0.0], np.logspace(-12, 10, 20), [1e150, 1e300]])
     with np.errstate(all="raise", under="ignore"):
         values = heat_profile(S, t, dim, np)
     assert values[0] == pytest.approx(1.0, rel=1e-12)

@@ -22,8 +22,6 @@ overflows in any dimension.
 from math import e, ulp
 from typing import Any
 
-import numpy as np
-
 #: Up to which z the series is used, for at most `FEW_STEPS` derivatives and for more; 60 and 400 terms reach the end.
 FEW_STEPS, LARGEST_Z, LARGEST_Z_OF_MANY = 3, 0.5, 0.9
 #: Keeps quotients by S defined where points coincide; far below what changes a value.
@@ -57,14 +55,15 @@ def _derivatives(S: Any, first: Any, m: int, xp: Any) -> list[Any]:
     z = S / (1.0 + S)
     largest_z = LARGEST_Z if m <= FEW_STEPS else LARGEST_Z_OF_MANY
     near = z <= largest_z
-    with np.errstate(over="ignore"):  # from S = 1e154 on, at radius 177, derivatives count as 0
-        scale = xp.where(near, xp.ones_like(S), 2.0 * S * (1.0 + S))
+    double = xp.where(near, xp.ones_like(S), 2.0 * S)
+    inverse = 1.0 / (1.0 + S)
+    share = (1.0 + 2.0 * S) * inverse  # S (1 + S) itself may overflow
     previous = None
     for j in range(m - 1):
         if previous is None:
-            following = ((1.0 + 2.0 * S) * first - 1.0) / scale
+            following = (share * first - inverse) / double
         else:
-            following = ((2 * j + 1) * (1.0 + 2.0 * S) * derivatives[-1] - (2 * j) * previous) / ((j + 1) * scale)
+            following = ((2 * j + 1) * share * derivatives[-1] - (2 * j) * inverse * previous) / ((j + 1) * double)
         previous = derivatives[-1]
         derivatives.append(xp.where(near, _series(xp.where(near, z, xp.zeros_like(z)), j + 1, largest_z), following))
     return derivatives
