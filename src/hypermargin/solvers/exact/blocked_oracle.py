@@ -33,7 +33,7 @@ from hypermargin.solvers.exact.oracle import Cut, HingeOracle, Oracle, has_cone_
 from hypermargin.solvers.exact.working_sets import Samples, WorkingSets
 
 #: Numbers in a block of margins, which several sums are made of: they stay in the cache (256 kB).
-BLOCK = 1 << 15
+JOINT_NUMBERS = 1 << 15
 SQRT_HALF = sqrt(0.5)
 
 
@@ -286,7 +286,7 @@ def joint_cuts(
     """
     risks, offsets, slopes = np.zeros(len(W)), np.zeros(len(W)), np.zeros_like(W)
     X, weights = problems[0].X, problems[0].sample_weight
-    size = max(1, BLOCK // len(W))
+    size = max(1, JOINT_NUMBERS // len(W))
     ones = np.ones(min(size, len(X)))
     for first in range(0, len(X), size):
         rows = slice(first, first + size)

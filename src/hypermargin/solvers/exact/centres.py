@@ -19,7 +19,7 @@ AT_KINK, NO_SLOPE = 1e-9, 1e-12
 #: The same where a vertex is to be told from a face: the search knows it to about its own relative gap.
 AT_VERTEX = 1e-6
 #: The most samples of which the face of the risk is examined: a cone programme over so many takes a tenth of a second.
-MOST_SAMPLES = 3_000
+MOST_SAMPLES_OF_FACE = 3_000
 #: The accuracy of the cone programme, and the most by which the objective may grow, relatively: below any tolerance.
 PRECISION, MOST_GROWTH = 1e-11, 1e-10
 
@@ -37,7 +37,7 @@ def centred(oracle: HingeOracle, w: Array, objective: float, timelike_allowed: b
         return w
     if not timelike_allowed:
         other = _middle_of_ray(columns, costs, w)
-    elif costs.size <= MOST_SAMPLES and not _is_vertex(columns, costs, w):
+    elif costs.size <= MOST_SAMPLES_OF_FACE and not _is_vertex(columns, costs, w):
         other = _deepest(columns, oracle.factor * costs, w, objective)
     else:
         return w

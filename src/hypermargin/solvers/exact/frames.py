@@ -18,19 +18,21 @@ from hypermargin.geometry.mean import onto_hyperboloid
 from hypermargin.geometry.metric import distance
 from hypermargin.problems.margin import MarginProblem
 
-#: Most frames to try before the gap that remains is reported.
+#: Most frames to try before the gap that remains is reported: each is halfway to a better one, and takes a search.
 MOST_FRAMES = 6
-#: A foot nearer to the origin of the frame than this is no reason to move.
-NEAR = 0.5
+#: A foot nearer to the origin of the frame than this is no reason to move: less than a digit would be gained.
+NEAR_FOOT = 0.5
 #: Below this share of ``|w|^2`` a form is not told from that of a lightlike normal, which has no foot.
 NO_FOOT = 1e-12
 #: The same where the form is known to more digits: a hyperplane so far away that nothing can be moved there.
 SURELY_NO_FOOT = 1e-24
-#: The farthest that a frame is moved for a lightlike normal.
+#: The farthest that a frame is moved for a lightlike normal, to time coordinates of 2.4e8, whose squares doubles hold
+#: to a few units.
 FARTHEST = 20.0
 #: The largest time coordinate of a centre that data can be moved to: double-double arithmetic ends beyond.
 OUT_OF_REACH = 1e20
-#: What rounding may cost, as a share of the tolerance, before double-double arithmetic is worth its price.
+#: What rounding may cost, as a share of the tolerance, before double-double arithmetic is worth its price: as much as
+#: the gap at which a search stops.
 ROUNDING_SHARE = 0.01
 
 
@@ -58,7 +60,7 @@ def next_frame(frame: Frame, w: Array, form: float | None = None) -> Frame | Non
     Rounding in the frame may leave nothing of ``q(w)``; where it is known better it is given as `form`.
     """
     foot = _foot(w, form)
-    if foot is not None and float(distance(foot, lift(np.zeros(foot.size - 1)))) > NEAR:
+    if foot is not None and float(distance(foot, lift(np.zeros(foot.size - 1)))) > NEAR_FOOT:
         return _precise(move_from_origin(foot[None], frame.centre)[0])
     return None if frame.precise else Frame(frame.centre, precise=True)
 
@@ -70,7 +72,7 @@ def foot_frame(frame: Frame, w: Array, low: Array | None) -> Frame | None:
 
 def between(one: Frame, other: Frame) -> Frame | None:
     """The frame halfway between two; where they are near each other in double-double arithmetic, or None after that."""
-    if float(distance(one.centre, other.centre)) <= 2.0 * NEAR:
+    if float(distance(one.centre, other.centre)) <= 2.0 * NEAR_FOOT:
         return None if other.precise else Frame(one.centre, precise=True)
     return _precise(onto_hyperboloid(one.centre + other.centre))
 

@@ -31,29 +31,32 @@ from hypermargin.solvers.exact.working_sets import Margins, WorkingSet
 
 #: The search aims at this share of the tolerance, but not below the second number: rounding ends the method sooner than
 #: single passes.
-AIM_SHARE, LEAST_AIM = 0.1, 1e-9
+IPM_AIM_SHARE, IPM_LEAST_AIM = 0.1, 1e-9
+#: Four times the iterations that an optimum takes.
 MOST_ITERATIONS = 80
-#: Moves of more than this times the reach of a working set are not believed.
+#: Moves of more than this times the reach of a working set are not believed: its affine term does not hold there.
 FAR_OFF = 3.0
 #: Where they are, the next working set has this share of the move for its reach: the next move will be smaller still.
 NEXT = 0.4
-#: Working sets to try before all samples are looked at.
+#: Working sets to try before all samples are looked at: each is a read of them.
 MOST_SETS = 6
 #: Relative gap of a first look, in units of what a part of the samples leaves open: their dimension over their number.
-ROUGH = 0.1
+FIRST_LOOK_GAP = 0.1
 #: Relative gap for the first working set, which is nearly always a little too small.
-SECOND_LOOK = 1e-5
+FIRST_SET_GAP = 1e-5
 #: Iterations in a row at timelike points, or where the risk is hardly curved along t, after which to stop. Few samples
 #: decide then, as when the classes can be separated, and plain cuts, so many of them first, do well.
 MOST_STRANGE, PLAIN_FIRST = 4, 300
 #: Slopes along t beyond that of the optimum, in units of the distance r to which its own weights prove the tolerance. A
 #: slope of x r beyond it proves the tolerance from r/2 to 2 x r, even if its bound is too low by x r^2 / 4.
 TILTS = (1.0, 4.0, 16.0, 64.0)
-#: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i.
+#: Differences from the plain cut that are left out if the bound does not suffer, as shares of k_i: the coarsest that
+#: will do, for the certificate names every sample that is left.
 ROUNDINGS = (0.1, 0.01, 1e-3, 1e-5)
-#: The curvature of the risk along t must be this many times that of ``-t^2/2`` for a full Newton step.
+#: The curvature of the risk along t must be this many times that of ``-t^2/2`` for a full Newton step: at 1 the matrix
+#: is singular.
 CURVED = 2.0
-#: Added to the matrix of `ExcessEngine`, relative to its largest entry: with timelike solutions nothing else might.
+#: Added to the matrix of `FixedTimeOptimum`, relative to its largest entry: with timelike solutions nothing else might.
 RIDGE = 1e-14
 
 
@@ -162,7 +165,7 @@ class InteriorPointCuts:
     def __init__(self, search: Search, oracle: Oracle) -> None:
         assert oracle.samples is not None  # else `make_search` takes another source
         self.search, self._threshold, self._samples = search, oracle.threshold, oracle.samples
-        search.aim_share, search.least_aim = AIM_SHARE, LEAST_AIM
+        search.aim_share, search.least_aim = IPM_AIM_SHARE, IPM_LEAST_AIM
         if has_many_samples(oracle):
             search.passes_per_step = min(search.passes_per_step, RECENT)
         self._counted = self._samples.reads
@@ -177,9 +180,9 @@ class InteriorPointCuts:
         look = self._samples.first_look()
         if look is not None:
             rough = LocalOptimum(look.columns, look.costs)
-            self._optimise(rough, look, ROUGH * len(look.columns) / look.deciding)
+            self._optimise(rough, look, FIRST_LOOK_GAP * len(look.columns) / look.deciding)
             before = self._samples.margins(rough.v)
-            reach, accuracy = self._samples.reach(before), max(SECOND_LOOK, self._accuracy)
+            reach, accuracy = self._samples.reach(before), max(FIRST_SET_GAP, self._accuracy)
         for _ in range(MOST_SETS):
             chosen = self._samples.around(before, reach)
             if chosen is None:

@@ -34,12 +34,13 @@ from hypermargin.solvers.exact.working_sets import Samples, WorkingSets
 #: Samples this close to the margin are left out of a cut. It weakens the bound by about this much, relatively, and
 #: makes cuts independent of rounding: at a kink of the risk, where many queries fall, margins are 1 up to a few bits.
 MARGIN_SLACK = 1e-9
-#: The fewest samples of a class in a part of the data, if there are as many.
+#: The fewest samples of a class in a part of the data, if there are as many: a pass over so few takes no time.
 LEAST_PART = 2000
-#: Seconds that the check of a certificate takes at most for each number of the data and each cut found.
+#: Seconds that the check of a certificate takes at most for each number of the data and each cut found: several times
+#: what a pass does for each number.
 CHECK_TIME = 5e-9
-#: Numbers of images that are made at once.
-BLOCK = 65_536
+#: Numbers of images that are made at once (512 kB).
+IMAGE_NUMBERS = 65_536
 NORMS = {"l1": robust_passes.L1, "max": robust_passes.MAX, "l2": robust_passes.L2}
 
 #: ``(risk, b, g)`` at one w.
@@ -239,7 +240,7 @@ class RobustOracle(HingeOracle):
         if not self.frame.precise:
             return robust_passes.LinearisedPass(*data, _jacobian_columns(X), _noise_of(problem))
         columns = np.empty((X.shape[1] * X.shape[1], X.shape[0]))
-        step = max(1, BLOCK // X.shape[1])
+        step = max(1, IMAGE_NUMBERS // X.shape[1])
         for rows in (slice(start, start + step) for start in range(0, X.shape[0], step)):
             images = framed_jacobians(X[rows], self.frame.centre[1:])
             columns[:, rows] = np.concatenate([images.reshape(len(images), -1), image_sizes(images)], axis=1).T

@@ -32,12 +32,12 @@ from hypermargin.solvers.exact.runs import ALL, Costs, Runner
 
 #: A gap below this share of the tolerance, by the search's own numbers, is taken for met until it is judged: the tenth
 #: that is left is more than the objective is rounded by.
-CLEARLY = 0.9
+MET_SHARE = 0.9
 #: A problem that needs less than this share of its C is solved with that share: two digits are gained, which another
 #: search is worth. Where there is no other frame to try, one bit is.
 LESS_OF_C, MUCH_OF_C = 0.01, 0.5
 #: By how much C grows at most, and how often: 5^30 = 1e21 spans all that doubles tell apart.
-GROWTH, MAX_ROUNDS = 5.0, 30
+C_GROWTH, MAX_ROUNDS = 5.0, 30
 #: The round in which to ask whether the classes overlap, if nothing separates by then: the answer does not change.
 OVERLAP_ROUND = 1
 #: Most rounds in which rounding may keep a soft margin from being solved. To begin again with all cuts helps at times.
@@ -46,16 +46,16 @@ BLURRED_ROUNDS = 2
 LARGEST_C = 1e60
 LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 #: Relative, above what the least margin asks for: the bound on it must reach 1 after one more rounding.
-ABOVE = 2.0**-44
+MARGIN_EXCESS = 2.0**-44
 #: The most that may be above, and how often to scale: each time by what rounding was seen to take away.
-MOST_ABOVE, SCALINGS = 1e-6, 8
+MOST_EXCESS, SCALINGS = 1e-6, 8
 #: Entries of a normal that are larger than this come from rounding: points reach to 1e20 (`frames.OUT_OF_REACH`).
 LONGEST = 1e100
 #: An objective that is known no better than this is tried with w longer by these factors, from a last bit on.
-BLURRED, LONGER = 1e-9, (2.0**-48, 2.0**-44, 2.0**-40)
+BLURRED_OBJECTIVE, LENGTHENINGS = 1e-9, (2.0**-48, 2.0**-44, 2.0**-40)
 #: The most samples for which a linear programme is solved, and for which it is solved in many digits: both take about
 #: as long as a search.
-MOST_ROWS, QUICK = 2000, 200
+MOST_ROWS, MOST_ROWS_IN_ARB = 2000, 200
 #: Costs kept, as a multiple of what multipliers can be: any factor above 1 is enough, and 2 is clear of rounding.
 SPARE_COSTS = 2.0
 
@@ -143,7 +143,7 @@ def _lacks_digits(problem: MarginProblem, outcome: Outcome, search: Search, tol:
     """
     if outcome.status not in (Status.CHECK_FAILED, Status.GAP_REMAINS):
         return False
-    if not relative_gap(search.upper, outcome.lower_bound) <= CLEARLY * tol:
+    if not relative_gap(search.upper, outcome.lower_bound) <= MET_SHARE * tol:
         return True
     most = search.oracle.frame.margin_rounding(problem) * float(np.abs(search.best).sum())
     noise = (2.0**-48 + most) * problem.C * problem.weight_range[1] * problem.n_samples
@@ -220,14 +220,14 @@ def _in_frame(
             overlap = prove_overlap(problem)
             if overlap is not None:
                 return replace(outcome, status=Status.INFEASIBLE, lower_bound=np.inf, certificate=overlap, checked=True)
-        factor = GROWTH
+        factor = C_GROWTH
         if found is not None:
             upper = found[1].upper
             if (not search.exhausted and least >= 1.0 - 1e-9) or relative_gap(upper, found[0].lower_bound) <= tol:
                 break  # a larger C has nothing to add
             if relative_gap(upper, search.lower) <= 0.1 * tol:
                 break  # neither has it here: the search has met the separator, and rounding is what the check lacks
-            factor = min(GROWTH, _enough_C(soft, upper) / soft.C)
+            factor = min(C_GROWTH, _enough_C(soft, upper) / soft.C)
         blurred += search.exhausted
         if outcome.status in LIMITS or blurred > BLURRED_ROUNDS:
             break
@@ -280,14 +280,14 @@ def scaled_to_margin(problem: MarginProblem, outcome: Outcome, least: float) -> 
     """
     if not least > 0.0:
         return None
-    above = ABOVE
+    above = MARGIN_EXCESS
     for _ in range(SCALINGS):
         scaled = _times(problem, outcome, (1.0 + above) / least)
         enclosure = enclosed_objective(problem, scaled)
         if enclosure.least_margin >= 1.0:
             return scaled, enclosure
         above = 2.0 * above + 2.0 * (1.0 - enclosure.least_margin)
-        if not above < MOST_ABOVE:
+        if not above < MOST_EXCESS:
             break
     return None
 
@@ -318,7 +318,7 @@ def first_separator(
         found = _scaled_in(frame, problem, *normal_from_frame(w, None, frame.centre[1:]))
         if found is not None:
             return found
-    return widest_separator(problem) if at_any_price and problem.n_samples <= QUICK else None
+    return widest_separator(problem) if at_any_price and problem.n_samples <= MOST_ROWS_IN_ARB else None
 
 
 def widest_separator(problem: MarginProblem) -> tuple[Outcome, Enclosure] | None:
@@ -358,7 +358,7 @@ def _bisector(problem: MarginProblem, frame: Frame) -> Array | None:
 
 def _widest(problem: MarginProblem, frame: Frame) -> Array | None:
     """The w with ``|w_j| <= 1`` for which the least of ``z_i.w / |z_i|`` is largest; None where it is not positive."""
-    if not QUICK < problem.n_samples <= MOST_ROWS:
+    if not MOST_ROWS_IN_ARB < problem.n_samples <= MOST_ROWS:
         return None
     from scipy.optimize import linprog  # takes a while to import, and few problems need it
 
@@ -392,7 +392,7 @@ def _used_rows(piece: MarginProblem | DeviceSamples, frame: Frame) -> Array:
 
 
 def _is_blurred(enclosure: Enclosure) -> bool:
-    return enclosure.upper - enclosure.lower > BLURRED * enclosure.upper
+    return enclosure.upper - enclosure.lower > BLURRED_OBJECTIVE * enclosure.upper
 
 
 def reevaluate_in_dd(problem: MarginProblem, outcome: Outcome) -> tuple[Outcome, Enclosure]:
@@ -414,13 +414,13 @@ def scale_to_unit_margin(problem: MarginProblem, outcome: Outcome) -> tuple[Outc
     """
     best = reevaluate_in_dd(problem, outcome)
     outcome, least = best[0], best[1].least_margin
-    if 1.0 <= least <= 1.0 + 2.0 * ABOVE:
+    if 1.0 <= least <= 1.0 + 2.0 * MARGIN_EXCESS:
         return best
     separator = scaled_to_margin(problem, outcome, least)
     if separator is not None:
         return separator if separator[1].upper < best[1].upper else best
     if _is_blurred(best[1]):
-        for above in LONGER:
+        for above in LENGTHENINGS:
             longer = _times(problem, outcome, 1.0 + above)
             enclosure = enclosed_objective(problem, longer)
             if enclosure.upper < best[1].upper:

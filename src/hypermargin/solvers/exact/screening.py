@@ -22,16 +22,18 @@ from hypermargin.solvers.exact.compiled.passes import LANES
 from hypermargin.solvers.exact.compiled.search import TAIL_CUTS, Leaf, Search
 from hypermargin.solvers.exact.oracle import HingeOracle, Oracle
 
-#: From so many samples on those that are settled are sorted out: around the best point and this many recent ones,
-#: whenever no more than this share of what is left would remain.
+#: From so many samples on those that are settled are sorted out: fewer are in the processor's cache, where a pass costs
+#: less than sorting. It is done around the best point and this many recent ones, if no more than this share would
+#: remain.
 LEAST_SAMPLES, RECENT, WORTHWHILE = 50_000, 5, 0.5
-#: The part of the samples that is searched first, to which gap, and by how many passes at most.
+#: The part of the samples that is searched first, to which gap, and by how many passes at most: 120 passes over a 32nd
+#: are four reads, and beyond 1e-5 the optimum of a part says nothing about that of all.
 PART, PART_TOL, MOST_OF_PART = 1 / 32, 1e-5, 120
-#: Relative and absolute room for rounding, beyond the slack of the oracle's threshold.
-ROUNDING = 4e-9
-#: A box is this many times as wide as most of the points it is made around.
-WIDE, MOST = 3.0, 0.75
-#: Samples to estimate the share of those that are not settled from.
+#: Relative and absolute room for rounding: four times the slack of the oracle's threshold, 1e-9.
+BOX_ROUNDING = 4e-9
+#: A box is this many times as wide as this share of the points it is made around: the first of them are far off.
+WIDE, MOST_POINTS = 3.0, 0.75
+#: Samples from which the share of those that are not settled is estimated: to about one per cent.
 SAMPLE = 4096
 
 
@@ -48,7 +50,9 @@ class Box:
         if not len(points):
             return cls(centre, np.zeros_like(centre))
         away = np.sort(np.abs(points - centre), axis=0)
-        return cls(centre, WIDE * away[round(MOST * (len(points) - 1))] + 1e-12)  # a quantile without its overhead
+        return cls(
+            centre, WIDE * away[round(MOST_POINTS * (len(points) - 1))] + 1e-12
+        )  # a quantile without its overhead
 
     def is_within(self, other: "Box") -> bool:
         return bool(np.all(np.abs(self.centre - other.centre) + self.radii <= other.radii))
@@ -57,7 +61,7 @@ class Box:
         """Margins at the centre, and which samples are within reach of the margin; both of shape (n,)."""
         margins = self.centre @ columns
         reach = self.radii @ np.abs(columns)
-        return margins, np.abs(margins - 1.0) <= reach * (1.0 + ROUNDING) + ROUNDING
+        return margins, np.abs(margins - 1.0) <= reach * (1.0 + BOX_ROUNDING) + BOX_ROUNDING
 
     def estimated_share(self, known: "Screened") -> float:
         """About the share of all samples that would be left open."""

@@ -39,24 +39,24 @@ from hypermargin.solvers.exact.runs import best_along_axes, checked_outcome, his
 MOST_HELD = 50_000_000
 #: Pieces to try for one S, ten times what most problems need, and how S grows when they are not enough: it stays a
 #: power of two, and 2^80 is beyond any optimum in doubles.
-MOST_PIECES, GROWTH, MOST_GROWTHS = 4_000, 2.0, 80
+MOST_PIECES, SIDE_GROWTH, MOST_GROWTHS = 4_000, 2.0, 80
 #: All of a piece is timelike, for the check too, where q of its vectors is less than minus this: far above the rounding
 #: of sums of d + 1 squares.
 SURELY = 1e-9
 #: The pieces of one face in preorder: the axis a piece is halved across, or -1 for one that is proved.
 Pieces = list[int]
 #: Shares of the gap aimed at that settled samples and strict convexity may cost: most is left to the boxes.
-SETTLED, STRICT = 0.15, 0.03
+SETTLED_SHARE, STRICT_SHARE = 0.15, 0.03
 #: Quadratics that serve one box only may be this much worse (200 to 600 measured best): a few of them are, at most.
 LEAF = 300.0
 #: Where the cut that says no more than this touches: outside all boxes, in their coordinates.
 NOWHERE = 2.0
 #: How much of q(w)/2 is blamed on the sides at least, because w may be timelike or not.
-CONE = 0.1
+CONE_SHARE = 0.1
 #: A side shorter than this share of the longest is not halved.
 THINNEST = 1.0 / 32.0
 #: Cuts on one box at most, in a proof and in a step of local descent: a box that needs more is halved sooner.
-MOST_CUTS, DESCENT_CUTS = 16, 8
+CUTS_PER_BOX, DESCENT_CUTS = 16, 8
 #: The share of the tolerance that the search aims at; the rest is room for the check, which rounds to the safe side.
 AIM = 0.9
 #: What the check of a certificate costs, and the last look at a box that is left open, in times of the search for it.
@@ -151,7 +151,7 @@ class Examiner:
             return
         x = self._nearest(box, box.point)
         lowest, deepest = np.inf, x
-        for round_ in range(MOST_CUTS):
+        for round_ in range(CUTS_PER_BOX):
             value = self._cut(box, x)
             bound = self._choose_share(box) if round_ == 0 else model.solve()
             if bound >= cutoff and self._record(box, cutoff):
@@ -208,13 +208,13 @@ class Examiner:
         objective, samples = self.objective, self.objective.samples
         box.sums = box.sums.copy()
         self.work += box.active.size
-        allowed = SETTLED * room / objective.total_cost
+        allowed = SETTLED_SHARE * room / objective.total_cost
         if not samples.settle_below(box.centre, box.radius, box.active, cutoff, allowed, box.sums, True):
             return False
         box.active = samples.unsettled()
         sums = box.sums.copy()
         samples.settle_below(box.centre, box.radius, box.active, cutoff, LEAF * allowed, sums, False)
-        self._model.start(box.centre, box.radius, sums[1:], STRICT * room)  # the first is for the check: sizes
+        self._model.start(box.centre, box.radius, sums[1:], STRICT_SHARE * room)  # the first is for the check: sizes
         self._model.add_cut(0.0, self._zeros, NOWHERE + self._zeros)  # losses are not negative
         return True
 
@@ -257,7 +257,7 @@ class Examiner:
         blame = self._parts + 0.5 * self._model.chords() * (1.0 - x * x)
         spread = np.abs(w) * box.radius
         if spread.any():
-            blame += 0.5 * abs(_form(w)) * max(1.0 - box.lam, CONE) * spread / spread.sum()
+            blame += 0.5 * abs(_form(w)) * max(1.0 - box.lam, CONE_SHARE) * spread / spread.sum()
         blame[box.radius < THINNEST * box.radius.max()] = -1.0
         return int(np.argmax(blame))
 
@@ -305,7 +305,7 @@ class Search:
             cover = _cover(objective, half_side, objective.upper * (1.0 - tol))
             if cover is not None:
                 return cls(objective, half_side, cover, tol)
-            half_side *= GROWTH
+            half_side *= SIDE_GROWTH
         return None
 
     @property
@@ -351,7 +351,7 @@ class Search:
 
     def certificate(self, frame: Array) -> AsinhCertificate:
         """The proof, once `close` has given every box one: the tree of boxes in preorder."""
-        allowed = SETTLED * self.tol * self.objective.upper / self.objective.total_cost
+        allowed = SETTLED_SHARE * self.tol * self.objective.upper / self.objective.total_cost
         tree, leaves, waiting = [], [], [self.root]
         while waiting:
             box = waiting.pop()
