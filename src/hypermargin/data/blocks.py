@@ -29,8 +29,8 @@ from hypermargin.data.ingest import (
 )
 from hypermargin.data.inspecting import chosen_dialect
 from hypermargin.data.readers import Rows
-from hypermargin.geometry.lorentz import curvature_scale
-from hypermargin.geometry.validation import PointError, dimension_of
+from hypermargin.geometry.lorentz import curvature_scale, lift
+from hypermargin.geometry.validation import MAX_RADIUS, PointError, dimension_of
 from hypermargin.problems.margin import MarginProblem, WeightError, block_weights
 from hypermargin.problems.uncertainty import GeodesicBall
 
@@ -181,16 +181,22 @@ def _host_block(rows: Rows, space: Space) -> LabelledBlock:
 
 
 def _used(
-    X: Array, labels: np.ndarray, weight: Array | None, space: Space
+    X: Array, labels: np.ndarray, weight: Array | None, space: Space, is_checked: bool = False
 ) -> tuple[Array, np.ndarray, Array | None, np.ndarray]:
-    """Unit points, labels and weights of the rows that are used, and the rows beyond the largest radius."""
+    """Unit points, labels and weights of the rows that are used, and the rows beyond the largest radius.
+
+    Lorentz coordinates that have been checked need no more than their time.
+    """
     kept = None if weight is None or np.all(weight > 0.0) else np.flatnonzero(weight > 0.0)
     if kept is not None:
         X, labels, weight = X[kept], labels[kept], None if weight is None else weight[kept]
     if not len(X):
         return _empty(space, BlockSummary(0, X.shape[1])).points, labels, weight, NO_ROWS
-    with numbered(kept=kept):
-        points, far = to_unit(X, space.geometry, space.curvature, space.rim)
+    points = lift(X[:, 1:]) if is_checked and space.is_unit_lorentz else None
+    far = NO_ROWS
+    if points is None or points[:, 0].max() > np.cosh(MAX_RADIUS):
+        with numbered(kept=kept):
+            points, far = to_unit(X, space.geometry, space.curvature, space.rim)
     if far.size and space.rim == "drop":
         points, labels = np.delete(points, far, axis=0), np.delete(labels, far)
         weight = None if weight is None else np.delete(weight, far)
@@ -205,10 +211,11 @@ def _known(rows: Rows, space: Space, classes: np.ndarray, factors: Array | None)
     weight = None if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
     if factors is not None:
         weight = factors[labels] if weight is None else weight * factors[labels]
-    X = rows.X if isinstance(rows.X, np.ndarray) and rows.X.dtype == np.float64 else None
-    if X is None or not space.is_unit_lorentz:
+    if space.is_unit_lorentz and rows.X.dtype == np.float64:
+        X = np.asarray(rows.X)
+    else:
         X = block_coordinates(rows.X, space.geometry, space.curvature)
-    return LabelledBlock(*_used(X, labels, weight, space)[:3])
+    return LabelledBlock(*_used(X, labels, weight, space, is_checked=True)[:3])
 
 
 def _device_block(rows: Rows, space: Space) -> LabelledBlock:
