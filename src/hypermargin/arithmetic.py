@@ -45,12 +45,6 @@ def below(value: float) -> float:
     return nextafter(value * (1.0 - 8.0 * UNIT_ROUNDOFF), -inf)
 
 
-def round_down(value: arb) -> float:
-    """The largest double not above a ball, or its neighbour; minus infinity for what is no number."""
-    nearest = float(value.lower())
-    return nextafter(nearest, -inf) if -inf < nearest < inf else -inf
-
-
 def dot(a: Sequence[Any], b: Sequence[Any]) -> arb:
     """The sum of products of balls; doubles are exact numbers."""
     return sum((u * v for u, v in zip(a, b, strict=True)), arb(0))

@@ -11,8 +11,8 @@ It rests on four facts (docs/asinh.md has the proofs).
 All of it happens in a Lorentz frame, whose matrix is part of the certificate.
 
 The check walks through the trees and bounds the objective on every leaf. The losses of samples on a box are summed by
-`BoxLosses` (compiled) or by Arb, with the size of all terms; what is done here with the few sums of a leaf charges
-every rounding to the bound.
+`BoxLosses` (compiled), with the size of all terms; what is done here with the few sums of a leaf charges every rounding
+to the bound.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hypermargin.arithmetic import UNIT_ROUNDOFF as U
-from hypermargin.arithmetic import in_arb
 from hypermargin.arrays import Array
 from hypermargin.certificates.asinh.compiled.losses import BoxLosses, loss_below
 from hypermargin.certificates.asinh.proof import GRID, WEIGHTS, BoxLeaf, BoxProof, Frame
@@ -50,7 +49,7 @@ class AsinhCertificate(BoxProof, Certificate):
     KEYED: ClassVar = Certificate.KEYED | {"whole_intervals"}
 
     def _bound(self, problem: MarginProblem) -> float:
-        """See `Certificate.bound_for`. With `by_arb` the losses of all samples are left to the library Arb."""
+        """See `Certificate.bound_for`."""
         return verified_lower_bound(self, problem)
 
 
@@ -63,7 +62,7 @@ def verified_lower_bound(proof: BoxProof, problem: MarginProblem) -> float:
     Z, doubt = frame.samples(problem)
     costs = np.ascontiguousarray(problem.costs, dtype=np.float64)
     starts = _margins_from(costs, proof.cutoff)
-    with np.errstate(all="ignore"), in_arb():  # what overflows proves nothing
+    with np.errstate(all="ignore"):  # what overflows proves nothing
         losses = BoxLosses(Z, costs, doubt, starts, ends_of_chords())
         checker = _Checker(proof, losses, frame.defect, problem)
         return max(0.0, min(proof.cutoff, checker.outside(), checker.inside()))
