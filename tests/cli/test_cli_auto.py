@@ -53,6 +53,13 @@ def test_it_writes_the_model_that_the_library_chooses(points, capsys):
     assert main(["explore", "points.csv", "--model", "model.npz", "--output", "page.html"]) == 0
 
 
+def test_a_time_limit_ends_with_the_best_so_far(points, capsys):
+    assert main(["fit", "points.csv", "--model", "auto", "-o", "model.npz", "--time-limit", "1e-6", *FEW]) == 0
+    assert "there was no time for a comparison" in capsys.readouterr().out
+    assert main(["fit", "points.csv", "-o", "model.npz", "--time-limit", "5", "--geometry", "poincare"]) == 2
+    assert "--time-limit" in capsys.readouterr().err
+
+
 def test_accuracy_of_a_file_says_whether_the_geometry_helps(points, capsys):
     X, y = points
     assert main(["accuracy", "points.csv", "--geometry", "poincare"]) == 0

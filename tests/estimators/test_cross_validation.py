@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, Strat
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hypermargin import GeodesicBall, HyperbolicSVC, HyperbolicSVCCV, Status
+from hypermargin.estimators.scoring import middle_of_best
 from hypermargin.plotting import PoincareDisplay
 from reference.objective import lift
 
@@ -148,14 +149,28 @@ def test_scorers_that_take_no_weights_are_called_without_them(two_blobs):
     assert np.array_equal(counted.scores_, called.scores_ * y.size / 3)
 
 
-def test_a_tie_goes_to_the_smallest_C_whatever_the_order():
+def test_a_tie_goes_to_the_middle_C_whatever_the_order():
     y = np.arange(20) % 2
     X = lift(np.column_stack([4.0 * y - 2.0, np.linspace(-0.1, 0.1, 20)]))  # far apart: every C classifies them all
     chosen = HyperbolicSVCCV(Cs=[10.0, 1.0, 100.0], cv=2).fit(X, y)
     assert chosen.scores_.tolist() == [[1.0] * 3] * 2
     assert chosen.Cs_.tolist() == [1.0, 10.0, 100.0]
-    assert chosen.C_ == 1.0
-    assert chosen.estimator_.C == 1.0
+    assert chosen.C_ == 10.0
+    assert chosen.estimator_.C == 10.0
+
+
+@pytest.mark.parametrize(
+    ("means", "place"),
+    [
+        ([0.5, 0.9, 0.9, 0.9], 2),
+        ([0.9, 0.9, 0.5, 0.5], 0),
+        ([0.9, 0.9 + 1e-16, 0.9 - 1e-16], 1),
+        ([np.nan, 0.7, np.nan], 1),
+        ([0.1], 0),
+    ],
+)
+def test_the_middle_of_the_best(means, place):
+    assert middle_of_best(np.array(means)) == place
 
 
 def test_splitters_and_scorers_of_all_kinds(two_blobs):

@@ -57,6 +57,7 @@ MODELS_OF: dict[str, tuple[tuple[str, ...], Any]] = {
     "scoring": (("auto",), None),
     "pos_label": (("auto",), None),
     "candidates": (("auto",), None),
+    "time_limit": (("auto",), None),
 }
 
 
@@ -245,6 +246,7 @@ ARGUMENTS: dict[str, dict[str, dict[str, Any]]] = {
             metavar="NAME", help="with --model auto: the score that decides, by scikit-learn's name (accuracy)"
         ),
         "--pos-label": dict(metavar="LABEL", help="with --scoring: the positive class of two (the rarer one)"),
+        "--time-limit": dict(type=float, metavar="SECONDS", help="with --model auto: end with the best so far"),
         "--candidates": dict(
             metavar="A,B,...",
             help="with --model auto: families to choose from: geodesic, curve, neighbours, kernel, forest, blend (all)",
@@ -381,6 +383,7 @@ def make_chooser(args: argparse.Namespace, points: Points, cv: Any, *, verbose: 
         n_jobs=args.jobs,
         verbose=int(verbose),
         pos_label=names.get(args.pos_label, args.pos_label),
+        time_limit=args.time_limit,
         **_space_of(args),
     )
 

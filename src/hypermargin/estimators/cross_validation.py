@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hypermargin.arrays import Array
 from hypermargin.data.ingest import KleinWarning, RadiusWarning, to_unit
 from hypermargin.estimators.base import keyword_only
-from hypermargin.estimators.scoring import takes_weights
+from hypermargin.estimators.scoring import middle_of_best, takes_weights
 from hypermargin.estimators.svc import HyperbolicSVC
 from hypermargin.problems.margin import check_weights
 from hypermargin.problems.uncertainty import UncertaintySet
@@ -39,8 +39,8 @@ class HyperbolicSVCCV(HyperbolicSVC, SearchParameters):
     """Large-margin classifier in hyperbolic space that chooses its C by cross-validation.
 
     In every fold each binary problem is solved for all C at once: the exact method carries its cuts along, so a path
-    costs little more than one fit. The C of the best mean score (the smallest of those, if they tie) is then fitted to
-    all data. After that it is a `HyperbolicSVC` with that C, in attributes and methods alike.
+    costs little more than one fit. The C of the best mean score (the middle one of those, if they tie) is then fitted
+    to all data. After that it is a `HyperbolicSVC` with that C, in attributes and methods alike.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ feature_names_in_
                 extra = {} if scored_weight is None else {"sample_weight": scored_weight[test]}
                 scores.append([scorer(model, checked[test], y[test], **extra) for model in fitted])
         self.scores_ = np.array(scores)
-        self.C_ = float(self.Cs_[int(np.argmax(self.scores_.mean(axis=0)))])
+        self.C_ = float(self.Cs_[middle_of_best(self.scores_.mean(axis=0))])
         super().fit(X, y, sample_weight=weight)
         return self
 

@@ -214,6 +214,16 @@ def mean_score(scores: Array) -> float:
     return float(known.mean()) if known.size else -np.inf
 
 
+def middle_of_best(means: Array) -> int:
+    """The place of the best mean; of several that are equal up to rounding the middle one, of two the first.
+
+    The ends of a run of equal scores are next to worse ones, and which of them is best should not depend on rounding.
+    """
+    known = np.where(np.isnan(means), -np.inf, means)
+    best = np.flatnonzero(known >= known.max() - TIE)
+    return int(best[(best.size - 1) // 2])
+
+
 def is_near(scores: Array, best: Array, errors: float = MOST_BEHIND) -> bool:
     """Whether scores on folds are at most `errors` standard errors of the differences behind the best ones."""
     behind = best - scores
