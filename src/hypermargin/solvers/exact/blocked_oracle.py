@@ -29,7 +29,15 @@ from hypermargin.geometry.lorentz import covector, quadratic_form
 from hypermargin.problems.margin import MarginProblem
 from hypermargin.problems.uncertainty import GeodesicBall, in_cone
 from hypermargin.solvers.exact.frames import Frame
-from hypermargin.solvers.exact.oracle import Cut, HingeOracle, Oracle, has_cone_cuts, oracle_in_memory, side_of
+from hypermargin.solvers.exact.oracle import (
+    Cut,
+    HingeOracle,
+    Oracle,
+    balance_of,
+    has_cone_cuts,
+    oracle_in_memory,
+    side_of,
+)
 from hypermargin.solvers.exact.working_sets import Samples, WorkingSets
 
 #: Numbers in a block of margins, which several sums are made of: they stay in the cache (256 kB).
@@ -114,7 +122,7 @@ class BlockedOracle(Oracle):
         first[1:, 0] = 1.0, -1.0
         at_first = self.cuts(first)
         (_, negative, of_negative), (_, positive, of_positive) = at_first[1:]
-        self.side = side_of(positive - negative, -of_negative - of_positive)
+        self.side = side_of(balance_of(positive - negative, positive + negative), -of_negative - of_positive)
         self._known = {_key(self.side * w): self._turned(cut) for w, cut in zip(first, at_first, strict=True)}
 
     @property

@@ -118,11 +118,19 @@ class Oracle(ABC):
 def side_of(balance: float, total: Iterable[float] = ()) -> float:
     """-1 where the positive class is the heavier one, 1 where the negative one is.
 
-    `balance` is the sum of the costs with the signs of their labels. Where it is 0 the first entry of the `total`
-    ``sum c_i z_i`` that is not 0 decides; where all are, w = 0 is an optimum, and the one that is returned.
+    `balance` is that of `balance_of`. Where it is 0 the first entry of the `total` ``sum c_i z_i`` that is not 0
+    decides; where all are, w = 0 is an optimum, and the one that is returned.
     """
     decisive = balance or next((value for value in total if value != 0.0), 0.0)
     return -1.0 if decisive > 0.0 else 1.0
+
+
+def balance_of(signed: float, weight: float) -> float:
+    """The sum of costs with the signs of their labels; 0 where it is rounding beside their sum `weight`.
+
+    Balanced classes have the same weight up to the order of the summation, which is not that of blocks.
+    """
+    return signed if abs(signed) > 1e-12 * weight else 0.0
 
 
 class HingeOracle(Oracle):
@@ -134,7 +142,7 @@ class HingeOracle(Oracle):
         self._columns = np.zeros((problem.dim + 1, -(-n // LANES) * LANES))
         problem.covectors_around(frame.centre, precise=frame.precise, columns=self._columns)
         self._costs = problem.costs
-        balance = float(self._costs @ problem.y)
+        balance = balance_of(float(self._costs @ problem.y), float(self._costs.sum()))
         self.side = side or side_of(balance, () if balance else self._columns[:, :n] @ self._costs)
         if self.side < 0.0:
             np.negative(self._columns, out=self._columns)
