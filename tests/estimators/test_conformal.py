@@ -104,9 +104,11 @@ def test_p_values_are_those_of_a_count_by_hand():
 
 def test_sets_do_not_survive_another_fit_but_survive_a_pickle():
     X, y = drawn(3, 300)
-    model = HyperbolicSVC().fit(X, y).conformalize(X, y, cv=GroupKFold(3), groups=np.arange(300) % 7)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.predict_set(X, 0.2), model.predict_set(X, 0.2))
+    model = HyperbolicSVC().fit(X, y)
+    for settings in ({}, {"cv": GroupKFold(3), "groups": np.arange(300) % 7}):
+        model.conformalize(X, y, **settings)
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.predict_set(X, 0.2), model.predict_set(X, 0.2))
     model.fit(X, y)
     with pytest.raises(ValueError, match=r"call conformalize\(X, y\)"):
         model.predict(X, reject=0.1)

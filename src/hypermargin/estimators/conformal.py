@@ -36,7 +36,8 @@ FAR = 10.0
 class Member:
     """A classifier, the points of each class that distances are measured to, and scores of calibration points.
 
-    `scores` has an increasing array for each class; `searches` and `scales` are None and 1 for classes without points.
+    `model` is None for the classifier that the sets belong to, which would otherwise contain itself. `scores` has an
+    increasing array for each class; `searches` and `scales` are None and 1 for classes without points.
     """
 
     model: Any
@@ -46,13 +47,13 @@ class Member:
     scores: list[Array]
 
     @classmethod
-    def of(cls, model: Any, classes: np.ndarray, points: Array, labels: np.ndarray) -> "Member":
-        """`points` are on the unit hyperboloid, shape (n, d + 1), `labels` indices into `classes`."""
+    def of(cls, model: Any, own: np.ndarray, classes: np.ndarray, points: Array, labels: np.ndarray) -> "Member":
+        """`own` are the classes of the model, `points` unit points, shape (n, d + 1), `labels` indices of `classes`."""
         groups = [points[labels == k] for k in range(classes.size)]
-        searches = [make_search(own, "auto") if len(own) > 1 else None for own in groups]
-        member = cls(model, np.searchsorted(classes, model.classes_), searches, [1.0] * classes.size, [])
-        for k, own in enumerate(groups):
-            mean = float(np.mean(member.distances(own, k, among_them=True))) if len(own) > 1 else 0.0
+        searches = [make_search(group, "auto") if len(group) > 1 else None for group in groups]
+        member = cls(model, np.searchsorted(classes, own), searches, [1.0] * classes.size, [])
+        for k, group in enumerate(groups):
+            mean = float(np.mean(member.distances(group, k, among_them=True))) if len(group) > 1 else 0.0
             member.scales[k] = mean if mean > 0.0 else 1.0
         return member
 
@@ -64,13 +65,13 @@ class Member:
         found = search.neighbours(points, 1 + among_them, None, None)
         return np.array([far[-1] for _, far in found])
 
-    def all_scores(self, X: Any, points: Array, labels: np.ndarray | None = None) -> Array:
+    def all_scores(self, owner: Any, X: Any, points: Array, labels: np.ndarray | None = None) -> Array:
         """``s(x, k)`` of every point and class, shape (n, n_classes).
 
         Points with `labels` are those that distances are measured to.
         """
         probability = np.zeros((len(points), len(self.scales)))
-        probability[:, self.places] = self.model.predict_proba(X)
+        probability[:, self.places] = (owner if self.model is None else self.model).predict_proba(X)
         found = 1.0 - probability
         for k, scale in enumerate(self.scales):
             own = np.zeros(len(points), dtype=bool) if labels is None else labels == k
@@ -111,13 +112,14 @@ class ConformalMixin:
             raise ValueError("conformalize needs a label for each point, and no other labels than those of the fit")
         members = []
         if isinstance(cv, str) and cv == "prefit":
-            members = [Member.of(self, self.classes_, points, labels)]
-            members[0].calibrate(members[0].all_scores(X, points, labels), labels)
+            members = [Member.of(None, self.classes_, self.classes_, points, labels)]
+            members[0].calibrate(members[0].all_scores(self, X, points, labels), labels)
         else:
             for train, test in check_cv(cv, y, classifier=True).split(X, y, groups):
                 model = clone(self).fit(_safe_indexing(X, train), _safe_indexing(np.asarray(y), train))
-                members.append(Member.of(model, self.classes_, points[train], labels[train]))
-                members[-1].calibrate(members[-1].all_scores(_safe_indexing(X, test), points[test]), labels[test])
+                members.append(Member.of(model, model.classes_, self.classes_, points[train], labels[train]))
+                scores = members[-1].all_scores(self, _safe_indexing(X, test), points[test])
+                members[-1].calibrate(scores, labels[test])
         self._conformal = (self.classes_, members)
         return self
 
@@ -132,7 +134,7 @@ class ConformalMixin:
         points: Array = self._points(X)  # type: ignore[attr-defined]
         above, total = np.ones((len(points), classes.size)), np.ones(classes.size)
         for member in members:
-            scores = member.all_scores(X, points)
+            scores = member.all_scores(self, X, points)
             for k, own in enumerate(member.scores):
                 above[:, k] += own.size - np.searchsorted(own, scores[:, k], side="left")
                 total[k] += own.size
