@@ -85,15 +85,12 @@ class GraphEmbedding:
         whole.add_nodes_from([*self.nodes, *added])
         whole.add_edges_from(graph.edges(data=True))
         nodes, lengths = _lengths(whole, weight)
-        alone = [node for node, degree in zip(nodes, np.diff(lengths.indptr), strict=True) if degree == 0]
-        unplaced = set(alone) & set(added)
-        if unplaced:
-            raise ValueError(
-                f"{len(unplaced)} new nodes have no edge, such as {next(iter(unplaced))!r}: nothing places them"
-            )
+        first = len(self.nodes)
+        alone = [nodes[first + k] for k in np.flatnonzero(np.diff(lengths.indptr)[first:] == 0)]
+        if alone:
+            raise ValueError(f"{len(alone)} new nodes have no edge, such as {alone[0]!r}: nothing places them")
         X = np.vstack([self.X, np.zeros((len(added), self.X.shape[1]))])
-        new = np.arange(len(self.nodes), len(nodes))
-        return replace(self, X=place_nodes(_strengths(lengths), X, new, seed), nodes=nodes)
+        return replace(self, X=place_nodes(_strengths(lengths), X, first, seed), nodes=nodes)
 
     def __str__(self) -> str:
         return f"{len(self.nodes)} nodes, one unit of the graph is {self.scale:.4g} long; {self.distortion}"
@@ -168,9 +165,7 @@ def embed_graph(
         if scale is not None:
             raise ValueError("scale is for distances: leave it out, or pass objective='distances'")
         X = embed_neighbourhoods(_strengths(lengths), int(dim), seed, max_iter, verbose)
-        sources = _sources(n)
-        distances = shortest_path(lengths, directed=False, indices=sources)
-        return GraphEmbedding(X, nodes, *_fitted(X, distances, sources), objective)
+        return GraphEmbedding(X, nodes, *_fitted(X, lengths), objective)
     if dim != 2:
         raise ValueError(f"distances are embedded in the plane: dim={dim} needs objective='neighbours'")
     if n > MOST_NODES:
@@ -203,14 +198,11 @@ def _strengths(lengths: csr_array) -> csr_array:
     return csr_array((1.0 / lengths.data, lengths.indices, lengths.indptr), shape=lengths.shape)
 
 
-def _sources(n: int) -> np.ndarray:
-    """The nodes whose distances from all others are looked at, evenly spread over the rows: all in small graphs."""
-    count = min(n, max(FEWEST_SOURCES, SAMPLED_PAIRS // n))
-    return np.linspace(0, n - 1, count).astype(np.intp)
-
-
-def _fitted(X: Array, distances: Array, sources: np.ndarray) -> tuple[float, Distortion]:
-    """The scale of least squared relative error, and the distortion with it."""
+def _fitted(X: Array, lengths: csr_array) -> tuple[float, Distortion]:
+    """The scale of least squared relative error, and the distortion with it, of paths from some of the nodes."""
+    n = len(X)
+    sources = np.linspace(0, n - 1, min(n, max(FEWEST_SOURCES, SAMPLED_PAIRS // n))).astype(np.intp)
+    distances = shortest_path(lengths, directed=False, indices=sources)
     ratios = []
     for source, row in zip(sources, distances, strict=True):
         reached = np.isfinite(row) & (row > 0.0)
@@ -228,7 +220,11 @@ def _edges(graph: Any, weight: str | None) -> tuple[list[Hashable], list[tuple[i
                 f"graph must be a networkx graph or an adjacency matrix, got {type(graph).__name__}; "
                 "networkx.from_edgelist makes one of pairs"
             )
-        graph = _from_matrix(graph, weight or "weight")
+        name = weight or "weight"
+        if hasattr(graph, "tocoo"):
+            graph = nx.from_scipy_sparse_array(graph, edge_attribute=name)
+        else:
+            graph = nx.from_numpy_array(np.asarray(graph), edge_attr=name)
     nodes = list(graph)
     number = {node: k for k, node in enumerate(nodes)}
     edges = []
@@ -255,13 +251,6 @@ def _one_component(lengths: csr_array, largest: bool) -> np.ndarray:
             "one by one"
         )
     return np.flatnonzero(part == np.argmax(sizes))
-
-
-def _from_matrix(matrix: Any, weight: str) -> nx.Graph:
-    """The graph of an adjacency matrix, dense or sparse, with its entries as the attribute `weight`."""
-    if hasattr(matrix, "tocoo"):
-        return nx.from_scipy_sparse_array(matrix, edge_attribute=weight)
-    return nx.from_numpy_array(np.asarray(matrix), edge_attr=weight)
 
 
 def keyed_vectors(source: Any) -> tuple[Array, list[str]]:

@@ -6,6 +6,7 @@ which suits trees.
 """
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,11 +40,9 @@ def embed_metric(distances: Array, max_iter: int = 2000, verbose: int = 0) -> Ar
     if n == 1:
         return np.array([[1.0, 0.0, 0.0]])
     inverse = 1.0 / (distances + np.diag(np.full(n, np.inf)))
-    if verbose < 1:
-        radius, angle, finished = _descend(distances, inverse, max_iter, None)
-    else:
-        with Progress("embedding", max_iter, closing=True) as progress:
-            radius, angle, finished = _descend(distances, inverse, max_iter, progress)
+    with Progress("embedding", max_iter, closing=True) if verbose >= 1 else nullcontext() as progress:
+        radius, angle, finished = _descend(distances, inverse, max_iter, progress)
+        if progress is not None:
             progress.total = progress.done  # not all steps allowed were needed
     if not finished:
         warnings.warn(
@@ -67,11 +66,14 @@ def _descend(distances: Array, inverse: Array, max_iter: int, progress: Progress
         length = np.maximum(np.sinh(radius), 0.3)
         unknowns = np.concatenate([radius, angle * length])
         tried.append((_minimise(unknowns, length, inverse, min(TRIAL_STEPS, max_iter), None), length))
+        interrupted = tried[-1][0].interrupted
+        if interrupted:
+            break
     best, length = min(tried, key=lambda trial: trial[0].fun)
-    if not best.success and max_iter > TRIAL_STEPS:
+    if not (best.success or interrupted) and max_iter > TRIAL_STEPS:
         best = _minimise(best.x, length, inverse, max_iter - TRIAL_STEPS, progress)
     n = len(length)
-    return best.x[:n], best.x[n:] / length, bool(best.success)
+    return best.x[:n], best.x[n:] / length, bool(best.success or interrupted)
 
 
 def _minimise(
@@ -103,8 +105,8 @@ def _minimise(
         )
     except KeyboardInterrupt:
         warn_of_interrupt(len(reached), max_iter, "iterations")
-        return OptimizeResult(x=best, fun=min(reached, default=np.inf), nit=0, success=True)
-    found.success = found.nit < max_iter
+        return OptimizeResult(x=best, fun=min(reached, default=np.inf), success=True, interrupted=True)
+    found.success, found.interrupted = found.nit < max_iter, False
     return found
 
 
@@ -252,9 +254,10 @@ class Distortion:
     @classmethod
     def of(cls, ratios: Array) -> "Distortion":
         """The distortion of pairs of points with these ratios."""
-        smallest, largest = float(ratios.min(initial=np.inf)), float(ratios.max(initial=0.0))
-        mean = float(np.abs(ratios - 1.0).mean()) if ratios.size else 0.0
-        return cls(mean, largest / smallest if smallest > 0.0 else float("inf"))
+        if not ratios.size:
+            return cls(0.0, 1.0)
+        smallest, largest = float(ratios.min()), float(ratios.max())
+        return cls(float(np.abs(ratios - 1.0).mean()), largest / smallest if smallest > 0.0 else float("inf"))
 
     def __str__(self) -> str:
         return f"distances are {self.mean:.1%} off on average, the worst distortion is {self.worst:.2f}"
@@ -262,11 +265,5 @@ class Distortion:
 
 def distortion(X: Array, distances: Array, scale: float = 1.0) -> Distortion:
     """The distortion of Lorentz points, shape (n, d + 1), if `distances`, shape (n, n), are wanted times `scale`."""
-    n, total, smallest, largest = len(X), 0.0, np.inf, 0.0
-    if n < 2:
-        return Distortion(0.0, 1.0)
-    for i in range(n - 1):
-        ratio = distance(X[i], X[i + 1 :]) / (scale * distances[i, i + 1 :])
-        total += float(np.abs(ratio - 1.0).sum())
-        smallest, largest = min(smallest, float(ratio.min())), max(largest, float(ratio.max()))
-    return Distortion(2.0 * total / (n * (n - 1)), largest / smallest if smallest > 0.0 else float("inf"))
+    pairs = [distance(X[i], X[i + 1 :]) / (scale * distances[i, i + 1 :]) for i in range(len(X))]
+    return Distortion.of(np.concatenate(pairs))

@@ -38,7 +38,7 @@ TWO_STEPS = 0.4
 FIRST_STEP, LAST_STEP = 0.3, 0.01
 #: The largest radius: cosh of a distance between two such points has an error of 1e-5.
 LARGEST_RADIUS = 12.0
-#: The mean square of an axis at the start, and the noise that parts nodes with the same neighbours.
+#: The noise of axes of mean square 1 at the start, which parts nodes with the same neighbours.
 NOISE = 0.1
 
 
@@ -61,22 +61,20 @@ def embed_neighbourhoods(weights: csr_array, dim: int, seed: int = 0, max_iter: 
     """
     rng = np.random.default_rng(seed)
     n = weights.shape[0]
-    with _progress(verbose) as progress:
+    with Progress("embedding", None, closing=True) if verbose >= 1 else nullcontext() as progress:
         X = start(weights, dim, rng) if n > 1 else lift(np.zeros((n, dim)))
         _improve(X, weights, np.arange(n), rng, max_iter, progress)
     return X
 
 
-def place_nodes(weights: csr_array, X: Array, new: np.ndarray, seed: int = 0) -> Array:
-    """Lorentz coordinates of all nodes, of which those of the rows `new` are found while all others stay.
+def place_nodes(weights: csr_array, X: Array, first: int, seed: int = 0) -> Array:
+    """Lorentz coordinates of all nodes, of which those from row `first` on are found while all others stay.
 
-    `X`, shape (n, d + 1), has any values in the rows `new`.
+    `X`, shape (n, d + 1), has any values in these rows.
     """
-    X = X.copy()
-    known = np.ones(len(X), dtype=bool)
-    known[new] = False
-    X[new] = lift(np.zeros((len(new), X.shape[1] - 1)))
-    waiting = list(new)
+    X, known, waiting = X.copy(), np.arange(len(X)) < first, list(range(first, len(X)))
+    X[first:] = lift(np.zeros((len(waiting), X.shape[1] - 1)))
+    new = np.array(waiting, dtype=np.intp)
     while waiting:  # near the neighbours that have a place; then those that are joined to these
         placed = []
         for node in waiting:
@@ -90,7 +88,7 @@ def place_nodes(weights: csr_array, X: Array, new: np.ndarray, seed: int = 0) ->
             break
         known[placed] = True
         waiting = [node for node in waiting if not known[node]]
-    _improve(X, weights, np.asarray(new, dtype=np.intp), np.random.default_rng(seed), PASSES, None)
+    _improve(X, weights, new, np.random.default_rng(seed), PASSES, None)
     return X
 
 
@@ -115,13 +113,8 @@ def start(weights: csr_array, dim: int, rng: np.random.Generator) -> Array:
         axes[:, : found.shape[1]] = found / np.sqrt(degrees)[:, None]
         axes /= np.maximum(np.sqrt(np.mean(axes**2, axis=0)), 1e-300)
     axes += NOISE * rng.normal(size=axes.shape)
-    radius = 0.5 + 0.5 * np.log(degrees.max() / degrees)
-    radius = np.minimum(radius, 0.5 * LARGEST_RADIUS)
+    radius = np.minimum(0.5 + 0.5 * np.log(degrees.max() / degrees), 0.5 * LARGEST_RADIUS)
     return lift(np.sinh(radius)[:, None] * axes / np.linalg.norm(axes, axis=1, keepdims=True))
-
-
-def _progress(verbose: int) -> Progress | nullcontext[None]:
-    return Progress("embedding", None, closing=True) if verbose >= 1 else nullcontext()
 
 
 def _improve(
@@ -140,55 +133,29 @@ def _improve(
     def next_of(nodes: np.ndarray) -> np.ndarray:
         """A step of the walk from each node; one without neighbours stays."""
         low, high = starts[nodes], starts[nodes + 1]
-        edge = (
-            np.searchsorted(summed, summed[low] + rng.random(nodes.shape) * (summed[high] - summed[low]), "right") - 1
-        )
-        return np.where(low < high, joined[np.clip(edge, low, np.maximum(high - 1, low)) % len(joined)], nodes)
+        aims = summed[low] + rng.random(nodes.shape) * (summed[high] - summed[low])
+        edges = np.searchsorted(summed, aims, side="right") - 1
+        return np.where(low < high, joined[np.clip(edges, low, high - 1)], nodes)
 
-    exact = n <= MOST_EXACT
-    passes = min(max_iter, PASSES)
-    everybody = np.tile(np.arange(n), (len(moved), 1)) if exact else None
-    sums, speeds = np.zeros(n), np.zeros(n)
+    all_repel = n <= MOST_EXACT
+    drawn_of, drawn_weight = (0, 0.0) if all_repel else (DRAWN, (n - 1 - NEAR) / DRAWN)
+    sums, speeds, furthest = np.zeros(n), np.zeros(n), float(np.sinh(LARGEST_RADIUS))
     # Nodes that stay repel by their own sums as well, which a visit without a step finds.
     visits = [(np.arange(n), 0.0)] if len(moved) < n else []
-    fall = np.linspace(FIRST_STEP, LAST_STEP, passes)
-    visits += [(moved, step) for step in fall]
-    if progress is not None:
-        progress.total = len(visits)
-    rival_of = np.empty((n, 0), dtype=np.intp)
+    visits += [(moved, step) for step in np.linspace(FIRST_STEP, LAST_STEP, min(max_iter, PASSES))]
     for done, (nodes, step) in enumerate(visits):
         try:
-            order = rng.permutation(nodes)
-            if exact:
-                rivals = everybody if len(nodes) == len(moved) else np.tile(np.arange(n), (len(nodes), 1))
-                drawn, drawn_weight = np.empty((len(nodes), 0), dtype=np.intp), 0.0
-            else:
-                if done % SEARCH_EVERY == 0 or len(nodes) > len(rival_of):
-                    rival_of = _near(X, nodes)
-                    place = np.empty(n, dtype=np.intp)
-                    place[nodes] = np.arange(len(nodes))
-                rivals = rival_of[place[order]]
-                drawn, drawn_weight = rng.integers(n, size=(len(nodes), DRAWN)), (n - 1 - NEAR) / DRAWN
-            walked = next_of(next_of(np.repeat(order[:, None], WALKS, axis=1)))
             if progress is not None:
+                progress.total = len(visits)
                 progress.at(done, f"mean radius {np.arccosh(X[:, 0]).mean():.1f}")
-            move_nodes(
-                X,
-                order,
-                starts,
-                joined,
-                pulls,
-                degrees,
-                walked,
-                TWO_STEPS / WALKS,
-                rivals,
-                drawn,
-                drawn_weight,
-                sums,
-                speeds,
-                step,
-                float(np.sinh(LARGEST_RADIUS)),
-            )
+            if done % SEARCH_EVERY == 0 or done == 1:
+                rivals = np.tile(np.arange(n), (len(nodes), 1)) if all_repel else _near(X, nodes)
+            turn = rng.permutation(len(nodes))
+            order = nodes[turn]
+            drawn = rng.integers(n, size=(len(nodes), drawn_of))
+            walked = next_of(next_of(np.repeat(order[:, None], WALKS, axis=1)))
+            attracted = starts, joined, pulls, degrees, walked, TWO_STEPS / WALKS
+            move_nodes(X, order, *attracted, rivals[turn], drawn, drawn_weight, sums, speeds, step, furthest)
         except KeyboardInterrupt:
             warn_of_interrupt(done, len(visits), "passes")
             return
@@ -197,9 +164,6 @@ def _improve(
 
 
 def _near(X: Array, nodes: np.ndarray) -> np.ndarray:
-    """About the nearest `NEAR` points of X to some of them, shape (m, NEAR), by Poincaré coordinates.
-
-    Those are conformal: what is near has nearly the same order there.
-    """
+    """About the nearest points to some of X, shape (m, NEAR), by Poincaré coordinates, which are conformal."""
     ball = X[:, 1:] / (1.0 + X[:, :1])
     return cKDTree(ball).query(ball[nodes], NEAR, eps=0.3, workers=-1)[1].astype(np.intp)
