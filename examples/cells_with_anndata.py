@@ -34,7 +34,7 @@ adata.obs["cell_type"] = types[kind]
 unknown = rng.random(240) < 0.5
 adata.obs.loc[unknown, "cell_type"] = None
 
-hm.anndata.classify(adata, basis="X_poincare", groupby="cell_type")
+hm.anndata.classify(adata, basis="X_poincare", groupby="cell_type", C=1.0)
 predicted = adata.obs["hypermargin"].astype(str)
 accuracy = accuracy_score(types[kind][unknown], predicted[unknown])
 print(f"{unknown.sum()} cells without a type: {accuracy:.1%} predicted correctly")

@@ -55,29 +55,26 @@ adata
 # Classify
 # --------
 # One call. Cells with a type train the classifier, and all cells get a prediction.
-# The geometry is read from the name of the basis; ``C`` is chosen by
+# The geometry is read from the name of the basis, and the model is chosen by
 # cross-validation. Any classifier of hypermargin can be passed as ``estimator``.
-model = hm.anndata.classify(adata, basis="X_poincare", groupby="cell_type")
-settings = adata.uns["hypermargin"]
-print(
-    f"{settings['labelled_cells']} cells trained {settings['classifier']} with C = {settings['C']:.3g};"
+model = hm.anndata.classify(
+    adata, basis="X_poincare", groupby="cell_type", verbose=0
 )
+settings = adata.uns["hypermargin"]
+print(settings["explanation"])
 print(f"accuracy in cross-validation {settings['cross_validated_accuracy']:.1%}")
-print(f"{settings['predicted_cells']} cells had no type")
+print(f"{settings['labelled_cells']} cells with a type,", end=" ")
+print(f"{settings['predicted_cells']} without")
 
 # %%
 # What was written
 # ----------------
-# The predicted type, its probability, and the distance within which the prediction
-# provably cannot change, as columns of ``obs``; all probabilities in ``obsm``.
-# Colours of the types are taken over, so that ``scanpy.pl.embedding(adata,
-# "X_poincare", color="hypermargin")`` shows the same ones.
-columns = [
-    "cell_type",
-    "hypermargin",
-    "hypermargin_probability",
-    "hypermargin_radius",
-]
+# The predicted type and its probability as columns of ``obs``; all probabilities in
+# ``obsm``. With hyperplanes, such as ``estimator=hm.HyperbolicSVC(...)``, a third
+# column has the distance within which the prediction provably cannot change. Colours
+# of the types are taken over, so that ``scanpy.pl.embedding(adata, "X_poincare",
+# color="hypermargin")`` shows the same ones.
+columns = ["cell_type", "hypermargin", "hypermargin_probability"]
 adata.obs[columns].head(8).round(3)
 
 # %%
@@ -93,9 +90,10 @@ print(pd.crosstab(truth[hidden], adata.obs["hypermargin"][hidden]))
 # %%
 # Cells that are uncertain
 # ------------------------
-# A low probability or a small radius marks cells between two types. Errors are
-# much more frequent among them, so they are the ones to look at, or to leave
-# without a type.
+# A low probability marks cells between two types. Errors are much more frequent
+# among them, so they are the ones to look at, or to leave without a type:
+# ``reject=0.05`` calls them "unknown" at that rate of errors.
+# ``hm.anndata.suspects(adata)`` lists cells whose given type looks wrong.
 sure = adata.obs["hypermargin_probability"] > 0.8
 print(
     f"probability above 0.8: {sure[hidden].sum()} cells, {right[hidden & sure].mean():.1%} correct"
