@@ -77,7 +77,8 @@ class HyperbolicSVC(SolvedClassifier):
         up to 20 classes, and one-vs-rest for more (benchmarks/bench_schemes.py).
     geometry : {"lorentz", "poincare", "klein", "halfspace", "tangent", "hyperboloid", "polar", "lorentz-last"}, \
 default="lorentz"
-        What the columns of X are. Points off the manifold are an error that says what they look like.
+        What the columns of X are. Points off the manifold are an error that says what they look like. "auto" takes what
+        `hypermargin.inspect` finds surest, and warns which.
     curvature : float, default=1.0
         The points lie in the space of curvature ``-curvature``.
     class_weight : dict or "balanced", optional
