@@ -53,8 +53,8 @@ def material(name: str) -> Material:
     chooser = HyperbolicClassifierCV(scoring=data.scoring)
     folds = chooser._folds(own, 0)
     own_scorer = Scorer(metric, own.X, own.labels, scorer.classes, None)
-    candidates, folds = Search(own, own_scorer, 1).run(chooser._wanted(own, 0)[0], folds)
-    members = [each for each in best_of_each_family(candidates) if each.answers]
+    # In one round, so that every family has answers to all folds.
+    members = best_of_each_family(Search(own, own_scorer, 1).all_of(chooser._wanted(own, 0)[0], folds))
     tested = [each.family.answers([each.parameters], samples, [(data.train, data.test)])[0][0] for each in members]
     peers = {}
     for peer in PEERS:
