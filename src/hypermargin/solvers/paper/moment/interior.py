@@ -5,8 +5,8 @@ groups. Each iteration solves ``X S = mu I`` to first order with Mehrotra's seco
 come in the order private, shared, constant.
 
 Only `take`, `matmul`, Cholesky factors and elementwise operations are used, so NumPy, PyTorch (processor and GPU) and
-array-api-strict run the same code. Against Clarabel on the same relaxation it takes half the time at n = 40, an eighth
-to a twentieth at n = 640 (docs/benchmarks/moment.md), and it alone runs on a GPU.
+array-api-strict run the same code. Against Clarabel on the same relaxation it takes a quarter of the processor time at
+n = 40 and a seventh at n = 640 (docs/relaxations.md), and it alone runs on a GPU.
 """
 
 import time
