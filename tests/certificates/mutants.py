@@ -9,6 +9,7 @@ import copy
 import json
 import math
 from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -137,7 +138,10 @@ def judged(changed: Any, problem: Any, data: Any) -> tuple[str, float, float]:
         return f"raised {type(error).__name__} in the reference: {error}", reference, fast
     try:
         with np.errstate(all="ignore"):
-            fast = Certificate.from_dict(changed).bound_for(problem)
+            certificate = Certificate.from_dict(changed)
+            with suppress(CertificateError):  # whatever the proof is worth, its frame is used for the answer too
+                certificate.objective_for(problem)
+            fast = certificate.bound_for(problem)
     except CertificateError:
         return "accepted by the reference only" if reference > -math.inf else "refused", reference, fast
     except Exception as error:
