@@ -5,6 +5,7 @@ import pytest
 
 from hypermargin import MarginProblem
 from hypermargin.certificates import fingerprints
+from hypermargin.check import _name
 from hypermargin.data.compiled import hashes
 from hypermargin.geometry.lorentz import lift
 from interpreted import load_source
@@ -47,3 +48,12 @@ def test_order_does_not_matter_and_anything_else_does():
     assert fingerprints.fingerprints(MarginProblem(X[order], y[order], sample_weight=weight[order])) == weighted
     weight[7] = np.nextafter(weight[7], 9.0)
     assert fingerprints.fingerprints(MarginProblem(X, y, sample_weight=weight))[2] not in (None, weighted[2])
+
+
+def test_the_program_that_runs_alone_names_samples_as_the_library_does():
+    rng = np.random.default_rng(3)
+    space, y, weight = rng.standard_normal((9, 3)), rng.choice([-1.0, 1.0], 9), rng.uniform(0.1, 3.0, 9)
+    space[0, 0] = -0.0
+    names = fingerprints.sample_names(MarginProblem(lift(space), y, sample_weight=weight))
+    alone = [_name(*sample) for sample in zip(space.tolist(), y.astype(int).tolist(), weight.tolist(), strict=True)]
+    assert alone == [f"{name % 2**64:016x}" for name in names.tolist()]
