@@ -346,7 +346,7 @@ def make_classifier(args: argparse.Namespace, solver: str, **further: Any) -> An
         model, described = WITHOUT_C[solver](), _space_of(args) | further
         return model.set_params(**{name: value for name, value in described.items() if name in model.get_params()})
     problem = _space_of(args) | {"tol": args.tol}
-    if solver in KERNELS:
+    if solver in (*KERNELS, "auto"):
         if args.uncertainty is not None:
             raise CommandError("--uncertainty is for geodesic boundaries; a kernel has no robust form here")
         if args.C == AUTO:
