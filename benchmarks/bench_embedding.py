@@ -145,6 +145,8 @@ def main() -> None:
         "our embedding by distances, or DeepWalk in 32 dimensions. The ratio is that of the precisions.",
         "In ten dimensions the neighbours of les Misérables (77 characters, of whom one is 0.013) are kept almost all, "
         "and its communities are found less often than by the vectors of gensim and DeepWalk.",
+        "Times are the clock's, which other work on the machine lengthens; the notes have the processor time. Random "
+        "edges, with no neighbourhoods to be found, are graphs without any structure to help.",
         'The rule of `objective="auto"`: neighbourhoods keep classes and neighbours at least as well as distances do '
         "on all graphs but trees in the plane, where distances keep classes better and follow shortest paths besides.",
     ]

@@ -32,7 +32,7 @@ def test_planted_classes_are_found_in_the_plane_and_beyond(graph):
         found = hm.graphs.classify(graph, "club", **options)
         assert np.mean([label == truth(node) for node, label in found.labels.items()]) > 0.95
         assert found.given == {node: truth(node) for node in range(0, 60, 5)}
-        best = getattr(found.model, "best_model_", found.model)
+        best = found.model
         expected = best.predict(found.embedding.X)
         assert [graph.nodes[node]["hypermargin"] for node in found.embedding.nodes] == expected.tolist()
         node = found.embedding.nodes[7]
