@@ -4,16 +4,19 @@ import json
 
 import numpy as np
 
-from hypermargin.certificates import SoftMarginCertificate
+from hypermargin.certificates import CertificateError, SoftMarginCertificate
 
 
 def damaged(certificate, n_samples, rng, names):
-    """A copy of the certificate with the damages of those names done to it, one after the other."""
+    """A copy of the certificate with the damages of those names, one after the other; None where reading refuses it."""
     plain = {**json.loads(json.dumps(certificate.to_dict())), "n_samples": n_samples}
     for name in names:
         if plain["regions"]:
             DAMAGES[name](plain, rng)
-    return SoftMarginCertificate.from_dict(plain)
+    try:
+        return SoftMarginCertificate.from_dict(plain)
+    except CertificateError:
+        return None
 
 
 def some_region(plain, rng):

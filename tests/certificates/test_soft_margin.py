@@ -58,7 +58,9 @@ def solved(case):
 
 
 def bound_or_refusal(certificate, problem, **how):
-    """The verified bound, or minus infinity where the certificate is refused."""
+    """The verified bound, or minus infinity where the certificate is refused, or was when it was read (None)."""
+    if certificate is None:
+        return -np.inf
     try:
         return certificate.bound_for(problem, **how)
     except CertificateError:

@@ -400,7 +400,7 @@ def _training_scores(samples: TrainingSet, code: np.ndarray, results: Sequence[A
     return np.concatenate([samples.X[rows] @ normal + results[k].intercept for rows in samples.blocks(code[k])])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # hashed by identity, as joblib with Dask needs it: lists have no hash
 class Solve:
     """Solves rows of a code matrix: the binary problems of a training set, for every C."""
 

@@ -91,5 +91,5 @@ def _array(data: Any, of: type, axes: int) -> np.ndarray:
     """Nested lists of numbers as an array; text is no number, and whole ones must fit into 64 bits."""
     array = np.asarray(data)
     if array.dtype.kind not in "iuf" or (array.size and array.ndim != axes):
-        raise Damage(f"{data!r:.40} stands where numbers in {axes} levels of lists should be")
+        raise Damage(f"{data!r:.40} stands where numbers in {'a list' if axes == 1 else 'lists of lists'} should be")
     return array.astype(of, casting="same_kind" if array.size else "unsafe")

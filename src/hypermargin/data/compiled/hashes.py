@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The sums of hashes of `certificates.fingerprints` in one pass over the samples.
 
-Compiled by Cython at installation. Where there is no compiler `fingerprints.py` does the same work with arrays.
+Compiled by Cython at installation; without a compiler the interpreter runs it.
 """
 
 import cython
