@@ -1,9 +1,11 @@
 """Certificates of all kinds as files: what comes back proves the same, and nothing else is taken for one."""
 
 import json
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from typing_extensions import TypeAliasType
 
 from hypermargin import MarginProblem, solve
 from hypermargin.certificates import (
@@ -14,7 +16,9 @@ from hypermargin.certificates import (
     RobustOverlapCertificate,
     SoftMarginCertificate,
 )
+from hypermargin.certificates.core import plain
 from hypermargin.problems import GeodesicBall
+from hypermargin.safe_io import Damage
 from reference.instances import make_instance
 
 SEPARABLE, OVERLAPPING = (make_instance(family, d=2, n=16, C=1.0, seed=3) for family in ("separable", "overlap"))
@@ -67,3 +71,15 @@ def test_damage_is_told(proofs, kind):
     for nonsense in (None, [], "proof", {"format": "hypermargin-certificate-0"}):
         with pytest.raises(CertificateError, match="not a certificate"):
             Certificate.from_dict(nonsense)
+
+
+def test_arrays_are_read_where_their_type_is_an_alias_that_keeps_its_name(monkeypatch):
+    """So it is in NumPy 2.5 with Python 3.12."""
+    scalar = TypeVar("scalar", bound=np.generic)
+    alias = TypeAliasType("NDArray", np.ndarray[Any, np.dtype[scalar]], type_params=(scalar,))
+    monkeypatch.setattr(plain, "NDArray", alias)
+    found = plain.from_plain(alias[np.float64], [1.0, 2.5])
+    assert found.dtype == np.float64
+    assert found.tolist() == [1.0, 2.5]
+    with pytest.raises(Damage, match="numbers in a list"):
+        plain.from_plain(alias[np.int64], [[1, 2]])

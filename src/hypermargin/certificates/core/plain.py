@@ -12,6 +12,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hypermargin.safe_io import Damage
 
@@ -57,12 +58,15 @@ def from_plain(kind: Any, data: Any, axes: int = 1) -> Any:
         return kind.from_plain(data)
     if is_dataclass(kind):
         return from_keyed(kind, data) if hasattr(kind, "KEYED") else _from_list(kind, data)
-    if get_origin(kind) is np.ndarray:
-        return _array(data, get_args(get_args(kind)[1])[0], axes)
-    if get_origin(kind) is tuple:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is np.ndarray:
+        return _array(data, get_args(inner[1])[0], axes)
+    if origin is NDArray:  # an alias that keeps its name, as in NumPy 2.5 with Python 3.12
+        return _array(data, inner[0], axes)
+    if origin is tuple:
         if not isinstance(data, list):
             raise Damage(f"{data!r:.40} stands where a list should be")
-        return tuple(from_plain(get_args(kind)[0], entry) for entry in data)
+        return tuple(from_plain(inner[0], entry) for entry in data)
     if type(data) is not kind and not (kind is float and type(data) is int):
         raise Damage(f"{data!r:.40} stands where a value of the type {kind.__name__} should be")
     if kind is float and math.isnan(data):
