@@ -10,6 +10,7 @@ from hypermargin.data.blocked_problem import BlockedProblem
 from hypermargin.data.executors import InMemory
 from hypermargin.data.readers import ArrayChunks
 from hypermargin.datasets import make_gaussian_mixture
+from hypermargin.geometry.lorentz import lift
 from hypermargin.problems.linearised import Ellipsoid
 from hypermargin.safe_io import FileError
 from hypermargin.solvers.exact.frames import Frame
@@ -153,3 +154,9 @@ def test_checkpoints_of_classifiers_and_of_problems_in_memory(tmp_path):
     np.testing.assert_array_equal(first.coef_, second.coef_)
     in_memory = HyperbolicSVC(solver_options={"checkpoint": str(tmp_path / "other")}).fit(X, y)
     np.testing.assert_allclose(in_memory.coef_, plain.coef_, atol=1e-9)
+
+
+def test_a_folder_is_no_checkpoint(tmp_path):
+    problem = MarginProblem(lift([[0.5, 0.0], [-0.5, 0.1]]), [1.0, -1.0])
+    with pytest.raises(FileError, match="is a folder; name a file as checkpoint"):
+        solve(problem, "exact", checkpoint=str(tmp_path))

@@ -1,6 +1,8 @@
-"""Mutants of code: every place that can be changed is found, and nothing else is."""
+"""Mutants of code: every place that can be changed is found, and nothing else is; branches that cases reach."""
 
 import ast
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -55,3 +57,14 @@ def test_the_command_lists_places_of_the_checker_and_the_solver(mutate, monkeypa
     assert first.endswith("3 drawn")
     assert len(places) == 3
     assert all(place.startswith("src/hypermargin/certificates/core/") for place in places)
+
+
+def test_the_tester_counts_the_branches_that_its_cases_reach(tmp_path):
+    command = [sys.executable, str(ROOT / "benchmarks" / "fuzz.py"), "--coverage", "2", "--output", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "2 cases" in done.stdout
+    files = json.loads((tmp_path / "coverage.json").read_text())["files"]
+    reached = {name.split("/hypermargin/")[-1]: found["summary"]["covered_branches"] for name, found in files.items()}
+    assert reached["solvers/exact/compiled/master.py"] > 20  # which is compiled: here it was interpreted
+    assert reached["solvers/exact/asinh/search.py"] == 0

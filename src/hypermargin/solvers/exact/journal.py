@@ -15,7 +15,7 @@ import numpy as np
 from hypermargin.arrays import Array
 from hypermargin.certificates.fingerprints import array_fingerprint, fingerprints
 from hypermargin.problems.margin import MarginProblem
-from hypermargin.safe_io import Damage, as_file_error, parse_json
+from hypermargin.safe_io import Damage, FileError, as_file_error, parse_json
 from hypermargin.solvers.exact.oracle import Oracle
 
 FORMAT = "hypermargin-passes-1"
@@ -34,6 +34,8 @@ class Journal(Oracle):
         self.path, self.oracle, self.cone_cuts, self.side = Path(path), oracle, oracle.cone_cuts, oracle.side
         self._name = _name(problem, oracle)
         self._answers: dict[bytes, tuple[float, float, Array]] = {}
+        if self.path.is_dir():
+            raise FileError(f"{self.path} is a folder; name a file as checkpoint")
         content = self.path.read_bytes() if self.path.exists() else b""
         complete, newline, _ = content.rpartition(b"\n")
         if not newline and HEADER.startswith(content):  # a file that is new, or whose first line was cut off
